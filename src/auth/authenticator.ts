@@ -1,0 +1,125 @@
+/**
+ * From the text of a credential to the caller it stands for. Remembers what storage said, so that a
+ * hot token costs no query; it does not know how the credential arrived.
+ */
+import type { Caller } from "../domain/caller.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { TokenStorage, TokenUse } from "../domain/storage.ts";
+import { type TokenRecord, tokenState } from "../domain/token.ts";
+import { hashToken } from "./opaque-token.ts";
+
+/** Beyond this many, the token that was remembered longest ago is looked up again when it is used. */
+const knownTokensMax = 131_072;
+/** Refused texts have a room of their own, so that guessing cannot push good tokens out. */
+const refusedTokensMax = 4_096;
+/** What is remembered counts only while the count of token changes was confirmed this recently. */
+const trustMs = 4_000;
+
+interface KnownToken {
+  readonly record: TokenRecord;
+  readonly caller: Caller;
+  usedAtMs: number;
+  notedAtMs: number;
+}
+
+export type RefreshableTokens = Pick<
+  TokenStorage,
+  "findToken" | "countTokenChanges" | "noteTokenUses"
+>;
+
+export class Authenticator {
+  readonly #storage: RefreshableTokens;
+  readonly #nowMs: () => number;
+  readonly #known = new Map<string, KnownToken>();
+  readonly #refused = new Set<string>();
+  #changes = -1;
+  #confirmedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(storage: RefreshableTokens, nowMs: () => number) {
+    this.#storage = storage;
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Fails with `unauthenticated`, in the same words and after the same steps, whether the token is
+   * malformed, unknown, expired or revoked.
+   */
+  async authenticate(token: string): Promise<Caller> {
+    const nowMs = this.#nowMs();
+    const hash = hashToken(token);
+    const known = this.#recall(hash, nowMs) ?? (await this.#lookUp(hash));
+    if (known === undefined || tokenState(known.record, nowMs) !== "active") throw refusal();
+    known.usedAtMs = nowMs;
+    return known.caller;
+  }
+
+  /** Forgets what it knows if a token was added or revoked since, by any process. */
+  async refresh(): Promise<void> {
+    const nowMs = this.#nowMs();
+    const changes = await this.#storage.countTokenChanges();
+    if (changes !== this.#changes) {
+      this.#known.clear();
+      this.#refused.clear();
+    }
+    this.#changes = changes;
+    this.#confirmedAtMs = nowMs;
+  }
+
+  /** Writes down when tokens were last used: rarely, and off the path of any request. */
+  async noteUses(): Promise<void> {
+    const uses: TokenUse[] = [];
+    for (const token of this.#known.values()) {
+      if (token.usedAtMs === token.notedAtMs) continue;
+      token.notedAtMs = token.usedAtMs;
+      uses.push({ id: token.record.id, usedAtMs: token.usedAtMs });
+    }
+    if (uses.length > 0) await this.#storage.noteTokenUses(uses);
+  }
+
+  #recall(hash: string, nowMs: number): KnownToken | undefined {
+    // Without a fresh count a revocation could have been missed, so every token is asked for.
+    if (nowMs - this.#confirmedAtMs > trustMs) return undefined;
+    if (this.#refused.has(hash)) throw refusal();
+    return this.#known.get(hash);
+  }
+
+  async #lookUp(hash: string): Promise<KnownToken | undefined> {
+    const changes = this.#changes;
+    const record = await this.#storage.findToken(hash);
+    // Tokens may have changed while the answer was on its way: then it is used, but not kept.
+    const isCurrent = changes === this.#changes;
+    if (record === undefined || record.revokedAtMs !== undefined) {
+      if (isCurrent) remember(this.#refused, hash, refusedTokensMax);
+      return undefined;
+    }
+    const { user, garden, scope } = record;
+    const known = { record, caller: { user, garden, scope }, usedAtMs: 0, notedAtMs: 0 };
+    if (isCurrent) {
+      makeRoom(this.#known, knownTokensMax);
+      this.#known.set(hash, known);
+    }
+    return known;
+  }
+}
+
+function remember(set: Set<string>, value: string, max: number): void {
+  makeRoom(set, max);
+  set.add(value);
+}
+
+/** Maps and sets keep the order of insertion, so the first key is the oldest. */
+function makeRoom(
+  collection: { size: number; keys(): Iterator<string>; delete(key: string): boolean },
+  max: number,
+): void {
+  if (collection.size < max) return;
+  const oldest = collection.keys().next();
+  if (!oldest.done) collection.delete(oldest.value);
+}
+
+function refusal(): PlantStoreError {
+  return new PlantStoreError(
+    "unauthenticated",
+    "Send a valid token in the header Authorization: Bearer <token>.",
+  );
+}

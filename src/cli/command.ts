@@ -1,0 +1,111 @@
+/** What a command is, and how its arguments are read and its help is shown. */
+import { parseArgs } from "node:util";
+import { type SettingName, settings } from "../config.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+
+export interface FlagDescription {
+  /** What the value stands for in the help; absent: the flag has no value. */
+  readonly placeholder?: string;
+  readonly help: string;
+}
+
+export interface Command {
+  /** The words that call it, such as `token create`. */
+  readonly name: string;
+  readonly summary: string;
+  /** Names of the words that follow, such as `USER`; all are required. */
+  readonly words: readonly string[];
+  readonly flags: Readonly<Record<string, FlagDescription>>;
+  /** Settings that it reads, each a flag and an environment variable. */
+  readonly settings: readonly SettingName[];
+  readonly examples: readonly string[];
+  /** Resolves to the exit code. */
+  readonly run: (call: Call) => Promise<number>;
+}
+
+export interface Call {
+  readonly words: readonly string[];
+  readonly flags: Readonly<Record<string, string | boolean | undefined>>;
+  readonly terminal: Terminal;
+}
+
+/** Where a command's output goes. Results to `out`, words for a person to `say`. */
+export interface Terminal {
+  readonly isInteractive: boolean;
+  out(text: string): void;
+  say(text: string): void;
+}
+
+/** Fails with `invalid-request` if the arguments do not fit the command. */
+export function readCall(command: Command, args: readonly string[], terminal: Terminal): Call {
+  const options: Record<string, { type: "string" | "boolean" }> = {};
+  for (const [name, flag] of Object.entries(command.flags)) {
+    options[name] = { type: flag.placeholder === undefined ? "boolean" : "string" };
+  }
+  for (const name of command.settings) options[settings[name].flag] = { type: "string" };
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options,
+      allowPositionals: true,
+    });
+    if (positionals.length !== command.words.length) {
+      throw new Error(
+        command.words.length === 0
+          ? `unexpected "${positionals[0]}"`
+          : `it takes ${command.words.join(" ")}`,
+      );
+    }
+    return { words: positionals, flags: values as Call["flags"], terminal };
+  } catch (error) {
+    const reason = (error as Error).message.split(". ")[0]?.replace(/\.$/, "");
+    throw new PlantStoreError(
+      "invalid-request",
+      `${reason}. See plantstore ${command.name} --help.`,
+    );
+  }
+}
+
+export function renderHelp(command: Command): string {
+  const flags = [
+    ...Object.entries(command.flags).map(([name, flag]) => [
+      `--${name}${flag.placeholder === undefined ? "" : ` ${flag.placeholder}`}`,
+      flag.help,
+    ]),
+    ...command.settings.map((name) => {
+      const { flag, placeholder, help, environment, fallback } = settings[name];
+      return [`--${flag} ${placeholder}`, `${help} [${environment}, ${fallback || "none"}]`];
+    }),
+    ["--help", "show this help"],
+    ["--version", "show the version"],
+  ];
+  const usage = ["plantstore", command.name, ...command.words, "[flags]"].join(" ");
+  return [
+    command.summary,
+    "",
+    `Usage: ${usage}`,
+    "",
+    "Flags [environment variable, default]:",
+    ...alignColumns(flags).map((line) => `  ${line}`),
+    "",
+    "Examples:",
+    ...command.examples.map((example) => `  ${example}`),
+    "",
+  ].join("\n");
+}
+
+/** Rows as lines whose columns stand under each other. */
+export function alignColumns(rows: readonly (readonly (string | undefined)[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, (cell ?? "").length);
+    }
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (cell ?? "").padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}

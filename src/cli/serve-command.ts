@@ -1,0 +1,82 @@
+/** `plantstore serve`: runs the service until it is told to stop. */
+import { writeSync } from "node:fs";
+import { issueToken } from "../auth/issue.ts";
+import { type Config, readConfig } from "../config.ts";
+import { createLog, type Log } from "../log.ts";
+import { type Service, serve } from "../serve.ts";
+import { version } from "../version.ts";
+import type { Command, Terminal } from "./command.ts";
+
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "Run the service.",
+  words: [],
+  flags: {},
+  settings: ["host", "port", "database", "basePath", "corsOrigins", "log"],
+  examples: [
+    "plantstore serve",
+    "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
+    "PLANTSTORE_HOST=0.0.0.0 plantstore serve --base-path /v1",
+  ],
+  async run({ flags, terminal }) {
+    const config = readConfig(flags);
+    const log = openLog(config, terminal);
+    const stopped = untilToldToStop();
+    const service = await serve(config, log);
+    log.event("info", "started", { url: service.url, database: config.database, version });
+    await welcome(service, config, terminal);
+    const signal = await stopped;
+    log.event("info", "stopping", { signal });
+    await service.stop();
+    log.event("info", "stopped");
+    log.flush();
+    return 0;
+  },
+};
+
+function openLog(config: Config, terminal: Terminal): Log {
+  const automatic = terminal.isInteractive ? "text" : "json";
+  return createLog(config.log === "auto" ? automatic : config.log, (text) => {
+    writeSync(1, text);
+  });
+}
+
+function untilToldToStop(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => resolve(signal));
+  });
+}
+
+async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
+  if (terminal.isInteractive) {
+    terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
+    terminal.say(`Plants are kept in ${config.database}. Stop with Ctrl+C.\n`);
+  }
+  if ((await service.storage.listTokens()).length > 0) return;
+  if (!isLoopback(config.host)) {
+    terminal.say("No token exists yet, so nobody can call the service. Make one with:");
+    terminal.say(`  plantstore token create USER --database ${config.database}\n`);
+    return;
+  }
+  const wish = { user: "gardener", note: "made at the first start" };
+  const { token } = await issueToken(service.storage, wish, Date.now());
+  terminal.say(firstSteps(service.url, token));
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function firstSteps(url: string, token: string): string {
+  return `Your first token, for the user "gardener". It is shown only this once:
+
+  ${token}
+
+Try it:
+
+  curl -i ${url}/plants -H 'Authorization: Bearer ${token}' \\
+    -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room","id":7}'
+  curl -i ${url}/plants -H 'Authorization: Bearer ${token}'
+  curl -i -X DELETE ${url}/plants/7 -H 'Authorization: Bearer ${token}'
+`;
+}

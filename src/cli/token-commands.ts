@@ -1,0 +1,153 @@
+/** `plantstore token create|list|revoke`: the tokens in a storage, also while it is being served. */
+import { issueToken } from "../auth/issue.ts";
+import { readSetting } from "../config.ts";
+import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Storage } from "../domain/storage.ts";
+import { type TokenRecord, tokenState } from "../domain/token.ts";
+import { openStorage } from "../storage/open.ts";
+import { alignColumns, type Call, type Command } from "./command.ts";
+import { readExpiry } from "./expiry.ts";
+
+export const createTokenCommand: Command = {
+  name: "token create",
+  summary: "Make a token and print it. It is shown only once; only its hash is kept.",
+  words: ["USER"],
+  flags: {
+    garden: { placeholder: "NAME", help: "the garden that the token opens [the user's own]" },
+    scope: { placeholder: "SCOPE", help: "read, or write, which includes read [write]" },
+    expires: { placeholder: "WHEN", help: "30d, 12h, 90m, or a date such as 2030-12-31 [never]" },
+    note: { placeholder: "TEXT", help: "what the token is for" },
+  },
+  settings: ["database"],
+  examples: [
+    "plantstore token create alice",
+    "plantstore token create bob --garden greenhouse --scope read --expires 30d",
+    'TOKEN=$(plantstore token create robot --note "nightly import")',
+  ],
+  async run(call) {
+    const nowMs = Date.now();
+    const [user = ""] = call.words;
+    const wish = {
+      user: checkIdentity("USER", user),
+      garden: checkIdentity("--garden", textFlag(call, "garden") ?? user),
+      scope: readScope(textFlag(call, "scope") ?? "write"),
+      expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
+      note: textFlag(call, "note"),
+    };
+    const { token, record } = await withStorage(call, (storage) =>
+      issueToken(storage, wish, nowMs),
+    );
+    call.terminal.out(`${token}\n`);
+    if (call.terminal.isInteractive) {
+      call.terminal.say(
+        `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
+      );
+    }
+    return 0;
+  },
+};
+
+export const listTokensCommand: Command = {
+  name: "token list",
+  summary: "List all tokens, without their secrets.",
+  words: [],
+  flags: { json: { help: "as JSON" } },
+  settings: ["database"],
+  examples: ["plantstore token list", "plantstore token list --json"],
+  async run(call) {
+    const tokens = await withStorage(call, (storage) => storage.listTokens());
+    const rows = tokens.map((token) => describeToken(token, Date.now()));
+    if (call.flags.json) {
+      call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
+      return 0;
+    }
+    const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
+    const cells = rows.map((row) => [
+      row.id,
+      row.user,
+      row.garden,
+      row.scope,
+      row.state,
+      row.createdAt.slice(0, 10),
+      row.expiresAt?.slice(0, 10) ?? "never",
+      row.lastUsedAt?.slice(0, 16).replace("T", " ") ?? "never",
+      row.note,
+    ]);
+    call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
+    return 0;
+  },
+};
+
+export const revokeTokenCommand: Command = {
+  name: "token revoke",
+  summary: "Revoke a token. Every running service refuses it within 5 seconds.",
+  words: ["ID"],
+  flags: {},
+  settings: ["database"],
+  examples: ["plantstore token revoke 4fQz81LmXa"],
+  async run(call) {
+    const [id = ""] = call.words;
+    const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
+    if (!isRevoked) {
+      throw new PlantStoreError(
+        "not-found",
+        `There is no active token with the id ${JSON.stringify(id)}. See plantstore token list.`,
+      );
+    }
+    if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
+    return 0;
+  },
+};
+
+async function withStorage<Result>(
+  call: Call,
+  use: (storage: Storage) => Promise<Result>,
+): Promise<Result> {
+  const address = readSetting("database", call.flags);
+  const storage = await openStorage(address, { isServing: false });
+  try {
+    return await use(storage);
+  } finally {
+    await storage.close();
+  }
+}
+
+function textFlag(call: Call, name: string): string | undefined {
+  const value = call.flags[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+function checkIdentity(source: string, text: string): string {
+  if (isIdentity(text)) return text;
+  throw new PlantStoreError(
+    "invalid-request",
+    `${source} must be 1 to 255 characters, without control characters or spaces at its ends.`,
+  );
+}
+
+function readScope(text: string): Scope {
+  const scope = scopes.find((each) => each === text);
+  if (scope) return scope;
+  throw new PlantStoreError("invalid-request", `--scope must be ${scopes.join(" or ")}.`);
+}
+
+function describeToken(token: TokenRecord, nowMs: number) {
+  const { id, user, garden, scope, note } = token;
+  return {
+    id,
+    user,
+    garden,
+    scope,
+    state: tokenState(token, nowMs),
+    createdAt: new Date(token.createdAtMs).toISOString(),
+    expiresAt: toText(token.expiresAtMs),
+    revokedAt: toText(token.revokedAtMs),
+    lastUsedAt: toText(token.lastUsedAtMs),
+    note,
+  };
+}
+
+function toText(timeMs: number | undefined): string | null {
+  return timeMs === undefined ? null : new Date(timeMs).toISOString();
+}

@@ -1,0 +1,30 @@
+/** Who asks: the user, garden and scope that a credential stands for, and what a scope permits. */
+
+export const scopes = ["read", "write"] as const;
+
+export type Scope = (typeof scopes)[number];
+
+export interface Caller {
+  readonly user: string;
+  /** The set of plants that the credential opens. */
+  readonly garden: string;
+  readonly scope: Scope;
+}
+
+/** Whether the caller may do what needs `scope`; `write` includes `read`. */
+export function permits(caller: Caller, scope: Scope): boolean {
+  return caller.scope === "write" || scope === "read";
+}
+
+const identityCharactersMax = 255;
+
+/** Whether `text` can name a user or a garden: 1 to 255 characters, none of them a control character. */
+export function isIdentity(text: string): boolean {
+  return (
+    text.length >= 1 &&
+    text.length <= identityCharactersMax &&
+    text.trim() === text &&
+    text.isWellFormed() &&
+    !/\p{Cc}/u.test(text)
+  );
+}

@@ -1,0 +1,102 @@
+/**
+ * The plant: its fields, their limits and their types. Validation and the OpenAPI document both
+ * read this one source; it does not know how a plant travels or where it is kept.
+ */
+import * as v from "valibot";
+
+export type PlantId = bigint;
+
+export const plantIdMin: PlantId = -(2n ** 63n);
+export const plantIdMax: PlantId = 2n ** 63n - 1n;
+/** Ids that the service assigns stay exact in clients that hold numbers as doubles. */
+export const assignedIdMax: PlantId = 2n ** 53n - 1n;
+
+export const nameCodePointsMax = 200;
+export const tagCodePointsMax = 100;
+
+/** Counts code points only where the cheaper count of UTF-16 units cannot settle the question. */
+function hasCodePointsAtMost(text: string, max: number): boolean {
+  if (text.length <= max) return true;
+  if (text.length > 2 * max) return false;
+  let count = 0;
+  for (const _ of text) count++;
+  return count <= max;
+}
+
+const wellFormed = v.check<string, string>(
+  (text) => text.isWellFormed(),
+  "must not hold a lone surrogate",
+);
+const withoutNull = v.check<string, string>(
+  (text) => !text.includes("\0"),
+  "must not hold the character U+0000",
+);
+
+const name = v.pipe(
+  v.string("must be a string"),
+  v.nonEmpty("must not be empty"),
+  v.check(
+    (text) => hasCodePointsAtMost(text, nameCodePointsMax),
+    `must have at most ${nameCodePointsMax} characters (Unicode code points)`,
+  ),
+  v.check((text) => text.trim() !== "", "must not be only white space"),
+  wellFormed,
+  withoutNull,
+  v.description(
+    `1 to ${nameCodePointsMax} Unicode code points, not only white space, kept as sent.`,
+  ),
+  v.metadata({ minLength: 1, maxLength: nameCodePointsMax }),
+);
+
+const tag = v.pipe(
+  v.string("must be a string"),
+  v.check(
+    (text) => hasCodePointsAtMost(text, tagCodePointsMax),
+    `must have at most ${tagCodePointsMax} characters (Unicode code points)`,
+  ),
+  wellFormed,
+  withoutNull,
+  v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent.`),
+  v.metadata({ maxLength: tagCodePointsMax }),
+);
+
+const id = v.pipe(
+  v.bigint("must be an integer"),
+  v.minValue(plantIdMin, `must not be less than ${plantIdMin}`),
+  v.maxValue(plantIdMax, `must not be more than ${plantIdMax}`),
+  v.description(
+    "Identifies the plant in its garden. Held exactly over the whole signed 64-bit range.",
+  ),
+);
+
+/** What a client sends to create a plant. */
+export const plantDraftSchema = v.object(
+  {
+    name,
+    tag: v.optional(tag, ""),
+    id: v.optional(id),
+  },
+  (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
+);
+
+/** What a created plant looks like to a client; a list shows the same fields unless asked otherwise. */
+export const plantViewSchema = v.object({ name, tag });
+
+/** A list item when `fields` asks: any of the three. */
+export const plantItemSchema = v.object({
+  id: v.optional(id),
+  name: v.optional(name),
+  tag: v.optional(tag),
+});
+
+export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;
+
+export interface Plant {
+  readonly id: PlantId;
+  readonly name: string;
+  readonly tag: string;
+}
+
+export const plantFields = ["id", "name", "tag"] as const;
+
+export type PlantField = (typeof plantFields)[number];

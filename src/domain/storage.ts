@@ -1,0 +1,114 @@
+/**
+ * What the domain needs of storage. The comments are the contract that every engine keeps and that
+ * test/storage-contract.ts checks; nothing here knows which engine it is.
+ *
+ * Every method fails with `unavailable` when the engine cannot be reached or read, and with
+ * `storage-full` when there is no room for a write. Any other error is a bug.
+ */
+import type { Plant, PlantId } from "./plant.ts";
+import type { TokenRecord } from "./token.ts";
+
+export interface CreateWrite {
+  readonly kind: "create";
+  readonly garden: string;
+  /** Absent: the engine assigns one (see `PlantStorage.apply`). */
+  readonly id: PlantId | undefined;
+  readonly name: string;
+  readonly tag: string;
+  readonly idempotency: Idempotency | undefined;
+}
+
+/** Lets the same request be sent twice and act once. */
+export interface Idempotency {
+  readonly key: string;
+  /** The request in a canonical form: equal text means the same request. */
+  readonly request: string;
+  readonly nowMs: number;
+  readonly expiresAtMs: number;
+}
+
+export interface DeleteWrite {
+  readonly kind: "delete";
+  readonly garden: string;
+  readonly id: PlantId;
+}
+
+export type Write = CreateWrite | DeleteWrite;
+
+export type Outcome =
+  /** The plant is stored; `replayed` when an earlier request with the same key had stored it. */
+  | { readonly kind: "created"; readonly id: PlantId; readonly replayed: boolean }
+  /** The garden already holds a plant with this id. Nothing changed. */
+  | { readonly kind: "taken" }
+  /** No id was given and the garden has none left to assign. Nothing changed. */
+  | { readonly kind: "exhausted" }
+  /** The idempotency key was used for another request. Nothing changed. */
+  | { readonly kind: "mismatch" }
+  | { readonly kind: "deleted" }
+  /** The garden holds no plant with this id. Nothing changed. */
+  | { readonly kind: "missing" };
+
+export interface PlantReader {
+  /** The first `count` plants of the garden behind `after` (from the first on, if absent), by id. */
+  list(garden: string, after: PlantId | undefined, count: number): Promise<readonly Plant[]>;
+
+  /** The id of the `count`-th plant behind `after`; absent when there are fewer. `count` ≥ 1. */
+  seek(garden: string, after: PlantId | undefined, count: number): Promise<PlantId | undefined>;
+}
+
+/** Takes one write and answers once it is on stable storage. */
+export interface PlantWriter {
+  write(write: Write): Promise<Outcome>;
+}
+
+export interface PlantStorage extends PlantReader {
+  /**
+   * Applies the writes in their order, in one transaction, and resolves once all of it is on stable
+   * storage, with one outcome for each write. When it rejects, nothing of it is visible; after
+   * `unavailable` the outcome may be unknown, and the same idempotency key settles it.
+   *
+   * An assigned id is one more than the highest id that the garden ever assigned or was given, so
+   * later plants are higher, also after deletions. Ids above `countedIdMax`, zero and negative ids
+   * that a client chose do not count, and are stepped over where they are in the way.
+   *
+   * An idempotency key is remembered only with a plant that was created, in the same transaction.
+   */
+  apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
+
+  /** Forgets idempotency keys that expired before `nowMs`, a bounded number at a time. */
+  forgetKeys(nowMs: number): Promise<void>;
+}
+
+export interface TokenUse {
+  readonly id: string;
+  readonly usedAtMs: number;
+}
+
+export interface TokenStorage {
+  findToken(hash: string): Promise<TokenRecord | undefined>;
+
+  /** Every token ever made, the oldest first. */
+  listTokens(): Promise<readonly TokenRecord[]>;
+
+  addToken(token: TokenRecord): Promise<void>;
+
+  /** Whether there was an unrevoked token with this id. */
+  revokeToken(id: string, nowMs: number): Promise<boolean>;
+
+  /** A number that is different after every `addToken` and `revokeToken`, by any process. */
+  countTokenChanges(): Promise<number>;
+
+  /** Notes when tokens were last used. Never moves a time back, and is not a token change. */
+  noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
+}
+
+export interface Storage extends PlantStorage, TokenStorage {
+  /** Resolves if a query can be answered now. */
+  ping(): Promise<void>;
+
+  /** Finishes what is under way and lets go of everything. */
+  close(): Promise<void>;
+}
+
+/** The highest id chosen by a client that moves the counter of assigned ids. */
+export const countedIdMax: PlantId = 2n ** 52n;

@@ -1,0 +1,26 @@
+/** What is kept of an opaque token. The token itself is not among it, only its hash. */
+import type { Scope } from "./caller.ts";
+
+export interface TokenRecord {
+  /** Names the token to the operator; it opens nothing. */
+  readonly id: string;
+  /** SHA-256 of the token, in hexadecimal. */
+  readonly hash: string;
+  readonly user: string;
+  readonly garden: string;
+  readonly scope: Scope;
+  readonly note: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+  /** Approximate: written about once a minute, never on the path of a request. */
+  readonly lastUsedAtMs: number | undefined;
+}
+
+export type TokenState = "active" | "expired" | "revoked";
+
+export function tokenState(token: TokenRecord, nowMs: number): TokenState {
+  if (token.revokedAtMs !== undefined) return "revoked";
+  if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return "expired";
+  return "active";
+}

@@ -1,0 +1,159 @@
+/**
+ * The way of a request, stage by stage: host, path, method, token, scope, content type and body,
+ * the operation, the response. One catch turns an error into a problem, one log line ends it.
+ */
+import type { Authenticator } from "../auth/authenticator.ts";
+import { type Caller, permits } from "../domain/caller.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import { bodyBytesMax } from "./body.ts";
+import type { Answer, Context, Operation } from "./operation.ts";
+import { operations } from "./operations.ts";
+import { problemAnswer, toShown } from "./problem.ts";
+import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+import { createRequestIds } from "./request-id.ts";
+import { createRouter, type Route } from "./router.ts";
+import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
+import { streamText } from "./stream.ts";
+
+export interface AppDeps {
+  readonly context: Context;
+  readonly authenticator: Pick<Authenticator, "authenticate">;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly allowedOrigins: AllowedOrigins;
+}
+
+export interface App {
+  fetch(request: Request): Promise<Response>;
+}
+
+/** What is learnt of a request on its way; each stage adds to it. */
+interface Exchange {
+  readonly request: Request;
+  readonly requestId: string;
+  readonly startedAtMs: number;
+  route?: Route;
+  operation?: Operation;
+  isTokenSent: boolean;
+  caller?: Caller;
+}
+
+export function createApp(deps: AppDeps): App {
+  const { context, authenticator, log, metrics } = deps;
+  const findRoute = createRouter(context.basePath, operations);
+  const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
+  const requestIdOf = createRequestIds();
+
+  async function answer(exchange: Exchange): Promise<Answer> {
+    const { request } = exchange;
+    checkHost(request.headers);
+    const { path, query } = readTarget(request.url);
+
+    const match = findRoute(path);
+    if (!match) throw new PlantStoreError("not-found", "There is nothing at this path.");
+    const { route, variable } = match;
+    exchange.route = route;
+
+    if (request.method === "OPTIONS" && route.takesOptions) {
+      return { status: 204, headers: preflightHeaders(route.allow) };
+    }
+    const operation = route.operations.get(request.method);
+    if (!operation) {
+      throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
+    }
+    exchange.operation = operation;
+
+    if (operation.scope) await admit(exchange, operation.scope);
+    const input = await readInput(operation, request, query, variable, exchange.caller);
+    return operation.run(context, input);
+  }
+
+  /** Token, then scope. */
+  async function admit(exchange: Exchange, scope: "read" | "write"): Promise<void> {
+    const token = readBearerToken(exchange.request.headers);
+    exchange.isTokenSent = token !== undefined;
+    exchange.caller = await authenticator.authenticate(token ?? "");
+    if (!permits(exchange.caller, scope)) {
+      throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
+    }
+  }
+
+  function explain(error: unknown, exchange: Exchange): Answer {
+    const shown = toShown(error);
+    if (
+      shown.code === "internal" ||
+      shown.code === "unavailable" ||
+      shown.code === "storage-full"
+    ) {
+      log.event("error", "request failed", {
+        requestId: exchange.requestId,
+        code: shown.code,
+        error: shown.cause ?? shown,
+      });
+    }
+    const { requestId, isTokenSent, route } = exchange;
+    return problemAnswer(shown, { requestId, isTokenSent, allow: route?.allow });
+  }
+
+  function respond(exchange: Exchange, answered: Answer): Response {
+    const { request, requestId } = exchange;
+    const { status, contentType, body } = answered;
+    const sharing = exchange.operation?.scope ? "private" : "public";
+    const finish = () => end(exchange, status);
+    let content: string | ReadableStream | null = null;
+    if (typeof body === "string") content = body;
+    else if (body && request.method !== "HEAD") content = streamText(body, finish);
+
+    const response = new Response(content, {
+      status,
+      headers: sharedHeaders(sharing, request.headers.get("origin")),
+    });
+    const { headers } = response;
+    headers.set("X-Request-Id", requestId);
+    if (contentType) headers.set("Content-Type", contentType);
+    for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
+    if (isBodyLeftUnread(request.headers)) headers.set("Connection", "close");
+    if (!(content instanceof ReadableStream)) finish();
+    return response;
+  }
+
+  function end(exchange: Exchange, status: number): void {
+    const { request, requestId, route, operation, caller, startedAtMs } = exchange;
+    const durationMs = performance.now() - startedAtMs;
+    metrics.countRequest(operation?.name ?? "none", request.method, status, durationMs);
+    log.request({
+      method: request.method,
+      route: route?.path ?? "none",
+      status,
+      durationMs,
+      user: caller?.user,
+      garden: caller?.garden,
+      requestId,
+    });
+  }
+
+  return {
+    async fetch(request) {
+      const exchange: Exchange = {
+        request,
+        requestId: requestIdOf(request.headers),
+        startedAtMs: performance.now(),
+        isTokenSent: false,
+      };
+      let answered: Answer;
+      try {
+        answered = await answer(exchange);
+      } catch (error) {
+        answered = explain(error, exchange);
+      }
+      return respond(exchange, answered);
+    },
+  };
+}
+
+/** A body over the limit is not read to its end, so what is left must not pass for a request. */
+function isBodyLeftUnread(headers: Headers): boolean {
+  return headers.has("transfer-encoding") || Number(headers.get("content-length")) > bodyBytesMax;
+}

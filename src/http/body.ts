@@ -1,0 +1,70 @@
+/** Takes in a request's body: of the right type, bounded in size and time, and valid UTF-8. */
+import { PlantStoreError } from "../domain/errors.ts";
+
+export const bodyBytesMax = 64 * 1024;
+export const bodyTimeoutMs = 15_000;
+
+const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export function hasBody(headers: Headers): boolean {
+  const length = headers.get("content-length");
+  return (length !== null && length !== "0") || headers.has("transfer-encoding");
+}
+
+/** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
+export function checkContentType(headers: Headers): void {
+  const type = headers.get("content-type");
+  if (type === null ? !hasBody(headers) : jsonType.test(type)) return;
+  throw new PlantStoreError(
+    "unsupported-media-type",
+    "Send the body as JSON, with the header Content-Type: application/json.",
+  );
+}
+
+/** Fails with `too-large`, without reading on, or with `invalid-request`. */
+export async function readBody(request: Request): Promise<string> {
+  const length = request.headers.get("content-length");
+  if (Number(length) > bodyBytesMax) throw tooLarge();
+  // With a declared length the runtime reads no more than that; without, each chunk is counted.
+  const reading = length === null ? readChunks(request) : request.bytes();
+  const bytes = await withDeadline(reading);
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw invalid("must be valid UTF-8");
+  }
+}
+
+async function readChunks(request: Request): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > bodyBytesMax) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function withDeadline<Result>(reading: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const deadline = setTimeout(
+      () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`)),
+      bodyTimeoutMs,
+    );
+    const stop = (error: unknown) =>
+      reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+    reading.then(resolve, stop).finally(() => clearTimeout(deadline));
+  });
+}
+
+function tooLarge(): PlantStoreError {
+  return new PlantStoreError("too-large", `Send a body of at most ${bodyBytesMax} bytes.`);
+}
+
+function invalid(detail: string): PlantStoreError {
+  return new PlantStoreError("invalid-request", `The body ${detail}.`, {
+    faults: [{ pointer: "", detail: `The body ${detail}.` }],
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * Reads a JSON object without losing anything that was sent: integers keep all their digits, and a
+ * repeated key is reported instead of dropped. It does not know what the fields mean.
+ */
+
+export interface JsonObject {
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly repeatedKeys: readonly string[];
+}
+
+/** Absent if the text is not JSON, or is JSON but not an object. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  return readMembers(text, value as Record<string, unknown>);
+}
+
+/** The engine's parser has proved the text well-formed, so a plain scan finds the members again. */
+function readMembers(text: string, parsed: Record<string, unknown>): JsonObject {
+  const members: Record<string, unknown> = Object.create(null);
+  const repeatedKeys: string[] = [];
+  let at = skipSpace(text, text.indexOf("{") + 1);
+  while (text[at] !== "}") {
+    const keyEnd = skipString(text, at);
+    const key: string = JSON.parse(text.slice(at, keyEnd));
+    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const valueEnd = skipValue(text, valueStart);
+    if (key in members) repeatedKeys.push(key);
+    const value = parsed[key];
+    members[key] =
+      typeof value === "number" ? (exactInteger(text.slice(valueStart, valueEnd)) ?? value) : value;
+    at = skipSpace(text, valueEnd);
+    if (text[at] === ",") at = skipSpace(text, at + 1);
+  }
+  return { members, repeatedKeys };
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start;
+  while (" \t\n\r".includes(text.charAt(at)) && at < text.length) at++;
+  return at;
+}
+
+/** From an opening quote to behind the closing one. */
+function skipString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+function skipValue(text: string, start: number): number {
+  let depth = 0;
+  let at = start;
+  for (;;) {
+    const character = text.charAt(at);
+    if (character === '"') {
+      at = skipString(text, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (character === "{" || character === "[") depth++;
+    else if (character === "}" || character === "]") {
+      if (depth === 0) return at;
+      depth--;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && ", \t\n\r".includes(character)) return at;
+    at++;
+  }
+}
+
+/** More digits than any 64-bit integer has. A longer number is out of range, whatever it is. */
+const digitsMax = 20;
+
+/**
+ * The integer that a JSON number stands for, exactly; `1.0` and `1e3` are integers too. Absent if it
+ * is none. A number too large to matter comes back as one that is out of the 64-bit range.
+ */
+export function exactInteger(source: string): bigint | undefined {
+  const [, sign, whole = "", fraction = "", exponentText = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
+  let digits = (whole + fraction).replace(/^0+/, "");
+  if (digits === "") return 0n;
+  let exponent = Number(exponentText) - fraction.length;
+  const significant = digits.replace(/0+$/, "");
+  exponent += digits.length - significant.length;
+  digits = significant;
+  if (exponent < 0) return undefined;
+  const magnitude =
+    digits.length + exponent > digitsMax ? 2n ** 64n : BigInt(digits + "0".repeat(exponent));
+  return sign === "-" ? -magnitude : magnitude;
+}

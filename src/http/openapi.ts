@@ -1,0 +1,252 @@
+/** The OpenAPI 3.1 document, derived from the operations and schemas that the service runs on. */
+import { toJsonSchema } from "@valibot/to-json-schema";
+import * as v from "valibot";
+import type { ErrorCode } from "../domain/errors.ts";
+import { plantDraftSchema, plantItemSchema, plantViewSchema } from "../domain/plant.ts";
+import type { HeaderDescription, Operation, SchemaName } from "./operation.ts";
+import { operations } from "./operations.ts";
+import type { Parameter } from "./parameters.ts";
+import { problems, problemType } from "./problem.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What any operation can answer with, beside its own problems. */
+const commonProblems: readonly ErrorCode[] = ["invalid-request", "internal"];
+const tokenProblems: readonly ErrorCode[] = ["unauthenticated", "forbidden", "unavailable"];
+
+export function createOpenApi(info: { version: string; basePath: string }): Json {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Plant Store",
+      version: info.version,
+      summary: "A store of plants behind an HTTP API.",
+      description:
+        "Create, list and delete plants. Every token opens one garden, and a caller sees the " +
+        "plants of that garden only. Errors are problems as of RFC 9457.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: info.basePath === "" ? "/" : info.basePath }],
+    security: [{ token: [] }],
+    tags: [
+      { name: "plants", description: "The plants of the caller's garden." },
+      { name: "service", description: "The service itself. No token is needed." },
+    ],
+    paths: describePaths(),
+    components: {
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", description: "The caller's token." },
+      },
+      headers: { "X-Request-Id": describeHeader(requestIdHeader) },
+      parameters: { "X-Request-Id": requestIdParameter },
+      responses: describeProblemResponses(),
+      schemas: { ...plantSchemas, Problem: problemSchema },
+    },
+  };
+}
+
+const requestIdHeader: HeaderDescription = {
+  description: "The request's id: the caller's own if it sent one, else a new one.",
+  example: "c6a2f1d09b3e-1",
+  required: true,
+};
+
+const requestIdParameter = {
+  name: "X-Request-Id",
+  in: "header",
+  description: "An id of the caller's for this request. One that is malformed is replaced.",
+  schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
+};
+
+function describePaths(): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const operation of operations) {
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [operation.method.toLowerCase()]: describeOperation(operation),
+    };
+  }
+  return paths;
+}
+
+function describeOperation(operation: Operation): Json {
+  const { name, summary, description, scope, parameters, body } = operation;
+  const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
+  return {
+    operationId: name,
+    tags: [scope ? "plants" : "service"],
+    summary,
+    description,
+    ...(!scope && { security: [] }),
+    parameters: [...described, { $ref: "#/components/parameters/X-Request-Id" }],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": { schema: schemaReference(body.schemaName), examples: body.examples },
+        },
+      },
+    }),
+    responses: describeResponses(operation),
+  };
+}
+
+function describeParameter(name: string, parameter: Parameter): Json {
+  return {
+    name,
+    in: parameter.in,
+    description: parameter.description,
+    required: parameter.in === "path",
+    ...(parameter.in === "query" && { explode: false }),
+    schema: v.getMetadata(parameter.schema).jsonSchema,
+    example: parameter.example,
+  };
+}
+
+function describeResponses(operation: Operation): Json {
+  const { success, scope } = operation;
+  const codes = [...commonProblems, ...operation.problems, ...(scope ? tokenProblems : [])];
+  const responses: Record<string, Json> = {
+    [success.status]: {
+      description: success.description,
+      headers: {
+        "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+        ...mapValues(success.headers ?? {}, describeHeader),
+      },
+      ...(success.contentType && {
+        content: {
+          [success.contentType]: {
+            schema: success.schema && schemaReference(success.schema),
+            ...(success.examples && { examples: success.examples }),
+          },
+        },
+      }),
+    },
+  };
+  for (const code of codes) {
+    responses[problems[code].status] = { $ref: `#/components/responses/${code}` };
+  }
+  return responses;
+}
+
+const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, HeaderDescription>>> = {
+  unauthenticated: {
+    "WWW-Authenticate": {
+      description: "The challenge (RFC 6750); with `invalid_token` where a token was sent.",
+      example: 'Bearer realm="plants", error="invalid_token"',
+      required: true,
+    },
+  },
+  forbidden: {
+    "WWW-Authenticate": {
+      description: "The challenge (RFC 6750): which scope the operation needs.",
+      example: 'Bearer realm="plants", error="insufficient_scope", scope="write"',
+      required: true,
+    },
+  },
+  "method-not-allowed": {
+    Allow: { description: "The methods of the path.", example: "GET, HEAD", required: true },
+  },
+  "rate-limited": { "Retry-After": retryAfter() },
+  unavailable: { "Retry-After": retryAfter() },
+};
+
+function retryAfter(): HeaderDescription {
+  return { description: "Seconds to wait before trying again.", example: 1, required: true };
+}
+
+function describeProblemResponses(): Json {
+  return mapValues(problems, ({ status, title }, code) => ({
+    description: `${title}.`,
+    headers: {
+      "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+      ...mapValues(problemHeaderDescriptions[code] ?? {}, describeHeader),
+    },
+    content: {
+      "application/problem+json": {
+        schema: { $ref: "#/components/schemas/Problem" },
+        example: {
+          type: problemType(code),
+          title,
+          status,
+          detail: "What to fix, in words.",
+          requestId: requestIdHeader.example,
+          ...(status === 400 && { errors: [{ pointer: "/name", detail: "is required." }] }),
+        },
+      },
+    },
+  }));
+}
+
+function describeHeader({ description, example, required }: HeaderDescription): Json {
+  const type = typeof example === "number" ? "integer" : "string";
+  return { description, required: required ?? false, schema: { type }, example };
+}
+
+function schemaReference(name: SchemaName): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const plantSchemas: Readonly<Record<SchemaName, Json>> = {
+  PlantDraft: describeSchema(plantDraftSchema),
+  Plant: describeSchema(plantViewSchema),
+  PlantList: { type: "array", items: describeSchema(plantItemSchema) },
+  Text: { type: "string" },
+  Document: { type: "object" },
+};
+
+const problemSchema = {
+  type: "object",
+  required: ["type", "title", "status", "detail", "requestId"],
+  properties: {
+    type: { type: "string", enum: (Object.keys(problems) as ErrorCode[]).map(problemType) },
+    title: { type: "string" },
+    status: { type: "integer", enum: Object.values(problems).map(({ status }) => status) },
+    detail: { type: "string", description: "What to fix. Safe to show." },
+    requestId: { type: "string" },
+    errors: {
+      type: "array",
+      description: "With status 400: every fault that was found, and where.",
+      items: {
+        type: "object",
+        required: ["detail"],
+        properties: {
+          pointer: { type: "string", description: "A JSON Pointer into the body." },
+          parameter: { type: "string", description: "The name of a path or query parameter." },
+          header: { type: "string", description: "The name of a header." },
+          detail: { type: "string" },
+        },
+        additionalProperties: false,
+      },
+    },
+  },
+  additionalProperties: false,
+};
+
+/** The schema's checks are code; what they mean is in its metadata and comes along from there. */
+function describeSchema(schema: v.GenericSchema): Json {
+  const { $schema: _, ...described } = toJsonSchema(schema, {
+    errorMode: "ignore",
+    typeMode: "input",
+    ignoreActions: ["check", "non_empty", "min_value", "max_value"],
+    overrideSchema: ({ valibotSchema, jsonSchema }) =>
+      valibotSchema.type === "bigint" ? { type: "integer", format: "int64" } : jsonSchema,
+    overrideAction: ({ valibotAction, jsonSchema }) =>
+      valibotAction.type === "metadata"
+        ? { ...jsonSchema, ...(valibotAction as { metadata?: object }).metadata }
+        : jsonSchema,
+  });
+  // Fields that are not named are refused, so the document does not allow them either.
+  return { ...described, additionalProperties: false };
+}
+
+function mapValues<Key extends string, Value, Mapped>(
+  record: Readonly<Record<Key, Value>>,
+  map: (value: Value, key: Key) => Mapped,
+): Record<Key, Mapped> {
+  const entries = Object.entries(record) as [Key, Value][];
+  return Object.fromEntries(entries.map(([key, value]) => [key, map(value, key)])) as Record<
+    Key,
+    Mapped
+  >;
+}

@@ -1,0 +1,112 @@
+/** What an operation is: what it takes, what it answers, and how it is described. */
+import type * as v from "valibot";
+import type { Caller, Scope } from "../domain/caller.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import type { Plants } from "../domain/plants.ts";
+import type { Parameters } from "./parameters.ts";
+
+/** What operations run on. */
+export interface Context {
+  readonly plants: Plants;
+  readonly basePath: string;
+  /** Fails with `unavailable` if the storage does not answer. */
+  readonly checkStorage: () => Promise<void>;
+  readonly renderMetrics: () => string;
+  readonly renderOpenApi: () => Promise<string>;
+}
+
+/** A response before it knows of requests, origins and headers that all responses share. */
+export interface Answer {
+  readonly status: number;
+  readonly contentType?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Text that is whole, or pieces that are made as the client takes them. */
+  readonly body?: string | AsyncIterable<string> | undefined;
+}
+
+export interface HeaderDescription {
+  readonly description: string;
+  readonly example: string | number;
+  readonly required?: boolean;
+}
+
+export interface Success {
+  readonly status: number;
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, HeaderDescription>>;
+  readonly contentType?: string;
+  /** The name of a schema in the OpenAPI document's components. */
+  readonly schema?: SchemaName;
+  readonly examples?: Readonly<Record<string, unknown>>;
+}
+
+export type SchemaName = "PlantDraft" | "Plant" | "PlantList" | "Text" | "Document";
+
+type Values<Declared extends Parameters> = {
+  readonly [Name in keyof Declared]:
+    | v.InferOutput<Declared[Name]["schema"]>
+    | (Declared[Name]["in"] extends "path" ? never : undefined);
+};
+
+interface Description {
+  readonly name: string;
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly success: Success;
+  /** The problems that this operation adds to those that every operation can have. */
+  readonly problems: readonly ErrorCode[];
+}
+
+export interface BodyDescription<Schema extends v.GenericSchema> {
+  readonly schema: Schema;
+  readonly schemaName: SchemaName;
+  readonly examples: Readonly<Record<string, unknown>>;
+}
+
+/** An operation as the pipeline sees it. */
+export interface Operation extends Description {
+  /** What the caller's token must permit; absent: no token is needed. */
+  readonly scope?: Scope;
+  readonly parameters: Parameters;
+  readonly body?: BodyDescription<v.GenericSchema>;
+  readonly run: (context: Context, input: Input) => Promise<Answer>;
+}
+
+export interface Input {
+  readonly caller: Caller | undefined;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+}
+
+interface PlantInput<Declared extends Parameters, Schema extends v.GenericSchema> {
+  readonly caller: Caller;
+  readonly parameters: Values<Declared>;
+  readonly body: v.InferOutput<Schema>;
+}
+
+/** An operation behind a token. The types of its input follow from what it declares. */
+export function plantOperation<
+  const Declared extends Parameters,
+  Schema extends v.GenericSchema = v.GenericSchema<never>,
+>(
+  operation: Description & {
+    readonly scope: Scope;
+    readonly parameters: Declared;
+    readonly body?: BodyDescription<Schema>;
+    readonly run: (context: Context, input: PlantInput<Declared, Schema>) => Promise<Answer>;
+  },
+): Operation {
+  return operation as unknown as Operation;
+}
+
+/** An operation that anyone may call, without any input. */
+export function openOperation(
+  operation: Omit<Description, "method" | "problems"> & {
+    readonly problems?: readonly ErrorCode[];
+    readonly run: (context: Context) => Promise<Answer>;
+  },
+): Operation {
+  return { method: "GET", parameters: {}, problems: [], ...operation };
+}

@@ -1,0 +1,71 @@
+/** What a parameter is, and the kinds of text that parameters hold: integers, sets of names, keys. */
+import * as v from "valibot";
+
+/** Turns the text of a parameter into a value; the JSON Schema in its metadata says the same. */
+export type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
+
+export interface Parameter<Value = unknown> {
+  readonly in: "query" | "path" | "header";
+  readonly schema: TextSchema<Value>;
+  readonly description: string;
+  readonly example: unknown;
+}
+
+export type Parameters = Readonly<Record<string, Parameter>>;
+
+const canonicalInteger = /^(?:0|-?[1-9]\d{0,18})$/;
+
+/** A canonical decimal integer: no plus sign, no leading zeros, no fraction. */
+export function integerText(min: bigint, max: bigint, jsonSchema: Record<string, unknown>) {
+  const message = `must be a decimal integer from ${min} to ${max}`;
+  return v.pipe(
+    v.string(),
+    v.check((text) => canonicalInteger.test(text), message),
+    v.transform((text) => BigInt(text)),
+    v.check((value) => value >= min && value <= max, message),
+    v.metadata({ jsonSchema: { type: "integer", ...jsonSchema } }),
+  );
+}
+
+/** Names out of a fixed few, separated by commas, none twice, in any order. */
+export function namesText<const Name extends string>(names: readonly Name[]) {
+  const message = `must be one or more of ${names.join(", ")}, separated by commas, none twice`;
+  return v.pipe(
+    v.string(),
+    v.transform((text) => text.split(",")),
+    v.check(
+      (parts) =>
+        new Set(parts).size === parts.length && parts.every((part) => names.includes(part as Name)),
+      message,
+    ),
+    v.transform((parts) => names.filter((name) => parts.includes(name))),
+    v.metadata({
+      jsonSchema: {
+        type: "array",
+        items: { type: "string", enum: names },
+        minItems: 1,
+        uniqueItems: true,
+      },
+    }),
+  );
+}
+
+const keyCharactersMax = 255;
+
+/** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
+export const keyText = v.pipe(
+  v.string(),
+  v.transform(unquote),
+  v.check(
+    (key) => /^[!-~]+$/.test(key) && key.length <= keyCharactersMax,
+    `must be 1 to ${keyCharactersMax} visible ASCII characters, bare or in double quotes`,
+  ),
+  v.metadata({ jsonSchema: { type: "string", minLength: 1 } }),
+);
+
+/** Empty, which no key is, where a quoted string is malformed. */
+function unquote(text: string): string {
+  if (!text.startsWith('"')) return text;
+  if (!/^"(?:[^"\\]|\\["\\])*"$/.test(text)) return "";
+  return text.slice(1, -1).replace(/\\(["\\])/g, "$1");
+}

@@ -1,0 +1,77 @@
+/** From an error to the problem that the caller sees (RFC 9457). Hides the inside. */
+import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
+import type { Answer } from "./operation.ts";
+
+export const problems: Readonly<Record<ErrorCode, { status: number; title: string }>> = {
+  "invalid-request": { status: 400, title: "The request is not valid" },
+  unauthenticated: { status: 401, title: "A valid token is needed" },
+  forbidden: { status: 403, title: "The token does not permit this" },
+  "not-found": { status: 404, title: "Not found" },
+  "method-not-allowed": { status: 405, title: "The method is not allowed here" },
+  conflict: { status: 409, title: "The id is taken" },
+  "too-large": { status: 413, title: "The body is too large" },
+  "unsupported-media-type": { status: 415, title: "The body is not JSON" },
+  "idempotency-mismatch": { status: 422, title: "The idempotency key was used otherwise" },
+  "rate-limited": { status: 429, title: "Too many requests" },
+  internal: { status: 500, title: "Something went wrong" },
+  unavailable: { status: 503, title: "The service is unavailable" },
+  "storage-full": { status: 507, title: "The storage is full" },
+};
+
+export function problemType(code: ErrorCode): string {
+  return `urn:plantstore:problem:${code}`;
+}
+
+const retryAfterSeconds = 1;
+
+export interface ProblemContext {
+  readonly requestId: string;
+  /** Whether the request carried a token. */
+  readonly isTokenSent: boolean;
+  /** The methods of the path, where it is a known one. */
+  readonly allow: string | undefined;
+}
+
+/** The error as one that can be shown: anything unexpected becomes `internal` and says nothing. */
+export function toShown(error: unknown): PlantStoreError {
+  if (error instanceof PlantStoreError) return error;
+  const message = "The fault is ours. Report it with the request id.";
+  return new PlantStoreError("internal", message, { cause: error });
+}
+
+export function problemAnswer(error: PlantStoreError, context: ProblemContext): Answer {
+  const { status, title } = problems[error.code];
+  const problem = {
+    type: problemType(error.code),
+    title,
+    status,
+    detail: error.message,
+    requestId: context.requestId,
+    ...(status === 400 && { errors: error.faults }),
+  };
+  return {
+    status,
+    contentType: "application/problem+json",
+    headers: problemHeaders(error.code, context),
+    body: JSON.stringify(problem),
+  };
+}
+
+function problemHeaders(code: ErrorCode, context: ProblemContext): Record<string, string> {
+  const challenge = 'Bearer realm="plants"';
+  switch (code) {
+    case "unauthenticated":
+      return {
+        "WWW-Authenticate": context.isTokenSent ? `${challenge}, error="invalid_token"` : challenge,
+      };
+    case "forbidden":
+      return { "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="write"` };
+    case "method-not-allowed":
+      return { Allow: context.allow ?? "" };
+    case "rate-limited":
+    case "unavailable":
+      return { "Retry-After": String(retryAfterSeconds) };
+    default:
+      return {};
+  }
+}

@@ -1,0 +1,144 @@
+/** From a request to plain, valid input. Collects every fault before it refuses. */
+import * as v from "valibot";
+import type { Caller } from "../domain/caller.ts";
+import { type Fault, PlantStoreError } from "../domain/errors.ts";
+import { checkContentType, hasBody, readBody } from "./body.ts";
+import { parseJsonObject } from "./json-text.ts";
+import type { Input, Operation } from "./operation.ts";
+
+export interface Target {
+  readonly path: string;
+  readonly query: string;
+}
+
+/** Not by `new URL`: it is slow, and it throws where the target is odd. */
+export function readTarget(url: string): Target {
+  const authorityAt = url.startsWith("/") ? -1 : url.indexOf("://");
+  const pathAt = authorityAt < 0 ? 0 : url.indexOf("/", authorityAt + 3);
+  const queryAt = url.indexOf("?", pathAt);
+  if (queryAt < 0) return { path: url.slice(pathAt), query: "" };
+  return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
+}
+
+const hostForm = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Repeated headers arrive joined by a comma, which no host holds. */
+export function checkHost(headers: Headers): void {
+  if (hostForm.test(headers.get("host") ?? "")) return;
+  throw refuse([{ header: "Host", detail: "must be given once and name a host." }]);
+}
+
+/** The token of `Authorization: Bearer <token>`; absent if none was sent. */
+export function readBearerToken(headers: Headers): string | undefined {
+  return /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+}
+
+export async function readInput(
+  operation: Operation,
+  request: Request,
+  query: string,
+  variable: string,
+  caller: Caller | undefined,
+): Promise<Input> {
+  if (operation.body) checkContentType(request.headers);
+  const faults: Fault[] = [];
+  const parameters = readParameters(operation, request.headers, query, variable, faults);
+  const body = await readBodyValue(operation, request, faults);
+  if (faults.length > 0) throw refuse(faults);
+  return { caller, parameters, body };
+}
+
+function readParameters(
+  operation: Operation,
+  headers: Headers,
+  query: string,
+  variable: string,
+  faults: Fault[],
+): Record<string, unknown> {
+  const texts = readQuery(operation, query, faults);
+  const values: Record<string, unknown> = {};
+  for (const [name, parameter] of Object.entries(operation.parameters)) {
+    const text = { query: texts.get(name), header: headers.get(name) ?? undefined, path: variable }[
+      parameter.in
+    ];
+    if (text === undefined) continue;
+    const parsed = v.safeParse(parameter.schema, text, { abortPipeEarly: true });
+    if (parsed.success) values[name] = parsed.output;
+    else {
+      const detail = `${parsed.issues[0].message}.`;
+      faults.push(
+        parameter.in === "header" ? { header: name, detail } : { parameter: name, detail },
+      );
+    }
+  }
+  return values;
+}
+
+/** The query's parameters by name; one that is unknown or repeated is a fault. */
+function readQuery(operation: Operation, query: string, faults: Fault[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  if (query === "") return texts;
+  for (const [name, text] of new URLSearchParams(query)) {
+    if (operation.parameters[name]?.in !== "query") {
+      faults.push({ parameter: name, detail: "is not a parameter of this operation." });
+    } else if (texts.has(name)) {
+      faults.push({ parameter: name, detail: "must be given at most once." });
+    }
+    texts.set(name, text);
+  }
+  return texts;
+}
+
+async function readBodyValue(
+  operation: Operation,
+  request: Request,
+  faults: Fault[],
+): Promise<unknown> {
+  if (!operation.body) {
+    if (hasBody(request.headers)) {
+      faults.push({ pointer: "", detail: "This operation takes no body." });
+    }
+    return undefined;
+  }
+  const text = await readBody(request).catch((error) => {
+    if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
+    faults.push(...error.faults);
+  });
+  if (typeof text !== "string") return undefined;
+  return validateBody(operation.body.schema, text, faults);
+}
+
+function validateBody(schema: v.GenericSchema, text: string, faults: Fault[]): unknown {
+  const object = parseJsonObject(text);
+  if (!object) {
+    faults.push({ pointer: "", detail: "The body must be one JSON object." });
+    return undefined;
+  }
+  const { members, repeatedKeys } = object;
+  const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
+  for (const key of Object.keys(members)) {
+    if (!Object.hasOwn(known, key)) {
+      faults.push({ pointer: toPointer(key), detail: "is not a field of this body." });
+    }
+  }
+  for (const key of repeatedKeys) {
+    faults.push({ pointer: toPointer(key), detail: "must be given at most once." });
+  }
+  const parsed = v.safeParse(schema, members, { abortPipeEarly: true });
+  if (parsed.success) return parsed.output;
+  for (const issue of parsed.issues) {
+    const key = String(issue.path?.[0]?.key ?? "");
+    faults.push({ pointer: toPointer(key), detail: `${issue.message}.` });
+  }
+  return undefined;
+}
+
+/** RFC 6901. */
+function toPointer(key: string): string {
+  return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+function refuse(faults: readonly Fault[]): PlantStoreError {
+  const message = "The request is not valid. See errors for what to fix.";
+  return new PlantStoreError("invalid-request", message, { faults });
+}

@@ -1,0 +1,64 @@
+/** How plants, links and locations look in an answer. It does not know who asked or why. */
+import type { Plant, PlantField, PlantId } from "../domain/plant.ts";
+import type { Listing, ListQuery } from "../domain/plants.ts";
+import type { Answer } from "./operation.ts";
+
+export function jsonAnswer(
+  status: number,
+  body: Answer["body"],
+  headers?: Readonly<Record<string, string>>,
+): Answer {
+  return { status, contentType: "application/json", headers, body };
+}
+
+/** The frozen form of a plant: its name and tag, and nothing else. */
+export function renderPlant(plant: { name: string; tag: string }): string {
+  return `{"name":${JSON.stringify(plant.name)},"tag":${JSON.stringify(plant.tag)}}`;
+}
+
+/** A list that is one page goes out whole; a longer one is rendered as the client takes it. */
+export function renderList(listing: Listing, fields: readonly PlantField[]): Answer["body"] {
+  const first = renderItems(listing.first, fields);
+  return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
+}
+
+async function* renderPages(
+  first: string,
+  rest: AsyncIterable<readonly Plant[]>,
+  fields: readonly PlantField[],
+): AsyncGenerator<string> {
+  yield `[${first}`;
+  for await (const page of rest) {
+    if (page.length > 0) yield `,${renderItems(page, fields)}`;
+  }
+  yield "]";
+}
+
+/** Written out by hand because `JSON.stringify` refuses a bigint and would round a number. */
+function renderItems(plants: readonly Plant[], fields: readonly PlantField[]): string {
+  let items = "";
+  for (const plant of plants) {
+    let item = "";
+    for (const field of fields) {
+      const value = field === "id" ? plant.id.toString() : JSON.stringify(plant[field]);
+      item += `${item === "" ? "" : ","}"${field}":${value}`;
+    }
+    items += `${items === "" ? "" : ","}{${item}}`;
+  }
+  return items;
+}
+
+export function plantLocation(basePath: string, id: PlantId): string {
+  return `${basePath}/plants/${id}`;
+}
+
+export function linkToNext(
+  basePath: string,
+  next: ListQuery,
+  fields: readonly PlantField[] | undefined,
+): string {
+  let target = `${basePath}/plants?limit=${next.limit}`;
+  if (next.after !== undefined) target += `&after=${next.after}`;
+  if (fields) target += `&fields=${fields.join(",")}`;
+  return `<${target}>; rel="next"`;
+}

@@ -1,0 +1,59 @@
+/** Finds the route of a path: which operations it has and what its variable part says. */
+import type { Operation } from "./operation.ts";
+
+export interface Route {
+  readonly path: string;
+  /** By method; HEAD is answered wherever GET is. */
+  readonly operations: ReadonlyMap<string, Operation>;
+  /** Whether OPTIONS is answered: on every path that needs a token, so that browsers may ask. */
+  readonly takesOptions: boolean;
+  /** The methods of the path, as the header `Allow` lists them. */
+  readonly allow: string;
+}
+
+export interface Match {
+  readonly route: Route;
+  /** What stands in the place of the variable part, as it was sent. */
+  readonly variable: string;
+}
+
+/** In the order in which `Allow` lists them. */
+const methods = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"];
+
+export type Router = (path: string) => Match | undefined;
+
+export function createRouter(basePath: string, operations: readonly Operation[]): Router {
+  const exact = new Map<string, Match>();
+  const withVariable: { prefix: string; route: Route }[] = [];
+  for (const [path, group] of Map.groupBy(operations, (operation) => operation.path)) {
+    const route = createRoute(path, group);
+    const variableAt = path.indexOf("{");
+    if (variableAt < 0) exact.set(basePath + path, { route, variable: "" });
+    else withVariable.push({ prefix: basePath + path.slice(0, variableAt), route });
+  }
+
+  return (path) => {
+    const match = exact.get(path);
+    if (match) return match;
+    for (const { prefix, route } of withVariable) {
+      const variable = path.slice(prefix.length);
+      if (path.startsWith(prefix) && variable !== "" && !variable.includes("/")) {
+        return { route, variable };
+      }
+    }
+    return undefined;
+  };
+}
+
+function createRoute(path: string, group: readonly Operation[]): Route {
+  const operations = new Map<string, Operation>();
+  for (const operation of group) {
+    operations.set(operation.method, operation);
+    if (operation.method === "GET") operations.set("HEAD", operation);
+  }
+  const takesOptions = group.some((operation) => operation.scope !== undefined);
+  const allowed = methods.filter(
+    (method) => operations.has(method) || (method === "OPTIONS" && takesOptions),
+  );
+  return { path, operations, takesOptions, allow: allowed.join(", ") };
+}

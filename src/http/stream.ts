@@ -1,0 +1,28 @@
+/** Sends text piece by piece, at the pace of the client; the next piece is made when it is wanted. */
+
+const encoder = new TextEncoder();
+
+/** `onEnd` runs once, whether all was sent, the client left, or the source failed. */
+export function streamText(pieces: AsyncIterable<string>, onEnd: () => void): ReadableStream {
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const piece = await iterator.next();
+          if (!piece.done) return controller.enqueue(encoder.encode(piece.value));
+          controller.close();
+        } catch (error) {
+          // The status has gone out: all that is left is to break off, so that the client sees it.
+          controller.error(error);
+        }
+        onEnd();
+      },
+      async cancel() {
+        await iterator.return?.();
+        onEnd();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+}

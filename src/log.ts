@@ -1,0 +1,95 @@
+/** One line an event: JSON for machines, plain text for a person at a terminal. Never a token. */
+
+export type LogFormat = "json" | "text" | "off";
+
+export type LogLevel = "info" | "warn" | "error";
+
+export interface RequestLine {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly user: string | undefined;
+  readonly garden: string | undefined;
+  readonly requestId: string;
+}
+
+export interface Log {
+  request(line: RequestLine): void;
+  event(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Hands over what is still held back. */
+  flush(): void;
+}
+
+/** Lines are handed over together: at the latest after this long, or once there is this much. */
+const flushMs = 50;
+const flushCharacters = 64 * 1024;
+
+export function createLog(
+  format: LogFormat,
+  write: (text: string) => void,
+  nowMs: () => number = Date.now,
+): Log {
+  if (format === "off") return { request() {}, event() {}, flush() {} };
+  let held = "";
+  let timer: Timer | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const text = held;
+    held = "";
+    if (text !== "") write(text);
+  }
+
+  function add(line: string): void {
+    held += `${line}\n`;
+    if (held.length >= flushCharacters) flush();
+    else timer ??= setTimeout(flush, flushMs);
+  }
+
+  const render = format === "json" ? jsonLines : textLines;
+  return {
+    request: (line) => add(render.request(nowMs(), line)),
+    event: (level, message, fields = {}) => add(render.event(nowMs(), level, message, fields)),
+    flush,
+  };
+}
+
+const jsonLines = {
+  request(nowMs: number, line: RequestLine): string {
+    const time = new Date(nowMs).toISOString();
+    const durationMs = Math.round(line.durationMs * 1000) / 1000;
+    return JSON.stringify({ time, level: "info", event: "request", ...line, durationMs });
+  },
+  event(nowMs: number, level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) {
+    const time = new Date(nowMs).toISOString();
+    return JSON.stringify({ time, level, event, ...fields }, showError);
+  },
+};
+
+const textLines = {
+  request(nowMs: number, line: RequestLine): string {
+    const { method, route, status, durationMs, user, garden, requestId } = line;
+    const who = user === undefined ? "-" : user === garden ? user : `${user} in ${garden}`;
+    const took = `${durationMs.toFixed(1)} ms`;
+    return `${clockTime(nowMs)}  ${method} ${route} ${status}  ${took}  ${who}  ${requestId}`;
+  },
+  event(nowMs: number, level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) {
+    const details = Object.entries(fields)
+      .map(([name, value]) => `${name}=${JSON.stringify(showError(name, value))}`)
+      .join(" ");
+    return `${clockTime(nowMs)}  ${level === "info" ? "" : `${level}: `}${event} ${details}`.trimEnd();
+  },
+};
+
+function clockTime(nowMs: number): string {
+  return new Date(nowMs).toTimeString().slice(0, 8);
+}
+
+/** An error is logged whole, with its stack and what caused it. */
+function showError(_name: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const { name, message, stack, cause } = value;
+  return { name, message, stack, cause: cause === undefined ? undefined : String(cause) };
+}

@@ -1,0 +1,134 @@
+/** Counts and measures, and shows the result in the text format of Prometheus. */
+
+const durationBucketsSeconds = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
+const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/** Any other method is counted under one label, so that no client can make labels without end. */
+const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"]);
+
+export class Metrics {
+  readonly #version: string;
+  readonly #requests = new Map<string, number>();
+  readonly #durations = new Map<string, Histogram>();
+  readonly #commitDurations = new Histogram(durationBucketsSeconds);
+  readonly #groupSizes = new Histogram(groupBuckets);
+
+  constructor(version: string) {
+    this.#version = version;
+  }
+
+  countRequest(operation: string, method: string, status: number, durationMs: number): void {
+    const label = countedMethods.has(method) ? method : "other";
+    const labels = `operation="${operation}",method="${label}",status="${status}"`;
+    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
+    let durations = this.#durations.get(operation);
+    if (!durations) {
+      durations = new Histogram(durationBucketsSeconds);
+      this.#durations.set(operation, durations);
+    }
+    durations.observe(durationMs / 1000);
+  }
+
+  countCommit(writes: number, durationMs: number): void {
+    this.#groupSizes.observe(writes);
+    this.#commitDurations.observe(durationMs / 1000);
+  }
+
+  render(): string {
+    const cpu = process.cpuUsage();
+    return [
+      ...family("plantstore_build_info", "gauge", "The running version.", [
+        `{version="${this.#version}"} 1`,
+      ]),
+      ...family(
+        "plantstore_requests_total",
+        "counter",
+        "Requests answered.",
+        [...this.#requests].map(([labels, count]) => `{${labels}} ${count}`),
+      ),
+      ...family(
+        "plantstore_request_duration_seconds",
+        "histogram",
+        "From the request's headers to the last byte handed over.",
+        [...this.#durations].flatMap(([name, each]) => each.render(`operation="${name}"`)),
+      ),
+      ...family("plantstore_commits_total", "counter", "Durable commits of plant writes.", [
+        ` ${this.#groupSizes.count}`,
+      ]),
+      ...family("plantstore_writes_total", "counter", "Plant writes in those commits.", [
+        ` ${this.#groupSizes.sum}`,
+      ]),
+      ...family(
+        "plantstore_commit_group_size",
+        "histogram",
+        "Writes that shared one commit.",
+        this.#groupSizes.render(""),
+      ),
+      ...family(
+        "plantstore_commit_duration_seconds",
+        "histogram",
+        "How long a commit took, from its start until it was on stable storage.",
+        this.#commitDurations.render(""),
+      ),
+      ...family("process_resident_memory_bytes", "gauge", "Resident memory.", [
+        ` ${process.memoryUsage.rss()}`,
+      ]),
+      ...family("process_cpu_seconds_total", "counter", "Processor time used.", [
+        ` ${(cpu.user + cpu.system) / 1e6}`,
+      ]),
+      ...family("process_start_time_seconds", "gauge", "When the process started.", [
+        ` ${Math.round(performance.timeOrigin / 1000)}`,
+      ]),
+      "",
+    ].join("\n");
+  }
+}
+
+/** Each sample is what follows the name: a suffix, labels and the value. */
+function family(name: string, type: string, help: string, samples: readonly string[]): string[] {
+  return [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...samples.map((sample) => name + sample),
+  ];
+}
+
+class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  count = 0;
+  sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = bounds.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.count++;
+    this.sum += value;
+    for (let index = 0; index < this.#bounds.length; index++) {
+      if (value <= (this.#bounds[index] as number)) {
+        this.#counts[index] = (this.#counts[index] as number) + 1;
+        return;
+      }
+    }
+  }
+
+  render(labels: string): string[] {
+    const more = labels === "" ? "" : `${labels},`;
+    const alone = labels === "" ? "" : `{${labels}}`;
+    let total = 0;
+    const buckets = this.#bounds.map((bound, index) => {
+      total += this.#counts[index] as number;
+      return `_bucket{${more}le="${bound}"} ${total}`;
+    });
+    return [
+      ...buckets,
+      `_bucket{${more}le="+Inf"} ${this.count}`,
+      `_sum${alone} ${this.sum}`,
+      `_count${alone} ${this.count}`,
+    ];
+  }
+}

@@ -1,0 +1,116 @@
+/** The wiring: opens storage, makes the app, listens, and drains when it is told to stop. */
+import { Authenticator } from "./auth/authenticator.ts";
+import type { Config } from "./config.ts";
+import { PlantStoreError } from "./domain/errors.ts";
+import { createPlants } from "./domain/plants.ts";
+import type { Storage } from "./domain/storage.ts";
+import { createApp } from "./http/app.ts";
+import type { Log } from "./log.ts";
+import { Metrics } from "./metrics.ts";
+import { GroupCommit, groupCommitDefaults } from "./storage/group-commit.ts";
+import { openStorage } from "./storage/open.ts";
+import { version } from "./version.ts";
+
+/** A revocation by another process holds within 5 seconds; this leaves room for a slow poll. */
+const tokenRefreshMs = 1_000;
+const housekeepingMs = 60_000;
+/** Above the deadline of a commit, which the runtime would otherwise cut short. */
+const idleTimeoutSeconds = 30;
+const drainMs = 10_000;
+
+export interface Service {
+  /** Where it answers, without a slash at the end. */
+  readonly url: string;
+  readonly storage: Storage;
+  /** Stops accepting, finishes what is under way, closes the storage. */
+  stop(): Promise<void>;
+}
+
+export async function serve(config: Config, log: Log): Promise<Service> {
+  const storage = await openStorage(config.database, { isServing: true });
+  const metrics = new Metrics(version);
+  const writer = new GroupCommit(storage, {
+    ...groupCommitDefaults,
+    onCommit: (writes, durationMs) => metrics.countCommit(writes, durationMs),
+  });
+  const authenticator = new Authenticator(storage, Date.now);
+  const app = createApp({
+    context: {
+      plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
+      basePath: config.basePath,
+      async checkStorage() {
+        if (writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
+        await storage.ping();
+      },
+      renderMetrics: () => metrics.render(),
+      renderOpenApi: () => renderOpenApi(config.basePath),
+    },
+    authenticator,
+    log,
+    metrics,
+    allowedOrigins: config.corsOrigins,
+  });
+
+  await authenticator.refresh();
+  const server = await listen(config, app.fetch, storage);
+  const stopChores = startChores(storage, authenticator, log);
+  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+
+  return {
+    url: `http://${host}:${server.port}${config.basePath}`,
+    storage,
+    async stop() {
+      const force = setTimeout(() => server.stop(true), drainMs);
+      await server.stop();
+      clearTimeout(force);
+      stopChores();
+      await writer.drain();
+      await authenticator.noteUses().catch(() => {});
+      await storage.close();
+    },
+  };
+}
+
+async function listen(
+  config: Config,
+  fetch: (request: Request) => Promise<Response>,
+  storage: Storage,
+) {
+  try {
+    return Bun.serve({
+      hostname: config.host,
+      port: config.port,
+      fetch,
+      development: false,
+      idleTimeout: idleTimeoutSeconds,
+      // The app refuses large bodies itself, after the token and with a problem that says so.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    });
+  } catch (error) {
+    await storage.close();
+    const { host, port } = config;
+    const isTaken = (error as { code?: string }).code === "EADDRINUSE";
+    const reason = isTaken ? "the port is in use; choose another with --port" : String(error);
+    throw new PlantStoreError("unavailable", `Cannot listen on ${host}:${port}: ${reason}.`);
+  }
+}
+
+/** Loaded when it is first asked for: most processes never are, and the start is faster. */
+async function renderOpenApi(basePath: string): Promise<string> {
+  const { createOpenApi } = await import("./http/openapi.ts");
+  return JSON.stringify(createOpenApi({ version, basePath }));
+}
+
+/** What happens beside requests, each at its own pace. A failure is logged and tried again. */
+function startChores(storage: Storage, authenticator: Authenticator, log: Log): () => void {
+  const chore = (name: string, everyMs: number, run: () => Promise<void>) =>
+    setInterval(() => {
+      run().catch((error) => log.event("warn", `${name} failed`, { error }));
+    }, everyMs);
+  const timers = [
+    chore("token refresh", tokenRefreshMs, () => authenticator.refresh()),
+    chore("note of token uses", housekeepingMs, () => authenticator.noteUses()),
+    chore("forgetting of keys", housekeepingMs, () => storage.forgetKeys(Date.now())),
+  ];
+  return () => timers.forEach(clearInterval);
+}

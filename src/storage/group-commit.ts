@@ -1,0 +1,119 @@
+/**
+ * Gathers writes that wait at the same time into one durable commit and answers each after it. It
+ * knows no engine: a commit is whatever `apply` does.
+ */
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/storage.ts";
+
+export interface GroupCommitOptions {
+  readonly groupWritesMax: number;
+  /** Writes beyond this many waiting are refused at once: better than an answer that comes too late. */
+  readonly waitingWritesMax: number;
+  /** How long a write may wait for its commit before its caller is told that the outcome is unknown. */
+  readonly deadlineMs: number;
+  readonly onCommit: (writes: number, durationMs: number) => void;
+}
+
+export const groupCommitDefaults = {
+  groupWritesMax: 1024,
+  waitingWritesMax: 16_384,
+  deadlineMs: 10_000,
+} as const;
+
+interface Waiter {
+  readonly write: Write;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class GroupCommit implements PlantWriter {
+  readonly #storage: Pick<PlantStorage, "apply">;
+  readonly #options: GroupCommitOptions;
+  #waiting: Waiter[] = [];
+  #isBusy = false;
+  #isStuck = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
+    this.#storage = storage;
+    this.#options = options;
+  }
+
+  /** Whether the running commit has overstayed its deadline. */
+  get isStuck(): boolean {
+    return this.#isStuck;
+  }
+
+  write(write: Write): Promise<Outcome> {
+    if (this.#isStuck || this.#waiting.length >= this.#options.waitingWritesMax) {
+      return Promise.reject(
+        new PlantStoreError("unavailable", "Too many writes are waiting. Try again shortly."),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, resolve, reject });
+      if (this.#isBusy) return;
+      this.#isBusy = true;
+      // At the end of this turn of the event loop, so that all requests that it brought share it.
+      setImmediate(() => this.#commitAll());
+    });
+  }
+
+  /** Resolves once no write is waiting or under way. */
+  async drain(): Promise<void> {
+    if (!this.#isBusy) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  async #commitAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const group = this.#takeGroup();
+      const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
+      await this.#commit(group);
+      clearTimeout(deadline);
+      this.#isStuck = false;
+    }
+    this.#isBusy = false;
+    this.#onIdle?.();
+  }
+
+  #takeGroup(): Waiter[] {
+    if (this.#waiting.length > this.#options.groupWritesMax) {
+      return this.#waiting.splice(0, this.#options.groupWritesMax);
+    }
+    const group = this.#waiting;
+    this.#waiting = [];
+    return group;
+  }
+
+  async #commit(group: readonly Waiter[]): Promise<void> {
+    const startedAtMs = performance.now();
+    try {
+      const outcomes = await this.#storage.apply(group.map((waiter) => waiter.write));
+      this.#options.onCommit(group.length, performance.now() - startedAtMs);
+      for (const [index, waiter] of group.entries()) waiter.resolve(outcomes[index] as Outcome);
+    } catch (error) {
+      if (group.length > 1 && !(error instanceof PlantStoreError)) {
+        // Not the storage failed but one of the writes: alone, only the guilty one does.
+        for (const waiter of group) await this.#commit([waiter]);
+        return;
+      }
+      for (const waiter of group) waiter.reject(error);
+    }
+  }
+
+  /** A commit that does not come back also holds up all that wait behind it. */
+  #giveUp(group: readonly Waiter[]): void {
+    this.#isStuck = true;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const message =
+      "The storage did not answer in time, so the outcome is unknown. " +
+      "Retry with the same Idempotency-Key.";
+    for (const waiter of [...group, ...waiting]) {
+      waiter.reject(new PlantStoreError("unavailable", message));
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** Opens a SQLite file with the settings that the promises of storage rest on. */
+import { Database } from "bun:sqlite";
+
+/** Another process (a command beside the service) may hold the write lock for a moment. */
+const busyTimeoutMs = 5_000;
+
+/** Marks a file as Plant Store's, so that no other program's database is taken for one. */
+export const applicationId = 0x504c4e54;
+
+/** Opens without changing anything in an existing file. */
+export function connect(path: string): Database {
+  const database = new Database(path, {
+    create: true,
+    readwrite: true,
+    strict: true,
+    // Without it, integers beyond 2^53 are rounded in silence.
+    safeIntegers: true,
+  });
+  database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+  database.run("PRAGMA foreign_keys = ON");
+  // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
+  database.run("PRAGMA synchronous = FULL");
+  return database;
+}
+
+/** Readers and the writer do not wait for each other. The mode is kept in the file. */
+export function useWriteAheadLog(database: Database): void {
+  database.run("PRAGMA journal_mode = WAL");
+}
+
+export function readPragma(database: Database, name: string): bigint {
+  const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
+  return Object.values(row ?? {})[0] ?? 0n;
+}

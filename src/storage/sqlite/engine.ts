@@ -1,0 +1,118 @@
+/** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
+import type { Database } from "bun:sqlite";
+import { mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { Plant } from "../../domain/plant.ts";
+import type { PlantReader, Storage } from "../../domain/storage.ts";
+import { connect, useWriteAheadLog } from "./connection.ts";
+import { translate } from "./failure.ts";
+import { lockForServing } from "./lock.ts";
+import { checkFile, migrate } from "./migrate.ts";
+import { createTokenStorage } from "./tokens.ts";
+import { WriteThread } from "./write-thread.ts";
+
+/** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
+export function openSqlite(path: string, options: { isServing: boolean }): Storage {
+  const file = resolve(path);
+  const opened: Database[] = [];
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const database = connect(file);
+    opened.push(database);
+    checkFile(database);
+    if (options.isServing) opened.push(lockForServing(file));
+    useWriteAheadLog(database);
+    migrate(database);
+    return createStorage(file, database, opened);
+  } catch (error) {
+    for (const database of opened) database.close();
+    throw new PlantStoreError("unavailable", `Cannot open ${path}: ${explain(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+function explain(error: unknown): string {
+  const code = (error as { code?: string }).code ?? "";
+  if (code.startsWith("SQLITE_NOTADB")) return "it is not a database";
+  if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
+  if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
+  return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+}
+
+function createStorage(file: string, database: Database, opened: readonly Database[]): Storage {
+  const { list, seek } = createReader(database);
+  const tokens = createTokenStorage(database);
+  const select = database.query("SELECT 1");
+  let thread: WriteThread | undefined;
+
+  /** Made at the first write, once: a command that only lists tokens needs none. */
+  function writeThread(): WriteThread {
+    thread ??= new WriteThread(file);
+    return thread;
+  }
+
+  return {
+    list: translated(list),
+    seek: translated(seek),
+    findToken: translated(tokens.findToken),
+    listTokens: translated(tokens.listTokens),
+    addToken: translated(tokens.addToken),
+    revokeToken: translated(tokens.revokeToken),
+    countTokenChanges: translated(tokens.countTokenChanges),
+    ping: translated(async () => {
+      select.get();
+    }),
+    apply: (writes) => writeThread().apply(writes),
+    forgetKeys: (nowMs) => writeThread().forgetKeys(nowMs),
+    noteTokenUses: (uses) => writeThread().noteTokenUses(uses),
+    async close() {
+      await thread?.close();
+      // In the order of opening: the lock is let go last.
+      for (const each of opened) each.close();
+    },
+  };
+}
+
+function createReader(database: Database): PlantReader {
+  const fromStart = database.query<Plant, [string, number]>(
+    "SELECT id, name, tag FROM plants WHERE garden = ? ORDER BY id LIMIT ?",
+  );
+  const fromBehind = database.query<Plant, [string, bigint, number]>(
+    "SELECT id, name, tag FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT ?",
+  );
+  const seekFromStart = database.query<{ id: bigint }, [string, number]>(
+    "SELECT id FROM plants WHERE garden = ? ORDER BY id LIMIT 1 OFFSET ?",
+  );
+  const seekFromBehind = database.query<{ id: bigint }, [string, bigint, number]>(
+    "SELECT id FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?",
+  );
+
+  return {
+    async list(garden, after, count) {
+      return after === undefined
+        ? fromStart.all(garden, count)
+        : fromBehind.all(garden, after, count);
+    },
+    async seek(garden, after, count) {
+      const found =
+        after === undefined
+          ? seekFromStart.get(garden, count - 1)
+          : seekFromBehind.get(garden, after, count - 1);
+      return found?.id;
+    },
+  };
+}
+
+function translated<Arguments extends unknown[], Result>(
+  method: (...values: Arguments) => Promise<Result>,
+): (...values: Arguments) => Promise<Result> {
+  return async (...values) => {
+    try {
+      return await method(...values);
+    } catch (error) {
+      throw translate(error);
+    }
+  };
+}

@@ -1,0 +1,26 @@
+/** Translates what SQLite throws into the domain's errors, by code. It never reads a message. */
+import { SQLiteError } from "bun:sqlite";
+import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
+
+const unavailable = "The storage cannot be used right now. Try again shortly.";
+
+/** By primary result code: an extended one such as SQLITE_IOERR_FSYNC begins with it. */
+const failures: readonly [prefix: string, code: ErrorCode, message: string][] = [
+  ["SQLITE_FULL", "storage-full", "The storage is full. Nothing was changed; reading still works."],
+  ["SQLITE_READONLY", "unavailable", "The storage is read-only right now. Reading still works."],
+  ["SQLITE_BUSY", "unavailable", unavailable],
+  ["SQLITE_LOCKED", "unavailable", unavailable],
+  ["SQLITE_IOERR", "unavailable", unavailable],
+  ["SQLITE_CANTOPEN", "unavailable", unavailable],
+  ["SQLITE_CORRUPT", "unavailable", unavailable],
+  ["SQLITE_NOTADB", "unavailable", unavailable],
+  ["SQLITE_NOMEM", "unavailable", unavailable],
+  ["SQLITE_PROTOCOL", "unavailable", unavailable],
+];
+
+/** The domain's error for a failure of the engine; anything else comes back as it is. */
+export function translate(error: unknown): unknown {
+  if (!(error instanceof SQLiteError)) return error;
+  const failure = failures.find(([prefix]) => error.code?.startsWith(prefix));
+  return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
+}

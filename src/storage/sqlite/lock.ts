@@ -1,0 +1,22 @@
+/** Lets one process at a time serve a file. Command-line tools do not take it and may run beside. */
+import { Database, SQLiteError } from "bun:sqlite";
+import { PlantStoreError } from "../../domain/errors.ts";
+
+/**
+ * An exclusive transaction on a small database beside the file: the kernel lets go of its lock with
+ * the process, however that ends, so no stale lock is ever left behind.
+ */
+export function lockForServing(path: string): Database {
+  const lock = new Database(`${path}-serving`, { create: true, readwrite: true });
+  try {
+    lock.run("PRAGMA busy_timeout = 0");
+    lock.run("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY")) {
+      throw new PlantStoreError("unavailable", "another process is serving it already");
+    }
+    throw error;
+  }
+}

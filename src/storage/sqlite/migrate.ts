@@ -1,0 +1,39 @@
+/** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
+import type { Database } from "bun:sqlite";
+import { PlantStoreError } from "../../domain/errors.ts";
+import { applicationId, readPragma } from "./connection.ts";
+import start from "./migrations/0001-start.sql" with { type: "text" };
+
+/** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
+const migrations: readonly string[] = [start];
+
+/** Fails, before anything is written, if the file is another program's or of a newer version. */
+export function checkFile(database: Database, known = migrations.length): void {
+  const schema = readPragma(database, "user_version");
+  const owner = readPragma(database, "application_id");
+  const isEmpty = readPragma(database, "schema_version") === 0n;
+  if (isEmpty && owner === 0n) return;
+  if (owner !== BigInt(applicationId)) {
+    throw new PlantStoreError("unavailable", "it is a SQLite database of another program");
+  }
+  if (schema > BigInt(known)) {
+    throw new PlantStoreError(
+      "unavailable",
+      `its schema is ${schema}, and this version knows schemas up to ${known}: use a newer version`,
+    );
+  }
+}
+
+export function migrate(database: Database, steps: readonly string[] = migrations): void {
+  if (readPragma(database, "user_version") === BigInt(steps.length)) return;
+  // The lock comes first, so that of two processes that start at once only one migrates.
+  database
+    .transaction(() => {
+      checkFile(database, steps.length);
+      const from = Number(readPragma(database, "user_version"));
+      for (const step of steps.slice(from)) database.run(step);
+      database.run(`PRAGMA application_id = ${applicationId}`);
+      database.run(`PRAGMA user_version = ${steps.length}`);
+    })
+    .immediate();
+}

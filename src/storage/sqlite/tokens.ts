@@ -1,0 +1,86 @@
+/** Keeps tokens in SQLite: found by hash, listed, added, revoked. */
+import type { Database } from "bun:sqlite";
+import type { Scope } from "../../domain/caller.ts";
+import type { TokenStorage } from "../../domain/storage.ts";
+import type { TokenRecord } from "../../domain/token.ts";
+
+interface TokenRow {
+  readonly id: string;
+  readonly hash: string;
+  readonly user: string;
+  readonly garden: string;
+  readonly scope: Scope;
+  readonly note: string;
+  readonly created_at_ms: bigint;
+  readonly expires_at_ms: bigint | null;
+  readonly revoked_at_ms: bigint | null;
+  readonly last_used_at_ms: bigint | null;
+}
+
+export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
+  const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");
+  const list = database.query<TokenRow, []>("SELECT * FROM tokens ORDER BY created_at_ms, rowid");
+  const add = database.query(
+    `INSERT INTO tokens (id, hash, user, garden, scope, note, created_at_ms, expires_at_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const revoke = database.query(
+    "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
+  );
+  const countChange = database.query("UPDATE token_changes SET count = count + 1");
+  const readChanges = database.query<{ count: bigint }, []>("SELECT count FROM token_changes");
+
+  return {
+    async findToken(hash) {
+      const row = find.get(hash);
+      return row ? toRecord(row) : undefined;
+    },
+
+    async listTokens() {
+      return list.all().map(toRecord);
+    },
+
+    async addToken(token) {
+      const { id, hash, user, garden, scope, note, createdAtMs, expiresAtMs } = token;
+      database
+        .transaction(() => {
+          add.run(id, hash, user, garden, scope, note, createdAtMs, expiresAtMs ?? null);
+          countChange.run();
+        })
+        .immediate();
+    },
+
+    async revokeToken(id, nowMs) {
+      return database
+        .transaction(() => {
+          const { changes } = revoke.run(nowMs, id);
+          countChange.run();
+          return changes > 0;
+        })
+        .immediate();
+    },
+
+    async countTokenChanges() {
+      return Number(readChanges.get()?.count ?? 0n);
+    },
+  };
+}
+
+function toRecord(row: TokenRow): TokenRecord {
+  return {
+    id: row.id,
+    hash: row.hash,
+    user: row.user,
+    garden: row.garden,
+    scope: row.scope,
+    note: row.note,
+    createdAtMs: Number(row.created_at_ms),
+    expiresAtMs: toTime(row.expires_at_ms),
+    revokedAtMs: toTime(row.revoked_at_ms),
+    lastUsedAtMs: toTime(row.last_used_at_ms),
+  };
+}
+
+function toTime(value: bigint | null): number | undefined {
+  return value === null ? undefined : Number(value);
+}

@@ -1,0 +1,79 @@
+/** The main thread's end of the worker: sends it one request at a time and waits for the reply. */
+import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
+import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
+
+export type Request =
+  | { readonly kind: "open"; readonly path: string }
+  | { readonly kind: "apply"; readonly writes: readonly Write[] }
+  | { readonly kind: "forget-keys"; readonly nowMs: number }
+  | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
+  | { readonly kind: "close" };
+
+export type Reply =
+  | { readonly result: unknown }
+  | {
+      readonly code: ErrorCode | undefined;
+      readonly message: string;
+      readonly cause: string | undefined;
+    };
+
+interface Waiter {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class WriteThread {
+  readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
+  /** The worker answers in the order of the requests, so the oldest waiter is always meant. */
+  readonly #waiting: Waiter[] = [];
+  #failure: Error | undefined;
+
+  constructor(path: string) {
+    this.#worker.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
+    this.#worker.onerror = (event) => this.#fail(event.message);
+    this.#request({ kind: "open", path }).catch((error) => {
+      this.#failure = error;
+    });
+  }
+
+  apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
+    return this.#request({ kind: "apply", writes }) as Promise<readonly Outcome[]>;
+  }
+
+  async forgetKeys(nowMs: number): Promise<void> {
+    await this.#request({ kind: "forget-keys", nowMs });
+  }
+
+  async noteTokenUses(uses: readonly TokenUse[]): Promise<void> {
+    await this.#request({ kind: "note-token-uses", uses });
+  }
+
+  async close(): Promise<void> {
+    if (!this.#failure) await this.#request({ kind: "close" });
+    this.#worker.terminate();
+  }
+
+  #request(request: Request): Promise<unknown> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#worker.postMessage(request);
+    });
+  }
+
+  #settle(reply: Reply): void {
+    const waiter = this.#waiting.shift();
+    if (!waiter) return;
+    if ("result" in reply) waiter.resolve(reply.result);
+    else if (reply.code === undefined) waiter.reject(new Error(reply.message));
+    else waiter.reject(new PlantStoreError(reply.code, reply.message, { cause: reply.cause }));
+  }
+
+  /** The worker itself broke down: everything that waits, and all that comes, is refused. */
+  #fail(message: string): void {
+    this.#failure = new PlantStoreError("unavailable", "The storage cannot take writes.", {
+      cause: message,
+    });
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(this.#failure);
+  }
+}
