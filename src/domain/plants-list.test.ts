@@ -1,0 +1,209 @@
+/** The list and its pages, on a real storage: limits, what comes next, and a garden that changes. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStorage } from "../storage/open.ts";
+import type { Caller } from "./caller.ts";
+import { createPlants, type Listing, type ListQuery } from "./plants.ts";
+import type { PlantReader, Storage, Write } from "./storage.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plantstore-list-"));
+let storage: Storage;
+let gardens = 0;
+
+beforeAll(async () => {
+  storage = await openStorage(join(folder, "plants.db"), { isServing: true });
+});
+
+afterAll(async () => {
+  await storage.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A garden of its own for every test, with the plants 1 to `count`. */
+let caller: Caller;
+async function growGarden(count: number): Promise<void> {
+  caller = { user: "alice", garden: `garden ${++gardens}`, scope: "read" };
+  await add(range(1, count));
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+}
+
+async function add(ids: readonly number[]): Promise<void> {
+  const { garden } = caller;
+  const writes = ids.map((id): Write => {
+    return { kind: "create", garden, id: BigInt(id), name: "a", tag: "", idempotency: undefined };
+  });
+  await storage.apply(writes);
+}
+
+async function remove(ids: readonly number[]): Promise<void> {
+  const { garden } = caller;
+  await storage.apply(ids.map((id): Write => ({ kind: "delete", garden, id: BigInt(id) })));
+}
+
+function list(query: ListQuery, reader: PlantReader = storage): Promise<Listing> {
+  const writer = { write: () => Promise.reject(new Error("A list writes nothing.")) };
+  return createPlants({ reader, writer, nowMs: () => 0 }).list(caller, query);
+}
+
+async function collect(listing: Listing): Promise<number[]> {
+  const plants = [...listing.first];
+  for await (const page of listing.rest ?? []) plants.push(...page);
+  return plants.map((plant) => Number(plant.id));
+}
+
+/** Calls `change` once, after the first seek and before anything is read. */
+function changeAfterSeek(change: () => Promise<void>): PlantReader {
+  let isChanged = false;
+  return {
+    list: storage.list,
+    async seek(garden, after, count) {
+      const found = await storage.seek(garden, after, count);
+      if (!isChanged) await change();
+      isChanged = true;
+      return found;
+    },
+  };
+}
+
+describe("a list without a limit", () => {
+  test.each([0, 1, 499, 500, 501, 1000, 1001])(
+    "shows all of %i plants, in order",
+    async (count) => {
+      await growGarden(count);
+      const listing = await list({});
+      expect(await collect(listing)).toEqual(range(1, count));
+      expect(listing.next).toBeUndefined();
+    },
+  );
+
+  test("starts behind the given id, whether or not a plant has it", async () => {
+    await growGarden(5);
+    await remove([3]);
+    expect(await collect(await list({ after: 2n }))).toEqual([4, 5]);
+    expect(await collect(await list({ after: 3n }))).toEqual([4, 5]);
+    expect(await collect(await list({ after: 5n }))).toEqual([]);
+  });
+
+  test("orders negative ids before positive ones", async () => {
+    await growGarden(2);
+    await add([-3, 0]);
+    expect(await collect(await list({}))).toEqual([-3, 0, 1, 2]);
+  });
+
+  test("reads page by page, as far as it is asked for", async () => {
+    await growGarden(1600);
+    let reads = 0;
+    const listing = await list(
+      {},
+      {
+        seek: storage.seek,
+        list(garden, after, count) {
+          reads++;
+          return storage.list(garden, after, count);
+        },
+      },
+    );
+    for await (const page of listing.rest ?? []) {
+      expect(page).toHaveLength(500);
+      break;
+    }
+    expect(reads).toBe(2);
+  });
+});
+
+describe("a list with a limit", () => {
+  test.each([
+    [0, 0, false],
+    [1, 0, true],
+    [1, 1, false],
+    [1, 2, false],
+    [2, 1, true],
+    [499, 500, false],
+    [500, 500, false],
+    [501, 500, true],
+    [500, 501, false],
+    [501, 501, false],
+    [502, 501, true],
+    [1000, 1000, false],
+    [1001, 1000, true],
+    [1200, 1001, true],
+    [700, 2_147_483_647, false],
+  ])("of %i plants, at most %i, says whether there are more: %p", async (count, limit, hasMore) => {
+    await growGarden(count);
+    const listing = await list({ limit });
+    expect(await collect(listing)).toEqual(range(1, Math.min(count, limit)));
+    expect(listing.next !== undefined).toBe(hasMore);
+  });
+
+  test("steps over ten thousand plants in bounded seeks", async () => {
+    await growGarden(10_002);
+    const counts: number[] = [];
+    const reader: PlantReader = {
+      list: storage.list,
+      seek(garden, after, count) {
+        counts.push(count);
+        return storage.seek(garden, after, count);
+      },
+    };
+    const listing = await list({ limit: 10_001 }, reader);
+    expect(counts).toEqual([10_000, 1]);
+    expect(await collect(listing)).toEqual(range(1, 10_001));
+    expect(listing.next).toEqual({ limit: 10_001, after: 10_001n });
+  });
+
+  test.each([1, 7, 500, 501, 999])(
+    "visits every plant exactly once when next is followed, %i at a time",
+    async (limit) => {
+      await growGarden(1203);
+      const visited: number[] = [];
+      let query: ListQuery | undefined = { limit };
+      while (query) {
+        const listing: Listing = await list(query);
+        visited.push(...(await collect(listing)));
+        query = listing.next;
+      }
+      expect(visited).toEqual(range(1, 1203));
+    },
+  );
+
+  test("of 0 leads on to the plants instead of to itself", async () => {
+    await growGarden(3);
+    const { first, next } = await list({ limit: 0, after: 1n });
+    expect(first).toEqual([]);
+    expect(next).toEqual({ limit: 1, after: 1n });
+  });
+});
+
+describe("a list with a limit of more than a page, while the garden changes", () => {
+  test("visits no plant twice when plants are deleted before they were read", async () => {
+    await growGarden(1300);
+    const reader = changeAfterSeek(() => remove(range(1, 400)));
+    const listing = await list({ limit: 600 }, reader);
+    const visited = await collect(listing);
+    const following = await collect(await list({ after: listing.next?.after }));
+    const all = [...visited, ...following];
+    expect(all.length - new Set(all).size).toBe(0);
+    expect(new Set(all)).toEqual(new Set(range(401, 1300)));
+  });
+
+  test("stays within the limit when plants are added behind its end", async () => {
+    await growGarden(600);
+    const reader = changeAfterSeek(() => add(range(601, 1300)));
+    const visited = await collect(await list({ limit: 700 }, reader));
+    expect(visited.length).toBeLessThanOrEqual(700);
+  });
+
+  test("breaks off when plants are added before its end, so as to break no promise", async () => {
+    await growGarden(1300);
+    await remove([100, 200]);
+    const reader = changeAfterSeek(() => add([100, 200]));
+    const listing = await list({ limit: 600 }, reader);
+    const visited = await collect(listing).catch((error) => error);
+    expect(visited).toMatchObject({ code: "unavailable" });
+  });
+});
