@@ -1,0 +1,101 @@
+/** From an error to the problem that is shown: statuses, headers, and nothing of the inside. */
+import { describe, expect, test } from "bun:test";
+import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
+import { type ProblemContext, problemAnswer, problems, toShown } from "./problem.ts";
+
+const context: ProblemContext = { requestId: "r-1", isTokenSent: true, allow: "GET, HEAD" };
+
+function bodyOf(error: PlantStoreError): Record<string, unknown> {
+  return JSON.parse(problemAnswer(error, context).body as string);
+}
+
+const statuses: Record<ErrorCode, number> = {
+  "invalid-request": 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  "not-found": 404,
+  "method-not-allowed": 405,
+  conflict: 409,
+  "too-large": 413,
+  "unsupported-media-type": 415,
+  "idempotency-mismatch": 422,
+  "rate-limited": 429,
+  internal: 500,
+  unavailable: 503,
+  "storage-full": 507,
+};
+
+test.each(Object.entries(statuses))("%s is answered with %i", (code, status) => {
+  const error = new PlantStoreError(code as ErrorCode, "Do this.");
+  const answer = problemAnswer(error, context);
+  expect(answer.status).toBe(status);
+  expect(answer.contentType).toBe("application/problem+json");
+  expect(JSON.parse(answer.body as string)).toEqual({
+    type: `urn:plantstore:problem:${code}`,
+    title: problems[code as ErrorCode].title,
+    status,
+    detail: "Do this.",
+    requestId: "r-1",
+    ...(status === 400 && { errors: [] }),
+  });
+});
+
+test("an invalid request is answered with every fault", () => {
+  const faults = [
+    { pointer: "/name", detail: "is required." },
+    { parameter: "limit", detail: "must be a number." },
+    { header: "Host", detail: "must be given." },
+  ];
+  expect(bodyOf(new PlantStoreError("invalid-request", "x", { faults })).errors).toEqual(faults);
+});
+
+describe("an unexpected error", () => {
+  test.each([
+    ["an error", new Error("SELECT secret FROM tokens")],
+    ["an error with a code of its own", Object.assign(new Error("secret"), { code: "not-found" })],
+    ["text", "secret"],
+    ["nothing", undefined],
+  ])("that is %s becomes internal and says nothing of the inside", (_case, thrown) => {
+    const shown = toShown(thrown);
+    const answer = problemAnswer(shown, context);
+    expect(shown.cause).toBe(thrown);
+    expect(answer.status).toBe(500);
+    expect(answer.body as string).not.toContain("secret");
+    expect(answer.body as string).not.toContain("stack");
+  });
+
+  test("is told apart from an expected one, which stays as it is", () => {
+    const error = new PlantStoreError("conflict", "x", { cause: new Error("secret") });
+    expect(toShown(error)).toBe(error);
+    expect(problemAnswer(error, context).body as string).not.toContain("secret");
+  });
+});
+
+test.each<[string, ErrorCode, Partial<ProblemContext>, Record<string, string>]>([
+  [
+    "a refused token",
+    "unauthenticated",
+    {},
+    { "WWW-Authenticate": 'Bearer realm="plants", error="invalid_token"' },
+  ],
+  [
+    "no token",
+    "unauthenticated",
+    { isTokenSent: false },
+    { "WWW-Authenticate": 'Bearer realm="plants"' },
+  ],
+  [
+    "a token that may only read",
+    "forbidden",
+    {},
+    { "WWW-Authenticate": 'Bearer realm="plants", error="insufficient_scope", scope="write"' },
+  ],
+  ["a method that the path does not have", "method-not-allowed", {}, { Allow: "GET, HEAD" }],
+  ["a service that is unavailable", "unavailable", {}, { "Retry-After": "1" }],
+  ["too many requests", "rate-limited", {}, { "Retry-After": "1" }],
+  ["a path that is not there", "not-found", {}, {}],
+  ["a full storage", "storage-full", {}, {}],
+])("%s is answered with the headers that belong to it", (_case, code, change, expected) => {
+  const answer = problemAnswer(new PlantStoreError(code, "x"), { ...context, ...change });
+  expect(answer.headers).toEqual(expected);
+});

@@ -1,0 +1,30 @@
+/** The id of a request: the caller's own from both sides of its limits, else a new one. */
+import { expect, test } from "bun:test";
+import { createRequestIds } from "./request-id.ts";
+
+const form = /^[A-Za-z0-9._-]{1,128}$/;
+
+test.each(["a", "A.b_c-9", "-", "a".repeat(128)])("keeps the caller's own id %s", (id) => {
+  expect(createRequestIds()(new Headers({ "X-Request-Id": id }))).toBe(id);
+});
+
+test.each([
+  ["empty", ""],
+  ["of 129 characters", "a".repeat(129)],
+  ["with a space", "a b"],
+  ["with a slash", "a/b"],
+  ["with a quote", 'a"b'],
+  ["with a letter beyond ASCII", "é"],
+  ["that came twice", "a, b"],
+])("gives a new id in the place of one %s", (_case, id) => {
+  const given = createRequestIds()(new Headers({ "X-Request-Id": id }));
+  expect(given).not.toBe(id);
+  expect(given).toMatch(form);
+});
+
+test("gives every request another id, also from another process", () => {
+  const processes = [createRequestIds(), createRequestIds()];
+  const ids = processes.flatMap((next) => Array.from({ length: 500 }, () => next(new Headers())));
+  expect(new Set(ids).size).toBe(1000);
+  for (const id of ids) expect(id).toMatch(form);
+});

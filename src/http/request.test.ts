@@ -1,0 +1,140 @@
+/** What is read off a request before its operation is known: target, host, token; then its query. */
+import { describe, expect, test } from "bun:test";
+import { operations } from "./operations.ts";
+import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+
+describe("the target", () => {
+  test.each([
+    ["http://localhost/plants", "/plants", ""],
+    ["http://localhost:8080/", "/", ""],
+    ["http://[::1]:8080/plants/7", "/plants/7", ""],
+    ["http://localhost/plants?limit=1&after=2", "/plants", "limit=1&after=2"],
+    ["http://localhost/plants?", "/plants", ""],
+    ["http://localhost/plants?a=/b?c", "/plants", "a=/b?c"],
+    ["http://localhost/plants??a", "/plants", "?a"],
+    ["http://localhost/%zz?%zz", "/%zz", "%zz"],
+    ["http://localhost//x://y", "//x://y", ""],
+    ["/plants?limit=1", "/plants", "limit=1"],
+    ["/a://b", "/a://b", ""],
+    ["https://a.example/v1/plants", "/v1/plants", ""],
+  ])("%s has the path %s and the query %p", (url, path, query) => {
+    expect(readTarget(url)).toEqual({ path, query });
+  });
+});
+
+describe("the header Host", () => {
+  test.each([
+    "localhost",
+    "localhost:8080",
+    "LOCALHOST:0",
+    "plants.example.org",
+    "127.0.0.1:65535",
+    "[::1]",
+    "[2001:db8::1]:443",
+    "xn--bcher-kva.example",
+    "a_b.example",
+  ])("may be %s", (host) => {
+    expect(() => checkHost(new Headers({ host }))).not.toThrow();
+  });
+
+  test.each([
+    "",
+    "a b",
+    "a, b",
+    "a,b",
+    "user@host",
+    "host/path",
+    "host?x",
+    "host#x",
+    "host:port",
+    "host:80:80",
+    "host:123456",
+    ":80",
+    "[::1",
+    "::1",
+    "[zz]",
+    "http://host",
+    "a\\b",
+    "<a>",
+  ])("is refused as %p", (host) => {
+    const check = () => checkHost(new Headers({ host }));
+    expect(check).toThrow(
+      expect.objectContaining({
+        code: "invalid-request",
+        faults: [{ header: "Host", detail: expect.any(String) }],
+      }),
+    );
+  });
+
+  test("is refused when it is missing or there twice", () => {
+    const twice = new Headers([
+      ["Host", "a"],
+      ["Host", "b"],
+    ]);
+    for (const headers of [new Headers(), twice]) {
+      expect(() => checkHost(headers)).toThrow(
+        expect.objectContaining({ code: "invalid-request" }),
+      );
+    }
+  });
+});
+
+describe("the bearer token", () => {
+  test.each([
+    ["Bearer plant_x", "plant_x"],
+    ["bearer plant_x", "plant_x"],
+    ["BEARER plant_x", "plant_x"],
+    ["Bearer    plant_x", "plant_x"],
+    ["Bearer a b", "a b"],
+    ["Bearer a, Bearer b", "a, Bearer b"],
+  ])("of %p is %p", (authorization, expected) => {
+    expect(readBearerToken(new Headers({ authorization }))).toBe(expected);
+  });
+
+  test.each(["", "Bearer", "Bearer ", "Bearerx", "Basic eDp5", "Token x", "plant_x", "x Bearer y"])(
+    "is not in %p",
+    (authorization) => {
+      expect(readBearerToken(new Headers({ authorization }))).toBeUndefined();
+    },
+  );
+
+  test("is not there without the header", () => {
+    expect(readBearerToken(new Headers())).toBeUndefined();
+  });
+});
+
+describe("the query of a list", () => {
+  const listPlants = operations.find((operation) => operation.name === "listPlants");
+
+  async function read(query: string): Promise<unknown> {
+    if (!listPlants) throw new Error("There is no operation listPlants.");
+    const request = new Request("http://localhost/plants");
+    return readInput(listPlants, request, query, "", undefined).then(
+      (input) => input.parameters,
+      (error) => error.faults.map((fault: { parameter: string }) => fault.parameter),
+    );
+  }
+
+  test.each([
+    ["", {}],
+    ["limit=5", { limit: 5n }],
+    ["after=-3&limit=5&fields=tag,id", { limit: 5n, after: -3n, fields: ["id", "tag"] }],
+    ["limit=%35", { limit: 5n }],
+  ])("%p is read as values", async (query, expected) => {
+    expect(await read(query)).toEqual(expected);
+  });
+
+  test.each([
+    ["limit=", ["limit"]],
+    ["limit", ["limit"]],
+    ["limit=1&limit=1", ["limit"]],
+    ["Limit=1", ["Limit"]],
+    ["?limit=1", ["?limit"]],
+    ["after=+1", ["after"]],
+    ["constructor=1&__proto__=2", ["constructor", "__proto__"]],
+    ["id=1", ["id"]],
+    ["limit=x&color=red&after=y&fields=", ["color", "limit", "after", "fields"]],
+  ])("%p is refused, with every fault named", async (query, expected) => {
+    expect(await read(query)).toEqual(expected);
+  });
+});

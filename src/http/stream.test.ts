@@ -1,0 +1,109 @@
+/** Sending text at the client's pace, and ending exactly once however the sending ends. */
+import { beforeEach, describe, expect, test } from "bun:test";
+import { streamText } from "./stream.ts";
+
+let made: number;
+let isFreed: boolean;
+let ends: number;
+const onEnd = () => {
+  ends++;
+};
+
+beforeEach(() => {
+  made = 0;
+  isFreed = false;
+  ends = 0;
+});
+
+async function* source(pieces: Iterable<string | Promise<string>>): AsyncGenerator<string> {
+  try {
+    for (const piece of pieces) {
+      made++;
+      yield await piece;
+    }
+  } finally {
+    isFreed = true;
+  }
+}
+
+/** Lets everything that can go on without the test go on. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("sends all pieces as UTF-8, in order", async () => {
+  const text = await new Response(streamText(source(["[", "ß🌱", "]"]), onEnd)).text();
+  expect(text).toBe("[ß🌱]");
+  expect(isFreed).toBe(true);
+  expect(ends).toBe(1);
+});
+
+test("ends also when there is nothing to send", async () => {
+  expect(await new Response(streamText(source([]), onEnd)).text()).toBe("");
+  expect(ends).toBe(1);
+});
+
+test("makes no more than one piece ahead of a client that does not read", async () => {
+  const reader = streamText(source(Array.from({ length: 100 }, String)), onEnd).getReader();
+  await settle();
+  expect(made).toBe(1);
+  await reader.read();
+  await settle();
+  expect(made).toBe(2);
+  expect(ends).toBe(0);
+  await reader.cancel();
+});
+
+test("breaks off where the source fails, so that a cut list does not pass for a whole one", async () => {
+  const failing = [Promise.resolve("["), Promise.reject(new Error("The disk is gone."))];
+  failing[1]?.catch(() => {});
+  const reader = streamText(source(failing), onEnd).getReader();
+  expect((await reader.read()).done).toBe(false);
+  const failure = await reader.read().catch((error) => error);
+  expect(failure).toBeInstanceOf(Error);
+  await settle();
+  expect(ends).toBe(1);
+  expect(isFreed).toBe(true);
+});
+
+describe("a client that leaves", () => {
+  test("between two pieces frees the source and ends once", async () => {
+    const reader = streamText(source(["a", "b", "c"]), onEnd).getReader();
+    await reader.read();
+    await settle();
+    await reader.cancel();
+    expect(isFreed).toBe(true);
+    expect(ends).toBe(1);
+  });
+
+  test("before it has read anything frees the source and ends once", async () => {
+    const stream = streamText(source(["a", "b"]), onEnd);
+    await settle();
+    await stream.cancel();
+    expect(isFreed).toBe(true);
+    expect(ends).toBe(1);
+  });
+
+  test("while a piece is being made frees the source and ends once", async () => {
+    const slow = Promise.withResolvers<string>();
+    const reader = streamText(source(["a", slow.promise, "c"]), onEnd).getReader();
+    await reader.read();
+    await settle();
+    const leaving = reader.cancel();
+    await settle();
+    slow.resolve("b");
+    await leaving;
+    await settle();
+    expect(isFreed).toBe(true);
+    expect(made).toBe(2);
+    expect(ends).toBe(1);
+  });
+
+  test("after the end was sent does not end it again", async () => {
+    const reader = streamText(source(["a"]), onEnd).getReader();
+    await reader.read();
+    await reader.read();
+    await reader.cancel();
+    expect(ends).toBe(1);
+  });
+});
