@@ -1,0 +1,120 @@
+/** When tokens were last used: noted rarely, once for each use, and never lost. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Storage, TokenUse } from "../domain/storage.ts";
+import { openStorage } from "../storage/open.ts";
+import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
+import { issueToken } from "./issue.ts";
+
+let folder: string;
+let storage: Storage;
+let nowMs: number;
+let noted: TokenUse[][];
+let isFailing: boolean;
+let authenticator: Authenticator;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "plantstore-uses-"));
+  storage = await openStorage(join(folder, "plants.db"), { isServing: true });
+  nowMs = 1_000_000;
+  noted = [];
+  isFailing = false;
+  const tokens: RefreshableTokens = {
+    findToken: storage.findToken,
+    countTokenChanges: storage.countTokenChanges,
+    async noteTokenUses(uses) {
+      if (isFailing) throw new PlantStoreError("storage-full", "The storage is full.");
+      noted.push([...uses]);
+      await storage.noteTokenUses(uses);
+    },
+  };
+  authenticator = new Authenticator(tokens, () => nowMs);
+});
+
+afterEach(async () => {
+  await storage.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function issue(user = "alice") {
+  const issued = await issueToken(storage, { user }, nowMs);
+  await authenticator.refresh();
+  return issued;
+}
+
+async function lastUseOf(id: string): Promise<number | undefined> {
+  return (await storage.listTokens()).find((token) => token.id === id)?.lastUsedAtMs;
+}
+
+test("notes nothing on the path of a request", async () => {
+  const { token, record } = await issue();
+  await authenticator.authenticate(token);
+  expect(noted).toEqual([]);
+  expect(await lastUseOf(record.id)).toBeUndefined();
+});
+
+test("notes many uses of a token as one, the latest", async () => {
+  const { token, record } = await issue();
+  await authenticator.authenticate(token);
+  nowMs += 7;
+  await authenticator.authenticate(token);
+  await authenticator.noteUses();
+  expect(noted).toEqual([[{ id: record.id, usedAtMs: nowMs }]]);
+  expect(await lastUseOf(record.id)).toBe(nowMs);
+});
+
+test("notes a use once, and asks nothing of the storage when there is none", async () => {
+  const { token } = await issue();
+  await authenticator.noteUses();
+  expect(noted).toHaveLength(0);
+  await authenticator.authenticate(token);
+  await authenticator.noteUses();
+  await authenticator.noteUses();
+  expect(noted).toHaveLength(1);
+  nowMs += 1;
+  await authenticator.authenticate(token);
+  await authenticator.noteUses();
+  expect(noted).toHaveLength(2);
+});
+
+test("notes the uses of several tokens together", async () => {
+  const first = await issue("alice");
+  const second = await issue("bob");
+  await authenticator.authenticate(first.token);
+  await authenticator.authenticate(second.token);
+  await authenticator.noteUses();
+  expect(noted).toHaveLength(1);
+  expect(noted[0]).toHaveLength(2);
+});
+
+test("does not note a token that was refused", async () => {
+  const { token, record } = await issue();
+  await storage.revokeToken(record.id, nowMs);
+  await authenticator.refresh();
+  await authenticator.authenticate(token).catch(() => {});
+  await authenticator.noteUses();
+  expect(noted).toEqual([]);
+});
+
+test("notes a use although another token was made since", async () => {
+  const { token, record } = await issue();
+  await authenticator.authenticate(token);
+  const usedAtMs = nowMs;
+  nowMs += 1000;
+  await issue("bob");
+  await authenticator.noteUses();
+  expect(await lastUseOf(record.id)).toBe(usedAtMs);
+});
+
+test("notes a use at the next time when the storage failed", async () => {
+  const { token, record } = await issue();
+  await authenticator.authenticate(token);
+  isFailing = true;
+  await authenticator.noteUses().catch(() => {});
+  isFailing = false;
+  await authenticator.noteUses();
+  expect(await lastUseOf(record.id)).toBe(nowMs);
+});

@@ -1,0 +1,59 @@
+/** The text of a token: its form, its checksum against typing errors, its hash. */
+import { describe, expect, test } from "bun:test";
+import { hashToken, isTokenForm, makeIdentifier, makeToken } from "./opaque-token.ts";
+
+describe("a new token", () => {
+  test("is plant_, 43 random characters and 6 of checksum", () => {
+    expect(makeToken()).toMatch(/^plant_[0-9A-Za-z]{49}$/);
+  });
+
+  test("passes the check of its form, every time", () => {
+    for (let round = 0; round < 1000; round++) expect(isTokenForm(makeToken())).toBe(true);
+  });
+
+  test("is never made twice", () => {
+    expect(new Set(Array.from({ length: 1000 }, makeToken)).size).toBe(1000);
+  });
+});
+
+describe("the check of the form", () => {
+  const token = makeToken();
+  const swap = (at: number) => {
+    const other = token[at] === "x" ? "y" : "x";
+    return token.slice(0, at) + other + token.slice(at + 1);
+  };
+
+  test("sees any one character that was mistyped", () => {
+    for (let at = 0; at < token.length; at++) expect(isTokenForm(swap(at))).toBe(false);
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["the prefix alone", "plant_"],
+    ["a token that lost its last character", token.slice(0, -1)],
+    ["a token with one character more", `${token}0`],
+    ["a token with a space behind", `${token} `],
+    ["a token with a line break behind", `${token}\n`],
+    ["a token in capitals", token.toUpperCase()],
+  ])("refuses %s", (_case, text) => {
+    expect(isTokenForm(text)).toBe(false);
+  });
+
+  test("takes the checksum to be CRC-32 in base 62, so that old tokens stay well-formed", () => {
+    const secret = `plant_${"0".repeat(43)}`;
+    expect(isTokenForm(`${secret}1oG6F3`)).toBe(true);
+  });
+});
+
+test.each([0, 1, 10, 100])("an identifier has the %i characters that were asked for", (count) => {
+  expect(makeIdentifier(count)).toMatch(new RegExp(`^[0-9A-Za-z]{${count}}$`));
+});
+
+test("identifiers use the whole alphabet", () => {
+  expect(new Set(makeIdentifier(10_000)).size).toBe(62);
+});
+
+test("the hash is SHA-256 in hexadecimal", () => {
+  expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+});
