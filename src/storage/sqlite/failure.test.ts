@@ -1,0 +1,111 @@
+/** What SQLite really throws, and what the domain is told of it. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PlantStoreError } from "../../domain/errors.ts";
+import { translate } from "./failure.ts";
+
+let folder: string;
+let path: string;
+let database: Database;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "plantstore-failure-"));
+  path = join(folder, "plants.db");
+  database = new Database(path);
+  database.run("CREATE TABLE plants (name TEXT NOT NULL UNIQUE)");
+});
+
+afterEach(() => {
+  database.close();
+  rmSync(folder, { recursive: true });
+});
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("Nothing was thrown.");
+}
+
+const insert = () => database.run("INSERT INTO plants VALUES (?)", ["x".repeat(100_000)]);
+
+test("a full storage is storage-full", () => {
+  database.run("PRAGMA max_page_count = 3");
+  const thrown = thrownBy(insert);
+  expect(translate(thrown)).toMatchObject({ code: "storage-full", cause: thrown });
+});
+
+test("a read-only storage is unavailable, and says that reading works", () => {
+  database.run("PRAGMA query_only = ON");
+  const shown = translate(thrownBy(insert));
+  expect(shown).toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("Reading still works"),
+  });
+});
+
+test("a storage that another one has locked is unavailable", () => {
+  const other = new Database(path);
+  other.run("BEGIN IMMEDIATE");
+  const shown = translate(thrownBy(insert));
+  other.close();
+  expect(shown).toMatchObject({ code: "unavailable" });
+});
+
+test("a file that is no database is unavailable", () => {
+  const file = join(folder, "text.db");
+  writeFileSync(file, "text ".repeat(1000));
+  const text = new Database(file);
+  const shown = translate(thrownBy(() => text.query("SELECT * FROM plants").all()));
+  text.close();
+  expect(shown).toMatchObject({ code: "unavailable" });
+});
+
+test("a file that cannot be opened is unavailable", () => {
+  const shown = translate(thrownBy(() => new Database(join(folder, "missing", "plants.db"))));
+  expect(shown).toMatchObject({ code: "unavailable" });
+});
+
+test("a damaged file is unavailable", () => {
+  for (let count = 0; count < 500; count++)
+    database.run("INSERT INTO plants VALUES (?)", [`${count}`]);
+  database.close();
+  const bytes = new Uint8Array(readFileSync(path));
+  bytes.fill(0xff, 4096, 8192);
+  writeFileSync(path, bytes);
+  database = new Database(path);
+  const shown = translate(thrownBy(() => database.query("SELECT * FROM plants").all()));
+  expect(shown).toMatchObject({ code: "unavailable" });
+});
+
+test("what is shown says nothing of the file or the query", () => {
+  database.run("PRAGMA max_page_count = 3");
+  const { message } = translate(thrownBy(insert)) as PlantStoreError;
+  expect(message).not.toContain("SQL");
+  expect(message).not.toContain(path);
+});
+
+test("a breach of a constraint stays as it is, because it is a bug", () => {
+  database.run("INSERT INTO plants VALUES ('a')");
+  const thrown = thrownBy(() => database.run("INSERT INTO plants VALUES ('a')"));
+  expect(translate(thrown)).toBe(thrown);
+});
+
+test("an error in a query stays as it is, because it is a bug", () => {
+  const thrown = thrownBy(() => database.query("SELECT nonsense FROM plants"));
+  expect(translate(thrown)).toBe(thrown);
+});
+
+test.each([
+  ["another error", new Error("SQLITE_FULL")],
+  ["an expected failure", new PlantStoreError("conflict", "x")],
+  ["an error with a code of the same name", Object.assign(new Error("x"), { code: "SQLITE_FULL" })],
+  ["nothing", undefined],
+])("%s stays as it is", (_case, thrown) => {
+  expect(translate(thrown)).toBe(thrown);
+});

@@ -1,0 +1,193 @@
+/** Migrations on real files: each once, all or nothing, and no hand on files that are not ours. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { applicationId, connect, readPragma, useWriteAheadLog } from "./connection.ts";
+import { openSqlite } from "./engine.ts";
+import { checkFile, migrate } from "./migrate.ts";
+
+const first = "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);";
+const second = "CREATE TABLE b (y INTEGER) STRICT; UPDATE a SET x = x + 1;";
+const broken = "CREATE TABLE c (z INTEGER) STRICT; INSERT INTO missing VALUES (1);";
+
+let folder: string;
+let path: string;
+let opened: Database[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "plantstore-migrate-"));
+  path = join(folder, "plants.db");
+  opened = [];
+});
+
+afterEach(() => {
+  for (const database of opened) database.close();
+  rmSync(folder, { recursive: true });
+});
+
+function open(): Database {
+  const database = connect(path);
+  opened.push(database);
+  return database;
+}
+
+function tables(database: Database): string[] {
+  const rows = database.query<{ name: string }, []>(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+  );
+  return rows.all().map((row) => row.name);
+}
+
+function counterOf(database: Database): bigint | undefined {
+  return database.query<{ x: bigint }, []>("SELECT x FROM a").get()?.x;
+}
+
+describe("migrate", () => {
+  test("brings an empty file to the newest schema and marks it as ours", () => {
+    const database = open();
+    migrate(database, [first, second]);
+    expect(tables(database)).toEqual(["a", "b"]);
+    expect(readPragma(database, "user_version")).toBe(2n);
+    expect(readPragma(database, "application_id")).toBe(BigInt(applicationId));
+  });
+
+  test("applies each step once, in this or in a later run", () => {
+    migrate(open(), [first]);
+    migrate(open(), [first]);
+    migrate(open(), [first, second]);
+    migrate(open(), [first, second]);
+    expect(counterOf(open())).toBe(2n);
+  });
+
+  test("leaves everything as it was when a step fails halfway", () => {
+    migrate(open(), [first]);
+    const database = open();
+    expect(() => migrate(database, [first, second, broken])).toThrow("missing");
+    expect(database.inTransaction).toBe(false);
+    expect(tables(database)).toEqual(["a"]);
+    expect(counterOf(database)).toBe(1n);
+    expect(readPragma(database, "user_version")).toBe(1n);
+  });
+
+  test("can be done over after a failure", () => {
+    const database = open();
+    expect(() => migrate(database, [first, broken])).toThrow();
+    expect(tables(database)).toEqual([]);
+    migrate(database, [first, second]);
+    expect(tables(database)).toEqual(["a", "b"]);
+  });
+
+  test("refuses a schema that is newer than it knows", () => {
+    migrate(open(), [first, second]);
+    expect(() => migrate(open(), [first])).toThrow("its schema is 2");
+    expect(tables(open())).toEqual(["a", "b"]);
+  });
+
+  test("makes the tables that the service needs", () => {
+    const database = open();
+    migrate(database);
+    expect(tables(database)).toEqual([
+      "gardens",
+      "idempotency_keys",
+      "plants",
+      "token_changes",
+      "tokens",
+    ]);
+  });
+});
+
+describe("the check of a file", () => {
+  test("passes a new file, and one of ours", () => {
+    checkFile(open());
+    migrate(open());
+    checkFile(open());
+  });
+
+  test.each([
+    [1, 1, true],
+    [1, 2, true],
+    [2, 1, false],
+  ])("with schema %i in the file and %i known passes: %p", (kept, known, passes) => {
+    migrate(open(), [first, second].slice(0, kept));
+    const check = () => checkFile(open(), known);
+    if (passes) expect(check).not.toThrow();
+    else expect(check).toThrow("use a newer version");
+  });
+});
+
+/** The bytes of every file in the folder but the lock, which is ours alone. */
+function contents(): Record<string, string> {
+  const names = readdirSync(folder).filter((name) => !name.endsWith("-serving"));
+  return Object.fromEntries(
+    names.sort().map((name) => [name, readFileSync(join(folder, name)).toString("hex")]),
+  );
+}
+
+describe("a file that cannot be used is refused in one line and stays untouched, when it is", () => {
+  const makers: Record<string, { make: () => void; reason: string }> = {
+    "another program's": {
+      make() {
+        const database = new Database(path);
+        database.run("CREATE TABLE songs (title TEXT)");
+        database.close();
+      },
+      reason: "it is a SQLite database of another program",
+    },
+    "another program's with a mark of its own and no table yet": {
+      make() {
+        const database = new Database(path);
+        database.run("PRAGMA application_id = 99");
+        database.close();
+      },
+      reason: "it is a SQLite database of another program",
+    },
+    "another program's with a schema number and no table yet": {
+      make() {
+        const database = new Database(path);
+        database.run("PRAGMA user_version = 7");
+        database.close();
+      },
+      reason: "it",
+    },
+    "another program's, with a write-ahead log": {
+      make() {
+        const database = new Database(path);
+        useWriteAheadLog(database);
+        database.run("CREATE TABLE songs (title TEXT)");
+        database.close();
+      },
+      reason: "it is a SQLite database of another program",
+    },
+    "of a newer version": {
+      make() {
+        const database = connect(path);
+        useWriteAheadLog(database);
+        migrate(database);
+        database.run("PRAGMA user_version = 999");
+        database.close();
+      },
+      reason: "its schema is 999",
+    },
+    text: {
+      make: () => writeFileSync(path, "These are not the bytes of a database. ".repeat(100)),
+      reason: "it is not a database",
+    },
+    "a few bytes": { make: () => writeFileSync(path, "hello"), reason: "it is not a database" },
+  };
+
+  test.each(Object.keys(makers))("%s", (kind) => {
+    makers[kind]?.make();
+    const before = contents();
+    let message = "";
+    try {
+      openSqlite(path, { isServing: true });
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toStartWith(`Cannot open ${path}: ${makers[kind]?.reason}`);
+    expect(message).not.toContain("\n");
+    expect(contents()).toEqual(before);
+  });
+});
