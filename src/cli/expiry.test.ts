@@ -1,0 +1,62 @@
+/** When a token ends: spans of time and dates, from both sides of now. */
+import { expect, test } from "bun:test";
+import { readExpiry } from "./expiry.ts";
+
+const nowMs = Date.UTC(2030, 5, 15, 12, 0, 0);
+
+test("is never when nothing is said", () => {
+  expect(readExpiry(undefined, nowMs)).toBeUndefined();
+});
+
+test.each([
+  ["1s", 1_000],
+  ["90m", 90 * 60_000],
+  ["12h", 12 * 3_600_000],
+  ["30d", 30 * 86_400_000],
+  ["2w", 14 * 86_400_000],
+  ["999999w", 999_999 * 7 * 86_400_000],
+])("%s is that long from now", (text, spanMs) => {
+  const expiresAtMs = readExpiry(text, nowMs);
+  expect(expiresAtMs).toBe(nowMs + spanMs);
+  expect(() => new Date(expiresAtMs ?? 0).toISOString()).not.toThrow();
+});
+
+test.each([
+  ["2030-06-16", Date.UTC(2030, 5, 16)],
+  ["2032-02-29", Date.UTC(2032, 1, 29)],
+  ["2030-06-15T12:00:00.001Z", nowMs + 1],
+  ["2030-06-15T14:00:01+02:00", nowMs + 1_000],
+  ["9999-12-31", Date.UTC(9999, 11, 31)],
+])("%s is that date", (text, expected) => {
+  expect(readExpiry(text, nowMs)).toBe(expected);
+});
+
+test.each([
+  ["nothing", ""],
+  ["no time at all", "0d"],
+  ["a time before now", "-1d"],
+  ["a number without a unit", "30"],
+  ["a unit without a number", "d"],
+  ["a unit that is not known", "30y"],
+  ["a unit in capitals", "30D"],
+  ["a fraction", "1.5d"],
+  ["a space", "30 d"],
+  ["two units", "1d12h"],
+  ["more than six digits", "1000000d"],
+  ["a date that has passed", "2030-06-14"],
+  ["this very moment", "2030-06-15T12:00:00.000Z"],
+  ["a month that is none", "2031-13-01"],
+  ["a day that is none", "2031-01-32"],
+  ["a day that its month does not have", "2031-02-30"],
+  ["an hour that is none", "2031-01-01T25:00:00Z"],
+  ["a time without a zone", "2031-01-01T12:00:00"],
+  ["another order", "31.12.2030"],
+  ["words", "tomorrow"],
+])("refuses %s", (_case, text) => {
+  expect(() => readExpiry(text, nowMs)).toThrow(
+    expect.objectContaining({
+      code: "invalid-request",
+      message: expect.stringContaining(`--expires`),
+    }),
+  );
+});

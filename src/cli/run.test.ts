@@ -1,0 +1,194 @@
+/** The command line as it is called: which command runs, what is shown where, and the exit code. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hashToken, isTokenForm } from "../auth/opaque-token.ts";
+import { openStorage } from "../storage/open.ts";
+import { version } from "../version.ts";
+import { commands, runCommand } from "./run.ts";
+
+let folder: string;
+let database: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "plantstore-run-"));
+  database = join(folder, "plants.db");
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+interface Result {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly said: string[];
+}
+
+async function run(args: readonly string[], isInteractive = false): Promise<Result> {
+  let out = "";
+  const said: string[] = [];
+  const exitCode = await runCommand(args, {
+    isInteractive,
+    out(text) {
+      out += text;
+    },
+    say: (text) => said.push(text),
+  });
+  return { exitCode, out, said };
+}
+
+function token(...args: string[]): Promise<Result> {
+  return run(["token", ...args, "--database", database]);
+}
+
+describe("help and version", () => {
+  test.each(commands.map(({ name }) => name))("plantstore %s explains itself", async (name) => {
+    for (const flag of ["--help", "-h"]) {
+      const { exitCode, out, said } = await run([...name.split(" "), flag]);
+      expect(exitCode).toBe(0);
+      expect(out).toContain(`Usage: plantstore ${name}`);
+      expect(said).toEqual([]);
+    }
+  });
+
+  test.each([
+    [["--help"], 0],
+    [["-h"], 0],
+    [["help"], 0],
+    [[], 2],
+  ])("%p shows every command", async (args, exitCode) => {
+    const result = await run(args);
+    expect(result.exitCode).toBe(exitCode);
+    for (const { name } of commands) expect(result.out).toContain(`plantstore ${name}`);
+  });
+
+  test.each([[["token", "--help"]], [["help", "token"]]])(
+    "%p shows the commands for tokens only",
+    async (args) => {
+      const { exitCode, out } = await run(args);
+      expect(exitCode).toBe(0);
+      expect(out).toContain("plantstore token create USER");
+      expect(out).not.toContain("plantstore serve");
+    },
+  );
+
+  test.each([[["--version"]], [["serve", "--version"]], [["token", "create", "--version"]]])(
+    "%p shows the version alone",
+    async (args) => {
+      expect(await run(args)).toEqual({ exitCode: 0, out: `${version}\n`, said: [] });
+    },
+  );
+
+  test("a word behind two dashes is not taken for a call for help", async () => {
+    const args = ["token", "create", "--database", database, "--", "--help"];
+    const { exitCode, out } = await run(args);
+    expect(exitCode).toBe(0);
+    expect(isTokenForm(out.trimEnd())).toBe(true);
+  });
+});
+
+describe("a call that makes no sense ends with 2 and one line", () => {
+  test.each([
+    ["an unknown command", ["grow"], 'There is no command "grow"'],
+    ["half a command", ["token"], 'There is no command "token"'],
+    ["an unknown flag", ["--fast"], 'There is no command "--fast"'],
+    ["a command that only starts like one", ["served"], 'There is no command "served"'],
+    ["a flag that the command does not have", ["serve", "--fast"], "--fast"],
+    ["a setting without sense", ["serve", "--port", "http"], "--port must be"],
+    ["a base path without sense", ["serve", "--base-path", "v1"], "--base-path must be"],
+    ["no user", ["token", "create"], "USER"],
+    ["an empty user", ["token", "create", ""], "USER must be"],
+    ["an empty garden", ["token", "create", "a", "--garden", ""], "--garden must be"],
+    ["a scope that is none", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
+    ["an expiry that is none", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
+  ])("for %s", async (_case, args, message) => {
+    const { exitCode, out, said } = await run(args);
+    expect(exitCode).toBe(2);
+    expect(out).toBe("");
+    expect(said).toHaveLength(1);
+    expect(said[0]).toStartWith("plantstore: ");
+    expect(said[0]).toContain(message);
+    expect(said[0]).not.toContain("\n");
+  });
+
+  test("and leaves no database behind", async () => {
+    await token("create", "alice", "--scope", "admin");
+    expect(existsSync(database)).toBe(false);
+  });
+});
+
+describe("tokens", () => {
+  test("a new one is printed alone, and opens what was asked for", async () => {
+    const { exitCode, out, said } = await token(
+      "create",
+      "bob",
+      "--garden",
+      "team",
+      "--scope",
+      "read",
+    );
+    expect({ exitCode, said }).toEqual({ exitCode: 0, said: [] });
+    expect(isTokenForm(out.trimEnd())).toBe(true);
+    const storage = await openStorage(database, { isServing: false });
+    const record = await storage.findToken(hashToken(out.trimEnd()));
+    await storage.close();
+    expect(record).toMatchObject({ user: "bob", garden: "team", scope: "read" });
+  });
+
+  test("a person at a terminal is told more, beside the token", async () => {
+    const args = ["token", "create", "bob", "--database", database];
+    const { out, said } = await run(args, true);
+    expect(isTokenForm(out.trimEnd())).toBe(true);
+    expect(said.join("\n")).toContain('the garden "bob"');
+    expect(said.join("\n")).not.toContain(out.trimEnd());
+  });
+
+  test("are listed as a table and as JSON, without their secrets", async () => {
+    const secret = (await token("create", "alice", "--note", "for tests")).out.trimEnd();
+    const table = (await token("list")).out;
+    expect(table.split("\n")[0]).toMatch(
+      /^ID +USER +GARDEN +SCOPE +STATE +CREATED +EXPIRES +USED +NOTE$/,
+    );
+    expect(table).toContain("for tests");
+    const json = (await token("list", "--json")).out;
+    expect(JSON.parse(json)).toEqual([
+      {
+        id: expect.any(String),
+        user: "alice",
+        garden: "alice",
+        scope: "write",
+        state: "active",
+        createdAt: expect.any(String),
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+        note: "for tests",
+      },
+    ]);
+    for (const shown of [table, json]) {
+      expect(shown).not.toContain(secret);
+      expect(shown).not.toContain(hashToken(secret));
+    }
+  });
+
+  test("are revoked once; a second time there is none to revoke", async () => {
+    await token("create", "alice");
+    const [{ id }] = JSON.parse((await token("list", "--json")).out);
+    expect(await token("revoke", id)).toEqual({ exitCode: 0, out: "", said: [] });
+    expect(JSON.parse((await token("list", "--json")).out)[0].state).toBe("revoked");
+    const again = await token("revoke", id);
+    expect(again.exitCode).toBe(1);
+    expect(again.said).toHaveLength(1);
+    expect(again.said[0]).toContain(id);
+  });
+});
+
+test("a file that is not a database ends with 1 and one line", async () => {
+  writeFileSync(database, "text ".repeat(1000));
+  const { exitCode, out, said } = await token("list");
+  expect(exitCode).toBe(1);
+  expect(out).toBe("");
+  expect(said).toEqual([`plantstore: Cannot open ${database}: it is not a database.`]);
+});

@@ -1,0 +1,110 @@
+/** Settings: flag, then environment, then default; and the one line for a value without sense. */
+import { describe, expect, test } from "bun:test";
+import { type Config, readConfig, readSetting, type SettingName, settings } from "./config.ts";
+
+test("has a default for every setting", () => {
+  expect(readConfig({}, {})).toEqual({
+    host: "127.0.0.1",
+    port: 8080,
+    database: "data/plants.db",
+    basePath: "",
+    corsOrigins: "*",
+    log: "auto",
+  });
+});
+
+test("cannot be changed once it is read", () => {
+  expect(Object.isFrozen(readConfig({}, {}))).toBe(true);
+});
+
+test("takes the flag before the environment, and the environment before the default", () => {
+  const environment = { PLANTSTORE_PORT: "9001", PLANTSTORE_HOST: "::1" };
+  const config = readConfig({ port: "9000" }, environment);
+  expect(config).toMatchObject({ port: 9000, host: "::1", database: "data/plants.db" });
+});
+
+test("reads no more of the environment than its own variables", () => {
+  expect(readConfig({}, { PORT: "1", HOST: "x", DATABASE: "y" })).toEqual(readConfig({}, {}));
+});
+
+test("names each variable after its flag", () => {
+  for (const { flag, environment } of Object.values(settings)) {
+    expect(environment).toBe(`PLANTSTORE_${flag.toUpperCase().replaceAll("-", "_")}`);
+  }
+});
+
+describe("a value that makes sense", () => {
+  test.each<[SettingName, string, Config[SettingName]]>([
+    ["host", "0.0.0.0", "0.0.0.0"],
+    ["host", "::1", "::1"],
+    ["host", "plants.example", "plants.example"],
+    ["port", "0", 0],
+    ["port", "65535", 65_535],
+    ["database", "/var/lib/plants.db", "/var/lib/plants.db"],
+    ["database", "postgres://host/name", "postgres://host/name"],
+    ["basePath", "", ""],
+    ["basePath", "/", ""],
+    ["basePath", "/v1", "/v1"],
+    ["basePath", "/garden/v1/", "/garden/v1"],
+    ["corsOrigins", "*", "*"],
+    ["corsOrigins", "https://a.example", ["https://a.example"]],
+    [
+      "corsOrigins",
+      "https://a.example, http://localhost:3000",
+      ["https://a.example", "http://localhost:3000"],
+    ],
+    ["log", "json", "json"],
+    ["log", "text", "text"],
+    ["log", "off", "off"],
+    ["log", "auto", "auto"],
+  ])("of %s is %p", (name, text, expected) => {
+    expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
+  });
+});
+
+describe("a value that makes no sense", () => {
+  const cases: [SettingName, string][] = [
+    ["host", ""],
+    ["host", "a b"],
+    ["host", "http://a"],
+    ["port", ""],
+    ["port", "65536"],
+    ["port", "-1"],
+    ["port", "80.0"],
+    ["port", "8e1"],
+    ["port", " 80"],
+    ["port", "http"],
+    ["database", ""],
+    ["basePath", "v1"],
+    ["basePath", "//"],
+    ["basePath", "/v1//x"],
+    ["basePath", "/a b"],
+    ["basePath", "/v1?x"],
+    ["basePath", "/{id}"],
+    ["corsOrigins", ""],
+    ["corsOrigins", "a.example"],
+    ["corsOrigins", "https://a.example/"],
+    ["corsOrigins", "https://a.example,"],
+    ["corsOrigins", "*,https://a.example"],
+    ["corsOrigins", "ftp://a.example"],
+    ["log", "JSON"],
+    ["log", ""],
+  ];
+
+  test.each(cases)("of %s, such as %p, is refused in one line that names it", (name, text) => {
+    const { flag, environment } = settings[name];
+    const refusals: [Record<string, string>, Record<string, string>, string][] = [
+      [{ [flag]: text }, {}, `--${flag}`],
+      [{}, { [environment]: text }, environment],
+    ];
+    for (const [flags, variables, source] of refusals) {
+      const read = () => readSetting(name, flags, variables);
+      expect(read).toThrow(expect.objectContaining({ code: "invalid-request" }));
+      expect(read).toThrow(new RegExp(`^${source} must be [^\\n]*$`));
+    }
+  });
+
+  test("in the environment does no harm when a flag takes its place", () => {
+    expect(readSetting("port", { port: "1" }, { PLANTSTORE_PORT: "x" })).toBe(1);
+  });
+});

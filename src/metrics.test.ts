@@ -1,0 +1,137 @@
+/** The text that Prometheus reads: well-formed line by line, and histograms that add up. */
+import { beforeEach, describe, expect, test } from "bun:test";
+import { Metrics } from "./metrics.ts";
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const sampleForm = /^([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)+)\})? (\S+)$/;
+
+/** Reads the format strictly: every sample stands below the HELP and TYPE of its family. */
+function parse(text: string): { samples: Sample[]; types: Map<string, string> } {
+  expect(text).toEndWith("\n");
+  const samples: Sample[] = [];
+  const types = new Map<string, string>();
+  let family = "";
+  for (const line of text.trimEnd().split("\n")) {
+    const help = /^# HELP ([a-z_]+) (.+)$/.exec(line);
+    const type = /^# TYPE ([a-z_]+) (counter|gauge|histogram)$/.exec(line);
+    if (help) {
+      family = help[1] ?? "";
+      expect(types.has(family)).toBe(false);
+    } else if (type) {
+      expect(type[1]).toBe(family);
+      types.set(family, type[2] ?? "");
+    } else {
+      const [, name = "", labels = "", value = ""] = sampleForm.exec(line) ?? [];
+      const suffix = name.slice(family.length);
+      expect([line, name.startsWith(family)]).toEqual([line, true]);
+      const suffixes = types.get(family) === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
+      expect([line, suffixes]).toEqual([line, expect.arrayContaining([suffix])]);
+      expect([line, Number.isNaN(Number(value))]).toEqual([line, false]);
+      const pairs = [...labels.matchAll(/([a-z]+)="([^"]*)"/g)].map(([, key, text]) => [key, text]);
+      samples.push({ name, labels: Object.fromEntries(pairs), value: Number(value) });
+    }
+  }
+  return { samples, types };
+}
+
+let metrics: Metrics;
+
+beforeEach(() => {
+  metrics = new Metrics("1.2.3");
+});
+
+function read(name: string, labels: Record<string, string> = {}): number | undefined {
+  const { samples } = parse(metrics.render());
+  const isWanted = (sample: Sample) =>
+    sample.name === name &&
+    Object.entries(labels).every(([label, text]) => sample.labels[label] === text);
+  return samples.find(isWanted)?.value;
+}
+
+test("is well-formed before anything happened, and shows the version", () => {
+  const { types } = parse(metrics.render());
+  expect(types.get("plantstore_requests_total")).toBe("counter");
+  expect(types.get("plantstore_request_duration_seconds")).toBe("histogram");
+  expect(types.get("plantstore_commit_group_size")).toBe("histogram");
+  expect(read("plantstore_build_info", { version: "1.2.3" })).toBe(1);
+  expect(read("plantstore_commits_total")).toBe(0);
+});
+
+test("counts requests by operation, method and status", () => {
+  metrics.countRequest("listPlants", "GET", 200, 1);
+  metrics.countRequest("listPlants", "GET", 200, 1);
+  metrics.countRequest("listPlants", "HEAD", 200, 1);
+  metrics.countRequest("listPlants", "GET", 401, 1);
+  const count = (method: string, status: string) =>
+    read("plantstore_requests_total", { operation: "listPlants", method, status });
+  expect([count("GET", "200"), count("HEAD", "200"), count("GET", "401")]).toEqual([2, 1, 1]);
+});
+
+test("counts unknown methods under one label, so that nobody makes labels without end", () => {
+  for (const method of ["BREW", 'X"} 1\nevil', "get"]) metrics.countRequest("none", method, 405, 1);
+  expect(read("plantstore_requests_total", { method: "other", status: "405" })).toBe(3);
+});
+
+test("shows what the process uses", () => {
+  expect(read("process_resident_memory_bytes")).toBeGreaterThan(0);
+  expect(read("process_cpu_seconds_total")).toBeGreaterThan(0);
+  expect(read("process_start_time_seconds")).toBeGreaterThan(0);
+});
+
+describe("a histogram", () => {
+  function buckets(name: string): [string, number][] {
+    return parse(metrics.render())
+      .samples.filter((sample) => sample.name === `${name}_bucket`)
+      .map(({ labels, value }) => [labels.le ?? "", value]);
+  }
+
+  test("counts a value in the bucket that it bounds and in all above", () => {
+    for (const writes of [1, 2, 3, 1024, 1025]) metrics.countCommit(writes, 1);
+    const counts = new Map(buckets("plantstore_commit_group_size"));
+    expect([1, 2, 4, 512, 1024].map((bound) => counts.get(String(bound)))).toEqual([1, 2, 3, 3, 4]);
+    expect(counts.get("+Inf")).toBe(5);
+  });
+
+  test("never falls from bucket to bucket, and ends at its count", () => {
+    for (let writes = 1; writes < 3000; writes += 7) metrics.countCommit(writes, writes / 3);
+    for (const name of ["plantstore_commit_group_size", "plantstore_commit_duration_seconds"]) {
+      const found = buckets(name);
+      const bounds = found.map(([bound]) => Number(bound.replace("+Inf", "Infinity")));
+      const counts = found.map(([, count]) => count);
+      expect(bounds).toEqual(bounds.toSorted((left, right) => left - right));
+      expect(counts).toEqual(counts.toSorted((left, right) => left - right));
+      expect(found.at(-1)).toEqual(["+Inf", read(`${name}_count`) as number]);
+    }
+  });
+
+  test("has the sum of its values, durations in seconds", () => {
+    metrics.countCommit(3, 250);
+    metrics.countCommit(5, 500);
+    expect(read("plantstore_commit_group_size_sum")).toBe(8);
+    expect(read("plantstore_commit_duration_seconds_sum")).toBe(0.75);
+    expect(read("plantstore_commits_total")).toBe(2);
+    expect(read("plantstore_writes_total")).toBe(8);
+  });
+
+  test("of durations is kept for each operation", () => {
+    metrics.countRequest("a", "GET", 200, 0.5);
+    metrics.countRequest("a", "GET", 200, 20_000);
+    metrics.countRequest("b", "GET", 200, 1);
+    const name = "plantstore_request_duration_seconds";
+    expect(read(`${name}_count`, { operation: "a" })).toBe(2);
+    expect(read(`${name}_bucket`, { operation: "a", le: "0.0005" })).toBe(1);
+    expect(read(`${name}_bucket`, { operation: "a", le: "10" })).toBe(1);
+    expect(read(`${name}_bucket`, { operation: "a", le: "+Inf" })).toBe(2);
+    expect(read(`${name}_count`, { operation: "b" })).toBe(1);
+  });
+
+  test("shows a sum too small to be written plainly as a number that can be read", () => {
+    metrics.countCommit(1, 0.0000001);
+    expect(read("plantstore_commit_duration_seconds_sum")).toBeCloseTo(1e-10, 15);
+  });
+});
