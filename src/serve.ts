@@ -4,7 +4,7 @@ import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import { createPlants } from "./domain/plants.ts";
 import type { Storage } from "./domain/storage.ts";
-import { createApp } from "./http/app.ts";
+import { type App, createApp } from "./http/app.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "./storage/group-commit.ts";
@@ -26,8 +26,18 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export async function serve(config: Config, log: Log): Promise<Service> {
-  const storage = await openStorage(config.database, { isServing: true });
+/** The parts behind the socket, put together over a storage. */
+export interface Assembly {
+  readonly app: App;
+  readonly authenticator: Authenticator;
+  readonly writer: GroupCommit;
+}
+
+export function assemble(
+  config: Pick<Config, "basePath" | "corsOrigins">,
+  storage: Storage,
+  log: Log,
+): Assembly {
   const metrics = new Metrics(version);
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
@@ -50,7 +60,12 @@ export async function serve(config: Config, log: Log): Promise<Service> {
     metrics,
     allowedOrigins: config.corsOrigins,
   });
+  return { app, authenticator, writer };
+}
 
+export async function serve(config: Config, log: Log): Promise<Service> {
+  const storage = await openStorage(config.database, { isServing: true });
+  const { app, authenticator, writer } = assemble(config, storage, log);
   await authenticator.refresh();
   const server = await listen(config, app.fetch, storage);
   const stopChores = startChores(storage, authenticator, log);

@@ -1,0 +1,93 @@
+/** The SQLite engine: the storage contract, and what only a file can do. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { create, describeStorage } from "../../../test/storage-contract.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { openSqlite } from "./engine.ts";
+
+describeStorage("SQLite", async () => {
+  const folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: true });
+  return {
+    storage,
+    openAgain: async () => openSqlite(path, { isServing: false }),
+    async remove() {
+      await storage.close();
+      folder[Symbol.dispose]();
+    },
+  };
+});
+
+test("makes the folder that is missing", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "a", "b", "plants.db");
+  await openSqlite(path, { isServing: false }).close();
+  expect(existsSync(path)).toBe(true);
+});
+
+test("says in one line that a folder cannot be made", () => {
+  expect(() => openSqlite("/dev/null/folder/plants.db", { isServing: true })).toThrow(
+    /^Cannot open \/dev\/null\/folder\/plants\.db: .+\.$/,
+  );
+});
+
+test("refuses a file that is not a database and does not touch it", () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const text = "This is a letter, and not a database. ".repeat(100);
+  writeFileSync(path, text);
+  expect(() => openSqlite(path, { isServing: true })).toThrow("it is not a database");
+  expect(readFileSync(path, "utf8")).toBe(text);
+  expect(existsSync(`${path}-serving`)).toBe(false);
+});
+
+test("lets one process serve a file, and tools beside it", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const serving = openSqlite(path, { isServing: true });
+  expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
+  await openSqlite(path, { isServing: false }).close();
+  await serving.close();
+  await openSqlite(path, { isServing: true }).close();
+});
+
+test("commits with full synchronisation, in a write-ahead log", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: false });
+  await storage.apply([create()]);
+  const reader = new Database(path, { readonly: true });
+  expect(reader.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+  reader.close();
+  await storage.close();
+});
+
+test("fails a whole group when its commit fails, and shows nothing of it", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: false });
+  await storage.apply([create({ id: 1n })]);
+  const intruder = new Database(path);
+  intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
+    BEGIN SELECT raise(ROLLBACK, 'stopped'); END`);
+  const group = [create({ id: 2n }), create({ id: 3n }), create({ id: 4n })];
+  // Not `expect(…).rejects`: in this runtime it waits without letting the worker's answer in.
+  const failure = await storage.apply(group).catch((error) => error);
+  expect(failure).toBeInstanceOf(Error);
+  await storage.apply([create({ id: 5n })]);
+  expect((await storage.list("home", undefined, 10)).map(({ id }) => id)).toEqual([1n, 5n]);
+  intruder.close();
+  await storage.close();
+});
+
+test("leaves nothing but the database and the lock behind when it is closed", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: true });
+  await storage.apply([create()]);
+  await storage.close();
+  expect(existsSync(`${path}-wal`)).toBe(false);
+});

@@ -1,0 +1,328 @@
+/** The promises of src/domain/storage.ts as tests. Every engine runs them; none is named here. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { assignedIdMax, plantIdMax, plantIdMin } from "../src/domain/plant.ts";
+import {
+  type CreateWrite,
+  countedIdMax,
+  type Outcome,
+  type Storage,
+  type Write,
+} from "../src/domain/storage.ts";
+import type { TokenRecord } from "../src/domain/token.ts";
+
+export interface TestedStorage {
+  readonly storage: Storage;
+  /** Another process's view of the same data; whoever opens it closes it. */
+  openAgain(): Promise<Storage>;
+  remove(): Promise<void>;
+}
+
+export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
+  return {
+    kind: "create",
+    garden: "home",
+    id: undefined,
+    name: "Fern",
+    tag: "",
+    idempotency: undefined,
+    ...fields,
+  };
+}
+
+function remove(id: bigint, garden = "home"): Write {
+  return { kind: "delete", garden, id };
+}
+
+function created(id: bigint, replayed = false): Outcome {
+  return { kind: "created", id, replayed };
+}
+
+export function tokenRecord(fields: Partial<TokenRecord> = {}): TokenRecord {
+  return {
+    id: "t1",
+    hash: "h1",
+    user: "alice",
+    garden: "home",
+    scope: "write",
+    note: "",
+    createdAtMs: 1_000,
+    expiresAtMs: undefined,
+    revokedAtMs: undefined,
+    lastUsedAtMs: undefined,
+    ...fields,
+  };
+}
+
+export function describeStorage(engine: string, make: () => Promise<TestedStorage>): void {
+  describe(`storage on ${engine}`, () => {
+    let tested: TestedStorage;
+    let storage: Storage;
+
+    beforeEach(async () => {
+      tested = await make();
+      storage = tested.storage;
+    });
+
+    afterEach(() => tested.remove());
+
+    async function apply(...writes: Write[]): Promise<readonly Outcome[]> {
+      return storage.apply(writes);
+    }
+
+    async function ids(garden = "home"): Promise<bigint[]> {
+      const plants = await storage.list(garden, undefined, 1_000);
+      return plants.map(({ id }) => id);
+    }
+
+    describe("plants", () => {
+      test("keeps a plant exactly as it was given", async () => {
+        const name = "  Ficus\t\u00e9 e\u0301 \u{1f33f} 'quoted' \"double\" \\ \n";
+        await apply(create({ id: 5n, name, tag: "\u202e" }));
+        expect(await storage.list("home", undefined, 10)).toEqual([
+          { id: 5n, name, tag: "\u202e" },
+        ]);
+      });
+
+      test("holds ids exactly over the whole 64-bit range and lists them in order", async () => {
+        const given = [plantIdMax, 0n, 2n ** 53n + 1n, -1n, 2n ** 53n, plantIdMin, 1n];
+        await apply(...given.map((id) => create({ id })));
+        expect(await ids()).toEqual([
+          plantIdMin,
+          -1n,
+          0n,
+          1n,
+          2n ** 53n,
+          2n ** 53n + 1n,
+          plantIdMax,
+        ]);
+      });
+
+      test("reports a taken id and changes nothing", async () => {
+        await apply(create({ id: 7n, name: "first" }));
+        expect(await apply(create({ id: 7n, name: "second" }))).toEqual([{ kind: "taken" }]);
+        expect((await storage.list("home", undefined, 10)).map(({ name }) => name)).toEqual([
+          "first",
+        ]);
+      });
+
+      test("decides writes of one group in their order", async () => {
+        const outcomes = await apply(
+          create({ id: 7n }),
+          create({ id: 7n }),
+          remove(7n),
+          remove(7n),
+          create({ id: 7n }),
+        );
+        expect(outcomes.map(({ kind }) => kind)).toEqual([
+          "created",
+          "taken",
+          "deleted",
+          "missing",
+          "created",
+        ]);
+      });
+
+      test("keeps gardens apart", async () => {
+        await apply(create({ id: 7n }), create({ id: 7n, garden: "other" }));
+        expect(await apply(remove(7n, "third"))).toEqual([{ kind: "missing" }]);
+        expect(await apply(remove(7n))).toEqual([{ kind: "deleted" }]);
+        expect(await ids()).toEqual([]);
+        expect(await ids("other")).toEqual([7n]);
+      });
+
+      test("tells gardens apart whose names differ only in case or by a space", async () => {
+        await apply(create({ garden: "a" }), create({ garden: "A" }), create({ garden: "a b" }));
+        expect([await ids("a"), await ids("A"), await ids("a b")]).toEqual([[1n], [1n], [1n]]);
+      });
+
+      test("shows what was applied to another process at once", async () => {
+        await apply(create({ id: 7n }));
+        const other = await tested.openAgain();
+        try {
+          expect(await other.list("home", undefined, 10)).toHaveLength(1);
+        } finally {
+          await other.close();
+        }
+      });
+    });
+
+    describe("assigned ids", () => {
+      test("start at 1 and go up by one", async () => {
+        const outcomes = await apply(create(), create(), create());
+        expect(outcomes).toEqual([created(1n), created(2n), created(3n)]);
+      });
+
+      test("are higher than every id that was given", async () => {
+        await apply(create({ id: 41n }));
+        expect(await apply(create())).toEqual([created(42n)]);
+      });
+
+      test("never come twice, also after the highest plant was deleted", async () => {
+        await apply(create(), create());
+        await apply(remove(2n));
+        expect(await apply(create())).toEqual([created(3n)]);
+      });
+
+      test("are not moved by zero and negative ids", async () => {
+        await apply(create({ id: 0n }), create({ id: -5n }));
+        expect(await apply(create())).toEqual([created(1n)]);
+      });
+
+      test("are not moved by given ids above the counted range", async () => {
+        await apply(create({ id: plantIdMax }), create({ id: assignedIdMax }));
+        await apply(create({ id: countedIdMax + 1n }));
+        expect(await apply(create())).toEqual([created(1n)]);
+      });
+
+      test("step over given ids that are in the way", async () => {
+        await apply(create({ id: countedIdMax }));
+        await apply(create({ id: countedIdMax + 1n }), create({ id: countedIdMax + 2n }));
+        expect(await apply(create(), create())).toEqual([
+          created(countedIdMax + 3n),
+          created(countedIdMax + 4n),
+        ]);
+      });
+
+      test("count in each garden for itself", async () => {
+        await apply(create({ id: 100n }));
+        expect(await apply(create({ garden: "other" }))).toEqual([created(1n)]);
+      });
+    });
+
+    describe("lists", () => {
+      beforeEach(() => apply(...[1n, 2n, 3n, 4n, 5n].map((id) => create({ id }))));
+
+      test("start at the first plant, or behind an id that need not exist", async () => {
+        const first = await storage.list("home", undefined, 2);
+        expect(first.map(({ id }) => id)).toEqual([1n, 2n]);
+        await apply(remove(3n));
+        const behind = await storage.list("home", 3n, 10);
+        expect(behind.map(({ id }) => id)).toEqual([4n, 5n]);
+      });
+
+      test("are empty behind the last plant and in an unknown garden", async () => {
+        expect(await storage.list("home", plantIdMax, 10)).toEqual([]);
+        expect(await storage.list("nowhere", undefined, 10)).toEqual([]);
+      });
+
+      test("include the lowest possible id unless they start behind it", async () => {
+        await apply(create({ id: plantIdMin }));
+        expect((await storage.list("home", undefined, 1))[0]?.id).toBe(plantIdMin);
+        expect((await storage.list("home", plantIdMin, 1))[0]?.id).toBe(1n);
+      });
+
+      test("seek finds the plant that is so many behind, or none", async () => {
+        expect(await storage.seek("home", undefined, 1)).toBe(1n);
+        expect(await storage.seek("home", undefined, 5)).toBe(5n);
+        expect(await storage.seek("home", undefined, 6)).toBeUndefined();
+        expect(await storage.seek("home", 2n, 3)).toBe(5n);
+        expect(await storage.seek("home", 2n, 4)).toBeUndefined();
+      });
+    });
+
+    describe("idempotency keys", () => {
+      const dayMs = 86_400_000;
+
+      function keyed(request: string, nowMs = 0, fields: Partial<CreateWrite> = {}): CreateWrite {
+        const idempotency = { key: "k", request, nowMs, expiresAtMs: nowMs + dayMs };
+        return create({ idempotency, ...fields });
+      }
+
+      test("replay the first outcome, also within one group and after a deletion", async () => {
+        expect(await apply(keyed("r"), keyed("r"))).toEqual([created(1n), created(1n, true)]);
+        await apply(remove(1n));
+        expect(await apply(keyed("r"))).toEqual([created(1n, true)]);
+        expect(await ids()).toEqual([]);
+      });
+
+      test("refuse another request under the same key", async () => {
+        await apply(keyed("r"));
+        expect(await apply(keyed("other"))).toEqual([{ kind: "mismatch" }]);
+        expect(await ids()).toEqual([1n]);
+      });
+
+      test("are separate for each garden", async () => {
+        await apply(keyed("r"));
+        expect(await apply(keyed("other", 0, { garden: "other" }))).toEqual([created(1n)]);
+      });
+
+      test("are not remembered when nothing was created", async () => {
+        await apply(create({ id: 7n }));
+        expect(await apply(keyed("r", 0, { id: 7n }))).toEqual([{ kind: "taken" }]);
+        expect(await apply(keyed("other", 0, { id: 8n }))).toEqual([created(8n)]);
+      });
+
+      test("hold until they expire and not longer", async () => {
+        await apply(keyed("r", 0));
+        expect(await apply(keyed("other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("other", dayMs))).toEqual([created(2n)]);
+        expect(await apply(keyed("other", dayMs + 1))).toEqual([created(2n, true)]);
+      });
+
+      test("are forgotten once expired, and only then", async () => {
+        await apply(keyed("r", 0));
+        await storage.forgetKeys(dayMs - 1);
+        expect(await apply(keyed("other", 0))).toEqual([{ kind: "mismatch" }]);
+        await storage.forgetKeys(dayMs);
+        expect(await apply(keyed("other", 0))).toEqual([created(2n)]);
+      });
+
+      test("hold for another process too", async () => {
+        await apply(keyed("r"));
+        const other = await tested.openAgain();
+        try {
+          expect(await other.apply([keyed("r")])).toEqual([created(1n, true)]);
+        } finally {
+          await other.close();
+        }
+      });
+    });
+
+    describe("tokens", () => {
+      test("are found by their hash, with everything that was given", async () => {
+        const token = tokenRecord({ note: "for the \u{1f33f}", expiresAtMs: 5_000, scope: "read" });
+        await storage.addToken(token);
+        expect(await storage.findToken("h1")).toEqual(token);
+        expect(await storage.findToken("h2")).toBeUndefined();
+      });
+
+      test("are listed in the order in which they were made", async () => {
+        await storage.addToken(tokenRecord({ id: "b", hash: "1", createdAtMs: 1 }));
+        await storage.addToken(tokenRecord({ id: "a", hash: "2", createdAtMs: 2 }));
+        expect((await storage.listTokens()).map(({ id }) => id)).toEqual(["b", "a"]);
+      });
+
+      test("are revoked once, and stay listed", async () => {
+        await storage.addToken(tokenRecord());
+        expect(await storage.revokeToken("unknown", 2_000)).toBe(false);
+        expect(await storage.revokeToken("t1", 2_000)).toBe(true);
+        expect(await storage.revokeToken("t1", 3_000)).toBe(false);
+        expect((await storage.listTokens())[0]?.revokedAtMs).toBe(2_000);
+      });
+
+      test("count their changes, also those of another process", async () => {
+        const before = await storage.countTokenChanges();
+        await storage.addToken(tokenRecord());
+        const afterAdding = await storage.countTokenChanges();
+        const other = await tested.openAgain();
+        await other.revokeToken("t1", 2_000);
+        await other.close();
+        const counts = [before, afterAdding, await storage.countTokenChanges()];
+        expect(new Set(counts).size).toBe(3);
+      });
+
+      test("remember their last use, never move it back, and count that as no change", async () => {
+        await storage.addToken(tokenRecord());
+        const before = await storage.countTokenChanges();
+        await storage.noteTokenUses([{ id: "t1", usedAtMs: 9_000 }]);
+        await storage.noteTokenUses([{ id: "t1", usedAtMs: 8_000 }]);
+        expect((await storage.findToken("h1"))?.lastUsedAtMs).toBe(9_000);
+        expect(await storage.countTokenChanges()).toBe(before);
+      });
+    });
+
+    test("answers a ping while it is open", async () => {
+      expect(await storage.ping()).toBeUndefined();
+    });
+  });
+}
