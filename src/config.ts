@@ -61,7 +61,8 @@ export const settings: { readonly [Name in SettingName]: Setting<Config[Name]> }
     placeholder: "PATH",
     fallback: "",
     help: "path that all paths of the service start with, such as /v1",
-    parse: (text) => (/^(?:\/[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, "") : undefined),
+    parse: (text) =>
+      /^(?:\/(?!\.)[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, "") : undefined,
     expected: "a path such as /v1",
   },
   corsOrigins: {
@@ -119,7 +120,7 @@ export function readSetting<Name extends SettingName>(
 
 function parseOrigins(text: string): AllowedOrigins | undefined {
   if (text === "*") return "*";
-  const origins = text.split(",").map((origin) => origin.trim());
+  const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (origin: string) => /^https?:\/\/[^\s/,]+$/.test(origin);
   return origins.every(isOrigin) ? origins : undefined;
 }

@@ -69,7 +69,7 @@ describe("as JSON", () => {
       name: "PlantStoreError",
       message: "No disk.",
       stack: expect.stringContaining("log.test.ts"),
-      cause: "Error: EIO",
+      cause: expect.objectContaining({ name: "Error", message: "EIO" }),
     });
   });
 });

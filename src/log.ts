@@ -91,5 +91,5 @@ function clockTime(nowMs: number): string {
 function showError(_name: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const { name, message, stack, cause } = value;
-  return { name, message, stack, cause: cause === undefined ? undefined : String(cause) };
+  return { name, message, stack, cause: showError("cause", cause) };
 }

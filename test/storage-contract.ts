@@ -211,12 +211,12 @@ export function describeStorage(engine: string, make: () => Promise<TestedStorag
         expect((await storage.list("home", plantIdMin, 1))[0]?.id).toBe(1n);
       });
 
-      test("seek finds the plant that is so many behind, or none", async () => {
+      test("seek finds the plant that is so many behind, or the last, or none", async () => {
         expect(await storage.seek("home", undefined, 1)).toBe(1n);
         expect(await storage.seek("home", undefined, 5)).toBe(5n);
-        expect(await storage.seek("home", undefined, 6)).toBeUndefined();
+        expect(await storage.seek("home", undefined, 6)).toBe(5n);
         expect(await storage.seek("home", 2n, 3)).toBe(5n);
-        expect(await storage.seek("home", 2n, 4)).toBeUndefined();
+        expect(await storage.seek("home", 5n, 1)).toBeUndefined();
       });
     });
 

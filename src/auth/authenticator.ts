@@ -19,7 +19,7 @@ interface KnownToken {
   readonly record: TokenRecord;
   readonly caller: Caller;
   usedAtMs: number;
-  notedAtMs: number;
+  gatheredAtMs: number;
 }
 
 export type RefreshableTokens = Pick<
@@ -32,6 +32,8 @@ export class Authenticator {
   readonly #nowMs: () => number;
   readonly #known = new Map<string, KnownToken>();
   readonly #refused = new Set<string>();
+  /** Uses by token id that storage has not been told of. */
+  #uses = new Map<string, number>();
   #changes = -1;
   #confirmedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -58,6 +60,7 @@ export class Authenticator {
     const nowMs = this.#nowMs();
     const changes = await this.#storage.countTokenChanges();
     if (changes !== this.#changes) {
+      this.#gatherUses();
       this.#known.clear();
       this.#refused.clear();
     }
@@ -67,18 +70,31 @@ export class Authenticator {
 
   /** Writes down when tokens were last used: rarely, and off the path of any request. */
   async noteUses(): Promise<void> {
-    const uses: TokenUse[] = [];
-    for (const token of this.#known.values()) {
-      if (token.usedAtMs === token.notedAtMs) continue;
-      token.notedAtMs = token.usedAtMs;
-      uses.push({ id: token.record.id, usedAtMs: token.usedAtMs });
+    this.#gatherUses();
+    if (this.#uses.size === 0) return;
+    const uses = this.#uses;
+    this.#uses = new Map();
+    const list = Array.from(uses, ([id, usedAtMs]): TokenUse => ({ id, usedAtMs }));
+    try {
+      await this.#storage.noteTokenUses(list);
+    } catch (error) {
+      this.#uses = new Map([...uses, ...this.#uses]);
+      throw error;
     }
-    if (uses.length > 0) await this.#storage.noteTokenUses(uses);
+  }
+
+  #gatherUses(): void {
+    for (const token of this.#known.values()) {
+      if (token.usedAtMs === token.gatheredAtMs) continue;
+      token.gatheredAtMs = token.usedAtMs;
+      this.#uses.set(token.record.id, token.usedAtMs);
+    }
   }
 
   #recall(hash: string, nowMs: number): KnownToken | undefined {
     // Without a fresh count a revocation could have been missed, so every token is asked for.
-    if (nowMs - this.#confirmedAtMs > trustMs) return undefined;
+    // A clock that was set back proves nothing either.
+    if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return undefined;
     if (this.#refused.has(hash)) throw refusal();
     return this.#known.get(hash);
   }
@@ -93,9 +109,9 @@ export class Authenticator {
       return undefined;
     }
     const { user, garden, scope } = record;
-    const known = { record, caller: { user, garden, scope }, usedAtMs: 0, notedAtMs: 0 };
+    const known = { record, caller: { user, garden, scope }, usedAtMs: 0, gatheredAtMs: 0 };
     if (isCurrent) {
-      makeRoom(this.#known, knownTokensMax);
+      if (!this.#known.has(hash)) makeRoom(this.#known, knownTokensMax);
       this.#known.set(hash, known);
     }
     return known;

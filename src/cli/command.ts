@@ -44,11 +44,15 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
   }
   for (const name of command.settings) options[settings[name].flag] = { type: "string" };
   try {
-    const { values, positionals } = parseArgs({
+    const { values, positionals, tokens } = parseArgs({
       args: [...args],
       options,
       allowPositionals: true,
+      tokens: true,
     });
+    const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
+    const repeated = given.find((name, index) => given.indexOf(name) !== index);
+    if (repeated !== undefined) throw new Error(`--${repeated} is given twice`);
     if (positionals.length !== command.words.length) {
       throw new Error(
         command.words.length === 0
@@ -58,7 +62,7 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
     }
     return { words: positionals, flags: values as Call["flags"], terminal };
   } catch (error) {
-    const reason = (error as Error).message.split(". ")[0]?.replace(/\.$/, "");
+    const reason = (error as Error).message.split(/\.\s/)[0]?.replace(/\.$/, "");
     throw new PlantStoreError(
       "invalid-request",
       `${reason}. See plantstore ${command.name} --help.`,

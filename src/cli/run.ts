@@ -30,8 +30,9 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   const isHelp = beforeFlags.includes("--help") || beforeFlags.includes("-h");
-  const called = args.join(" ");
-  const command = commands.find(({ name }) => called === name || called.startsWith(`${name} `));
+  const command = commands.find(({ name }) =>
+    name.split(" ").every((word, index) => word === args[index]),
+  );
   if (command && isHelp) {
     terminal.out(renderHelp(command));
     return 0;
@@ -47,7 +48,7 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   }
   throw new PlantStoreError(
     "invalid-request",
-    `There is no command "${words.join(" ") || called}". See plantstore --help.`,
+    `There is no command "${(words.length > 0 ? words : args).join(" ")}". See plantstore --help.`,
   );
 }
 

@@ -1,11 +1,11 @@
 /** `plantstore serve`: runs the service until it is told to stop. */
-import { writeSync } from "node:fs";
 import { issueToken } from "../auth/issue.ts";
 import { type Config, readConfig } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import { type Service, serve } from "../serve.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
+import { writeOutput } from "./output.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -36,9 +36,8 @@ export const serveCommand: Command = {
 
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isInteractive ? "text" : "json";
-  return createLog(config.log === "auto" ? automatic : config.log, (text) => {
-    writeSync(1, text);
-  });
+  const format = config.log === "auto" ? automatic : config.log;
+  return createLog(format, (text) => writeOutput(1, text));
 }
 
 function untilToldToStop(): Promise<string> {

@@ -33,11 +33,10 @@ export const createTokenCommand: Command = {
       garden: checkIdentity("--garden", textFlag(call, "garden") ?? user),
       scope: readScope(textFlag(call, "scope") ?? "write"),
       expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
-      note: textFlag(call, "note"),
+      note: checkNote(textFlag(call, "note") ?? ""),
     };
-    const { token, record } = await withStorage(call, (storage) =>
-      issueToken(storage, wish, nowMs),
-    );
+    const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
+    const { token, record } = await withStorage(call, issue, false);
     call.terminal.out(`${token}\n`);
     if (call.terminal.isInteractive) {
       call.terminal.say(
@@ -103,9 +102,10 @@ export const revokeTokenCommand: Command = {
 async function withStorage<Result>(
   call: Call,
   use: (storage: Storage) => Promise<Result>,
+  mustExist = true,
 ): Promise<Result> {
   const address = readSetting("database", call.flags);
-  const storage = await openStorage(address, { isServing: false });
+  const storage = await openStorage(address, { isServing: false, mustExist });
   try {
     return await use(storage);
   } finally {
@@ -123,6 +123,14 @@ function checkIdentity(source: string, text: string): string {
   throw new PlantStoreError(
     "invalid-request",
     `${source} must be 1 to 255 characters, without control characters or spaces at its ends.`,
+  );
+}
+
+function checkNote(text: string): string {
+  if (text === "" || isIdentity(text)) return text;
+  throw new PlantStoreError(
+    "invalid-request",
+    "--note must be one line of at most 255 characters.",
   );
 }
 

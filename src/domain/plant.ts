@@ -23,6 +23,9 @@ function hasCodePointsAtMost(text: string, max: number): boolean {
   return count <= max;
 }
 
+/** More than `trim` knows: U+0085 is white space in Unicode, U+FEFF in JavaScript. */
+const onlySpace = /^[\p{White_Space}\uFEFF]*$/u;
+
 const wellFormed = v.check<string, string>(
   (text) => text.isWellFormed(),
   "must not hold a lone surrogate",
@@ -39,7 +42,7 @@ const name = v.pipe(
     (text) => hasCodePointsAtMost(text, nameCodePointsMax),
     `must have at most ${nameCodePointsMax} characters (Unicode code points)`,
   ),
-  v.check((text) => text.trim() !== "", "must not be only white space"),
+  v.check((text) => !onlySpace.test(text), "must not be only white space"),
   wellFormed,
   withoutNull,
   v.description(

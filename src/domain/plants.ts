@@ -118,9 +118,9 @@ async function listAll(
   garden: string,
   after: PlantId | undefined,
 ): Promise<Listing> {
-  const first = await reader.list(garden, after, pagePlantsMax);
-  if (first.length < pagePlantsMax) return { first };
-  return { first, rest: readPages(reader, garden, first.at(-1)?.id) };
+  const pages = readPages(reader, garden, after);
+  const first = (await pages.next()).value ?? [];
+  return first.length < pagePlantsMax ? { first } : { first, rest: pages };
 }
 
 /**
@@ -134,52 +134,57 @@ async function listMany(
   limit: number,
 ): Promise<Listing> {
   const last = await seekFar(reader, garden, after, limit);
-  if (last === undefined) return listAll(reader, garden, after);
-  const [beyond, first] = await Promise.all([
-    reader.list(garden, last, 1),
-    reader.list(garden, after, pagePlantsMax),
-  ]);
-  const bound = { last, remaining: limit - first.length };
-  const rest = readPages(reader, garden, first.at(-1)?.id, bound);
-  return beyond.length === 0 ? { first, rest } : { first, rest, next: { limit, after: last } };
+  const pages = readPages(reader, garden, after, { last, limit });
+  const first = (await pages.next()).value ?? [];
+  const isCut = last !== undefined && (await reader.list(garden, last, 1)).length > 0;
+  return isCut ? { first, rest: pages, next: { limit, after: last } } : { first, rest: pages };
 }
 
-/** Steps of a bounded size, so that a far seek lets other requests through in between. */
+/**
+ * The last of the first `count` plants, in steps of a bounded size, so that a far seek lets other
+ * requests through in between.
+ */
 async function seekFar(
   reader: PlantReader,
   garden: string,
   after: PlantId | undefined,
   count: number,
 ): Promise<PlantId | undefined> {
-  let position = after;
+  let last: PlantId | undefined;
   for (let remaining = count; remaining > 0; remaining -= seekPlantsMax) {
-    position = await reader.seek(garden, position, Math.min(remaining, seekPlantsMax));
-    if (position === undefined) return undefined;
+    const step = Math.min(remaining, seekPlantsMax);
+    const found = await reader.seek(garden, last ?? after, step);
+    if (found === undefined) break;
+    last = found;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return position;
+  return last;
 }
 
+/** Plants up to `last`, or to the end of the garden where there is no such bound. */
 async function* readPages(
   reader: PlantReader,
   garden: string,
   after: PlantId | undefined,
-  bound?: { last: PlantId; remaining: number },
-): AsyncGenerator<readonly Plant[]> {
+  bound: { last: PlantId | undefined; limit: number } = {
+    last: undefined,
+    limit: Number.POSITIVE_INFINITY,
+  },
+): AsyncGenerator<readonly Plant[], undefined> {
+  const { last } = bound;
   let position = after;
-  let remaining = bound?.remaining ?? Number.POSITIVE_INFINITY;
+  let remaining = bound.limit;
   for (;;) {
-    let page = await reader.list(garden, position, pagePlantsMax);
-    const isEnd = page.length < pagePlantsMax || (bound && (page.at(-1)?.id ?? 0n) >= bound.last);
-    if (bound) page = page.filter((plant) => plant.id <= bound.last);
+    const read = await reader.list(garden, position, pagePlantsMax);
+    const page = last === undefined ? read : read.filter((plant) => plant.id <= last);
     remaining -= page.length;
     if (remaining < 0) {
-      // Plants were added before `last` while the list went out. To send them would break the limit
+      // Plants came in before `last` while the list went out. To send them would break the limit
       // and to drop others would break `next`, so the list ends as broken and the client asks again.
       throw new PlantStoreError("unavailable", "The garden changed while it was listed.");
     }
     yield page;
-    if (isEnd) return;
+    if (page.length < pagePlantsMax) return;
     position = page.at(-1)?.id;
   }
 }

@@ -52,7 +52,7 @@ export interface PlantReader {
   /** The first `count` plants of the garden behind `after` (from the first on, if absent), by id. */
   list(garden: string, after: PlantId | undefined, count: number): Promise<readonly Plant[]>;
 
-  /** The id of the `count`-th plant behind `after`; absent when there are fewer. `count` ≥ 1. */
+  /** The id of the last of the first `count` plants behind `after`; absent when there is none. */
   seek(garden: string, after: PlantId | undefined, count: number): Promise<PlantId | undefined>;
 }
 
@@ -108,6 +108,14 @@ export interface Storage extends PlantStorage, TokenStorage {
 
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** How a process means to use the storage that it opens. */
+export interface OpenOptions {
+  /** It answers requests from it, which an engine may permit to one process at a time. */
+  readonly isServing: boolean;
+  /** It makes no new storage where there is none. */
+  readonly mustExist?: boolean;
 }
 
 /** The highest id chosen by a client that moves the counter of assigned ids. */

@@ -4,7 +4,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 export const bodyBytesMax = 64 * 1024;
 export const bodyTimeoutMs = 15_000;
 
-const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?$/i;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function hasBody(headers: Headers): boolean {

@@ -81,14 +81,16 @@ const digitsMax = 20;
  * is none. A number too large to matter comes back as one that is out of the 64-bit range.
  */
 export function exactInteger(source: string): bigint | undefined {
-  const [, sign, whole = "", fraction = "", exponentText = "0"] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
-  let digits = (whole + fraction).replace(/^0+/, "");
-  if (digits === "") return 0n;
-  let exponent = Number(exponentText) - fraction.length;
-  const significant = digits.replace(/0+$/, "");
-  exponent += digits.length - significant.length;
-  digits = significant;
+  const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);
+  if (!parts) return undefined;
+  const [, sign, whole = "", fraction = "", exponentText = "0"] = parts;
+  const all = (whole + fraction).replace(/^0+/, "");
+  if (all === "") return 0n;
+  // Not by /0+$/, which takes quadratic time on a long run of zeros that is not at the end.
+  let end = all.length;
+  while (all[end - 1] === "0") end--;
+  const digits = all.slice(0, end);
+  const exponent = Number(exponentText) - fraction.length + all.length - end;
   if (exponent < 0) return undefined;
   const magnitude =
     digits.length + exponent > digitsMax ? 2n ** 64n : BigInt(digits + "0".repeat(exponent));

@@ -8,7 +8,7 @@ export const problems: Readonly<Record<ErrorCode, { status: number; title: strin
   forbidden: { status: 403, title: "The token does not permit this" },
   "not-found": { status: 404, title: "Not found" },
   "method-not-allowed": { status: 405, title: "The method is not allowed here" },
-  conflict: { status: 409, title: "The id is taken" },
+  conflict: { status: 409, title: "It conflicts with what is there" },
   "too-large": { status: 413, title: "The body is too large" },
   "unsupported-media-type": { status: 415, title: "The body is not JSON" },
   "idempotency-mismatch": { status: 422, title: "The idempotency key was used otherwise" },

@@ -15,6 +15,7 @@ export interface Target {
 export function readTarget(url: string): Target {
   const authorityAt = url.startsWith("/") ? -1 : url.indexOf("://");
   const pathAt = authorityAt < 0 ? 0 : url.indexOf("/", authorityAt + 3);
+  if (pathAt < 0) return { path: "/", query: "" };
   const queryAt = url.indexOf("?", pathAt);
   if (queryAt < 0) return { path: url.slice(pathAt), query: "" };
   return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
@@ -78,7 +79,7 @@ function readParameters(
 function readQuery(operation: Operation, query: string, faults: Fault[]): Map<string, string> {
   const texts = new Map<string, string>();
   if (query === "") return texts;
-  for (const [name, text] of new URLSearchParams(query)) {
+  for (const [name, text] of new URLSearchParams(`?${query}`)) {
     if (operation.parameters[name]?.in !== "query") {
       faults.push({ parameter: name, detail: "is not a parameter of this operation." });
     } else if (texts.has(name)) {

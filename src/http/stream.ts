@@ -5,6 +5,11 @@ const encoder = new TextEncoder();
 /** `onEnd` runs once, whether all was sent, the client left, or the source failed. */
 export function streamText(pieces: AsyncIterable<string>, onEnd: () => void): ReadableStream {
   const iterator = pieces[Symbol.asyncIterator]();
+  let hasEnded = false;
+  function end(): void {
+    if (!hasEnded) onEnd();
+    hasEnded = true;
+  }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -16,11 +21,11 @@ export function streamText(pieces: AsyncIterable<string>, onEnd: () => void): Re
           // The status has gone out: all that is left is to break off, so that the client sees it.
           controller.error(error);
         }
-        onEnd();
+        end();
       },
       async cancel() {
+        end();
         await iterator.return?.();
-        onEnd();
       },
     },
     { highWaterMark: 1 },

@@ -22,6 +22,7 @@ export const groupCommitDefaults = {
 
 interface Waiter {
   readonly write: Write;
+  readonly sinceMs: number;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -32,7 +33,7 @@ export class GroupCommit implements PlantWriter {
   #waiting: Waiter[] = [];
   #isBusy = false;
   #isStuck = false;
-  #onIdle: (() => void) | undefined;
+  #onIdle: (() => void)[] = [];
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
     this.#storage = storage;
@@ -51,7 +52,7 @@ export class GroupCommit implements PlantWriter {
       );
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, resolve, reject });
+      this.#waiting.push({ write, sinceMs: performance.now(), resolve, reject });
       if (this.#isBusy) return;
       this.#isBusy = true;
       // At the end of this turn of the event loop, so that all requests that it brought share it.
@@ -63,20 +64,22 @@ export class GroupCommit implements PlantWriter {
   async drain(): Promise<void> {
     if (!this.#isBusy) return;
     await new Promise<void>((resolve) => {
-      this.#onIdle = resolve;
+      this.#onIdle.push(resolve);
     });
   }
 
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
-      const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
+      const waitedMs = performance.now() - (group[0]?.sinceMs ?? 0);
+      const remainingMs = Math.max(0, Math.ceil(this.#options.deadlineMs - waitedMs));
+      const deadline = setTimeout(() => this.#giveUp(group), remainingMs);
       await this.#commit(group);
       clearTimeout(deadline);
       this.#isStuck = false;
     }
     this.#isBusy = false;
-    this.#onIdle?.();
+    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   #takeGroup(): Waiter[] {
@@ -90,10 +93,9 @@ export class GroupCommit implements PlantWriter {
 
   async #commit(group: readonly Waiter[]): Promise<void> {
     const startedAtMs = performance.now();
+    let outcomes: readonly Outcome[];
     try {
-      const outcomes = await this.#storage.apply(group.map((waiter) => waiter.write));
-      this.#options.onCommit(group.length, performance.now() - startedAtMs);
-      for (const [index, waiter] of group.entries()) waiter.resolve(outcomes[index] as Outcome);
+      outcomes = await this.#storage.apply(group.map((waiter) => waiter.write));
     } catch (error) {
       if (group.length > 1 && !(error instanceof PlantStoreError)) {
         // Not the storage failed but one of the writes: alone, only the guilty one does.
@@ -101,7 +103,10 @@ export class GroupCommit implements PlantWriter {
         return;
       }
       for (const waiter of group) waiter.reject(error);
+      return;
     }
+    this.#options.onCommit(group.length, performance.now() - startedAtMs);
+    for (const [index, waiter] of group.entries()) waiter.resolve(outcomes[index] as Outcome);
   }
 
   /** A commit that does not come back also holds up all that wait behind it. */

@@ -1,13 +1,10 @@
 /** From the address of a database to the engine that keeps it: the only place that chooses. */
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Storage } from "../domain/storage.ts";
+import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { openSqlite } from "./sqlite/engine.ts";
 
-/** `isServing`: whether this process answers requests from it, which one process at a time may. */
-export async function openStorage(
-  address: string,
-  options: { isServing: boolean },
-): Promise<Storage> {
+/** Fails with `unavailable`, in one line, if the storage cannot be opened. */
+export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1];
   if (scheme === undefined) return openSqlite(address, options);
   throw new PlantStoreError(

@@ -16,11 +16,16 @@ export function connect(path: string): Database {
     // Without it, integers beyond 2^53 are rounded in silence.
     safeIntegers: true,
   });
-  database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-  database.run("PRAGMA foreign_keys = ON");
-  // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
-  database.run("PRAGMA synchronous = FULL");
-  return database;
+  try {
+    database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    database.run("PRAGMA foreign_keys = ON");
+    // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
+    database.run("PRAGMA synchronous = FULL");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 /** Readers and the writer do not wait for each other. The mode is kept in the file. */

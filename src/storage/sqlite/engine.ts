@@ -1,10 +1,10 @@
 /** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
 import type { Database } from "bun:sqlite";
-import { mkdirSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
-import type { PlantReader, Storage } from "../../domain/storage.ts";
+import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
 import { connect, useWriteAheadLog } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { lockForServing } from "./lock.ts";
@@ -13,11 +13,10 @@ import { createTokenStorage } from "./tokens.ts";
 import { WriteThread } from "./write-thread.ts";
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
-export function openSqlite(path: string, options: { isServing: boolean }): Storage {
-  const file = resolve(path);
+export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const file = locate(path, options);
     const database = connect(file);
     opened.push(database);
     checkFile(database);
@@ -31,6 +30,15 @@ export function openSqlite(path: string, options: { isServing: boolean }): Stora
       cause: error,
     });
   }
+}
+
+/** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
+function locate(path: string, options: OpenOptions): string {
+  const file = resolve(path);
+  if (existsSync(file)) return realpathSync(file);
+  if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  return join(realpathSync(dirname(file)), basename(file));
 }
 
 function explain(error: unknown): string {
@@ -82,11 +90,12 @@ function createReader(database: Database): PlantReader {
   const fromBehind = database.query<Plant, [string, bigint, number]>(
     "SELECT id, name, tag FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT ?",
   );
-  const seekFromStart = database.query<{ id: bigint }, [string, number]>(
-    "SELECT id FROM plants WHERE garden = ? ORDER BY id LIMIT 1 OFFSET ?",
+  const seekFromStart = database.query<{ id: bigint | null }, [string, number]>(
+    "SELECT max(id) AS id FROM (SELECT id FROM plants WHERE garden = ? ORDER BY id LIMIT ?)",
   );
-  const seekFromBehind = database.query<{ id: bigint }, [string, bigint, number]>(
-    "SELECT id FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?",
+  const seekFromBehind = database.query<{ id: bigint | null }, [string, bigint, number]>(
+    `SELECT max(id) AS id FROM
+       (SELECT id FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT ?)`,
   );
 
   return {
@@ -98,9 +107,9 @@ function createReader(database: Database): PlantReader {
     async seek(garden, after, count) {
       const found =
         after === undefined
-          ? seekFromStart.get(garden, count - 1)
-          : seekFromBehind.get(garden, after, count - 1);
-      return found?.id;
+          ? seekFromStart.get(garden, count)
+          : seekFromBehind.get(garden, after, count);
+      return found?.id ?? undefined;
     },
   };
 }

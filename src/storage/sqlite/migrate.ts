@@ -12,7 +12,7 @@ export function checkFile(database: Database, known = migrations.length): void {
   const schema = readPragma(database, "user_version");
   const owner = readPragma(database, "application_id");
   const isEmpty = readPragma(database, "schema_version") === 0n;
-  if (isEmpty && owner === 0n) return;
+  if (isEmpty && owner === 0n && schema === 0n) return;
   if (owner !== BigInt(applicationId)) {
     throw new PlantStoreError("unavailable", "it is a SQLite database of another program");
   }

@@ -1,0 +1,163 @@
+/** Starts the real program as a user does, in a process of its own, and talks to it over a socket. */
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+
+const program = join(import.meta.dir, "../../src/main.ts");
+
+export interface Finished {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly errors: string;
+}
+
+/** Only what a program needs to run: no setting of the machine reaches it. */
+const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
+
+function spawn(args: readonly string[], variables: Record<string, string> = {}) {
+  return Bun.spawn([process.execPath, program, ...args], {
+    env: { ...environment, ...variables },
+    stdout: "pipe",
+    stderr: "pipe",
+    stdin: "ignore",
+  });
+}
+
+/** Runs a command to its end. */
+export async function runProgram(
+  args: readonly string[],
+  variables: Record<string, string> = {},
+): Promise<Finished> {
+  const child = spawn(args, variables);
+  const [out, errors, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { exitCode, out, errors };
+}
+
+export interface RunningService {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly database: string;
+  /** The first token, if it printed one. */
+  readonly token: string;
+  /** What it has written so far. */
+  output(): { out: string; errors: string };
+  call(request: string, init?: RequestInit & { token?: string }): Promise<Response>;
+  signal(name: NodeJS.Signals): void;
+  exited: Promise<number>;
+  /** Ends it, if it still runs, and removes its data. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startService(
+  options: { args?: readonly string[]; database?: string } = {},
+): Promise<RunningService> {
+  const folder = makeTemporaryFolder();
+  const database = options.database ?? join(folder.path, "plants.db");
+  const child = spawn(["serve", "--port", "0", "--database", database, ...(options.args ?? [])]);
+  const written = { out: "", errors: "" };
+  const reading = Promise.all([
+    collect(child.stdout, (text) => {
+      written.out += text;
+    }),
+    collect(child.stderr, (text) => {
+      written.errors += text;
+    }),
+  ]);
+  const url = await waitFor(
+    () => /"url":"([^"]+)"/.exec(written.out)?.[1],
+    () => child.exitCode !== null && `It ended: ${written.errors}`,
+  );
+  const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
+
+  return {
+    url,
+    port: Number(new URL(url).port),
+    pid: child.pid,
+    database,
+    token,
+    output: () => written,
+    call(request, init = {}) {
+      const [method = "GET", target = "/"] = request.split(" ");
+      const headers = new Headers(init.headers);
+      const bearer = init.token ?? token;
+      if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
+      if (init.body) headers.set("content-type", "application/json");
+      return fetch(url + target, { ...init, method, headers });
+    },
+    signal: (name) => child.kill(name),
+    exited: child.exited,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      await reading;
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  take: (text: string) => void,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
+}
+
+/** Looks again and again until there is a result; gives up with a reason, or after a long while. */
+export async function waitFor<Result>(
+  look: () => Result | undefined | Promise<Result | undefined>,
+  giveUp: () => string | false = () => false,
+): Promise<Result> {
+  for (let tries = 0; tries < 1_000; tries++) {
+    const result = await look();
+    if (result !== undefined) return result;
+    const reason = giveUp();
+    if (reason) throw new Error(reason);
+    await Bun.sleep(10);
+  }
+  throw new Error("It did not happen within ten seconds.");
+}
+
+/** Sends bytes as they are and takes what comes back until the other side closes, or falls silent. */
+export async function sendRaw(port: number, ...pieces: readonly string[]): Promise<string> {
+  let received = "";
+  let touch = () => {};
+  let isClosed = false;
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      data(_, bytes) {
+        received += bytes.toString("latin1");
+        touch();
+      },
+      close() {
+        isClosed = true;
+        touch();
+      },
+      error() {
+        isClosed = true;
+      },
+    },
+  });
+  for (const piece of pieces) {
+    socket.write(Buffer.from(piece, "latin1"));
+    await Bun.sleep(20);
+  }
+  for (let isQuiet = false; !isQuiet && !isClosed; ) {
+    const before = received.length;
+    await Promise.race([
+      new Promise<void>((resolve) => {
+        touch = resolve;
+      }),
+      Bun.sleep(300),
+    ]);
+    isQuiet = received.length === before && received !== "";
+  }
+  socket.end();
+  return received;
+}

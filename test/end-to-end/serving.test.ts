@@ -1,0 +1,136 @@
+/** The running program over a real socket: first start, the three operations, logs, stopping. */
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { startService, waitFor } from "./running-service.ts";
+
+describe("the first start", () => {
+  test("makes the folder, prints a token once, and the lines to paste work with it", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "new", "plants.db");
+    await using service = await startService({ database });
+    expect(service.token).toMatch(/^plant_\w{49}$/);
+    expect(service.output().errors.match(/curl /g)).toHaveLength(3);
+    expect(existsSync(database)).toBe(true);
+
+    const body = JSON.stringify({ name: "Monstera", tag: "living room", id: 7 });
+    const created = await service.call("POST /plants", { body });
+    expect([created.status, await created.json()]).toEqual([
+      201,
+      { name: "Monstera", tag: "living room" },
+    ]);
+    expect(await (await service.call("GET /plants")).json()).toEqual([
+      { name: "Monstera", tag: "living room" },
+    ]);
+    const removed = await service.call("DELETE /plants/7");
+    expect([removed.status, await removed.text()]).toEqual([204, ""]);
+  });
+
+  test("prints no second token, and the first one and the plants are still good", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    let token: string;
+    {
+      await using first = await startService({ database });
+      token = first.token;
+      await first.call("POST /plants", { body: JSON.stringify({ name: "Fern" }) });
+      first.signal("SIGTERM");
+      expect(await first.exited).toBe(0);
+    }
+    await using second = await startService({ database });
+    expect(second.token).toBe("");
+    expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
+  });
+
+  test("on an open address makes no token and says how to", async () => {
+    await using service = await startService({ args: ["--host", "0.0.0.0"] });
+    await waitFor(() => service.output().errors.includes("token create USER") || undefined);
+    expect(service.token).toBe("");
+    expect(service.output().errors).not.toContain("plant_");
+  });
+});
+
+describe("the log", () => {
+  test("has one JSON line a request, with who and what, and never a token", async () => {
+    await using service = await startService();
+    const headers = { "x-request-id": "my-request" };
+    await service.call("DELETE /plants/12", { headers });
+    await service.call("GET /plants", { token: "plant_wrong", headers: { "x-request-id": "no" } });
+    service.signal("SIGTERM");
+    await service.exited;
+    const { out } = await waitFor(() =>
+      service.output().out.includes('"stopped"') ? service.output() : undefined,
+    );
+    const lines = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ event }) => event)).toEqual([
+      "started",
+      "request",
+      "request",
+      "stopping",
+      "stopped",
+    ]);
+    expect(lines[1]).toMatchObject({
+      method: "DELETE",
+      route: "/plants/{id}",
+      status: 404,
+      user: "gardener",
+      garden: "gardener",
+      requestId: "my-request",
+    });
+    expect(lines[1].durationMs).toBeGreaterThan(0);
+    expect(lines[2]).toMatchObject({ status: 401, requestId: "no" });
+    expect(lines[2]).not.toHaveProperty("user");
+    expect(out).not.toContain("plant_");
+  });
+});
+
+describe("stopping", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "on %s answers what is under way and exits 0",
+    async (signal) => {
+      await using service = await startService();
+      // A body that is half sent keeps its request under way while the signal comes.
+      const half = new Promise<Response>((resolve, reject) => {
+        const body = new ReadableStream({
+          async start(controller) {
+            controller.enqueue(new TextEncoder().encode('{"name":'));
+            await Bun.sleep(200);
+            service.signal(signal);
+            await Bun.sleep(200);
+            controller.enqueue(new TextEncoder().encode('"Fern"}'));
+            controller.close();
+          },
+        });
+        service.call("POST /plants", { body }).then(resolve, reject);
+      });
+      expect((await half).status).toBe(201);
+      expect(await service.exited).toBe(0);
+      expect(existsSync(`${service.database}-wal`)).toBe(false);
+    },
+  );
+
+  test("leaves the port at once to those who come", async () => {
+    await using service = await startService();
+    service.signal("SIGTERM");
+    await service.exited;
+    const failure = await service.call("GET /healthz").catch((error) => error);
+    expect(failure).toBeInstanceOf(Error);
+  });
+});
+
+describe("the service's own pages", () => {
+  test("say that it is alive and ready, and what it has done", async () => {
+    await using service = await startService();
+    expect(await (await fetch(`${service.url}/healthz`)).text()).toBe("ok\n");
+    expect(await (await fetch(`${service.url}/readyz`)).text()).toBe("ready\n");
+    await service.call("GET /plants");
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    expect(metrics).toContain(
+      'plantstore_requests_total{operation="listPlants",method="GET",status="200"} 1\n',
+    );
+  });
+});
