@@ -1,15 +1,15 @@
 /** Settings: a flag, else the environment, else the default. The only reader of the environment. */
 import { PlantStoreError } from "./domain/errors.ts";
-import type { AllowedOrigins } from "./http/shared-headers.ts";
-import type { LogFormat } from "./log.ts";
+
+const logChoices = ["auto", "json", "text", "off"] as const;
 
 export interface Config {
   readonly host: string;
   readonly port: number;
   readonly database: string;
   readonly basePath: string;
-  readonly corsOrigins: AllowedOrigins;
-  readonly log: LogFormat | "auto";
+  readonly corsOrigins: "*" | readonly string[];
+  readonly log: (typeof logChoices)[number];
 }
 
 interface Setting<Value> {
@@ -24,8 +24,6 @@ interface Setting<Value> {
 }
 
 export type SettingName = keyof Config;
-
-const logChoices = ["auto", "json", "text", "off"] as const;
 
 export const settings: { readonly [Name in SettingName]: Setting<Config[Name]> } = {
   host: {
@@ -118,7 +116,7 @@ export function readSetting<Name extends SettingName>(
   );
 }
 
-function parseOrigins(text: string): AllowedOrigins | undefined {
+function parseOrigins(text: string): Config["corsOrigins"] | undefined {
   if (text === "*") return "*";
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (origin: string) => /^https?:\/\/[^\s/,]+$/.test(origin);

@@ -97,6 +97,8 @@ async function listen(
       port: config.port,
       fetch,
       development: false,
+      // Said, because without development the runtime would share the port with another process.
+      reusePort: false,
       idleTimeout: idleTimeoutSeconds,
       // The app refuses large bodies itself, after the token and with a problem that says so.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,

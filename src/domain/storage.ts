@@ -1,6 +1,6 @@
 /**
  * What the domain needs of storage. The comments are the contract that every engine keeps and that
- * test/storage-contract.ts checks; nothing here knows which engine it is.
+ * test/storage-contract/ checks; nothing here knows which engine it is.
  *
  * Every method fails with `unavailable` when the engine cannot be reached or read, and with
  * `storage-full` when there is no room for a write. Any other error is a bug.

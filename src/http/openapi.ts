@@ -104,8 +104,7 @@ function describeParameter(name: string, parameter: Parameter): Json {
 }
 
 function describeResponses(operation: Operation): Json {
-  const { success, scope } = operation;
-  const codes = [...commonProblems, ...operation.problems, ...(scope ? tokenProblems : [])];
+  const { success } = operation;
   const responses: Record<string, Json> = {
     [success.status]: {
       description: success.description,
@@ -123,10 +122,14 @@ function describeResponses(operation: Operation): Json {
       }),
     },
   };
-  for (const code of codes) {
+  for (const code of problemCodes(operation)) {
     responses[problems[code].status] = { $ref: `#/components/responses/${code}` };
   }
   return responses;
+}
+
+function problemCodes({ problems: own, scope }: Operation): readonly ErrorCode[] {
+  return [...commonProblems, ...own, ...(scope ? tokenProblems : [])];
 }
 
 const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, HeaderDescription>>> = {
@@ -144,19 +147,20 @@ const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, Header
       required: true,
     },
   },
-  "method-not-allowed": {
-    Allow: { description: "The methods of the path.", example: "GET, HEAD", required: true },
+  unavailable: {
+    "Retry-After": {
+      description: "Seconds to wait before trying again.",
+      example: 1,
+      required: true,
+    },
   },
-  "rate-limited": { "Retry-After": retryAfter() },
-  unavailable: { "Retry-After": retryAfter() },
 };
 
-function retryAfter(): HeaderDescription {
-  return { description: "Seconds to wait before trying again.", example: 1, required: true };
-}
-
 function describeProblemResponses(): Json {
-  return mapValues(problems, ({ status, title }, code) => ({
+  const codes = new Set(operations.flatMap(problemCodes));
+  const used = Object.entries(problems).filter(([code]) => codes.has(code as ErrorCode));
+  const usedProblems = Object.fromEntries(used) as typeof problems;
+  return mapValues(usedProblems, ({ status, title }, code) => ({
     description: `${title}.`,
     headers: {
       "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },

@@ -3,7 +3,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { create, describeStorage } from "../../../test/storage-contract.ts";
+import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 

@@ -77,7 +77,7 @@ test("of another process is seen, and is gone when that process is killed", asyn
   const script = `
     const { lockForServing } = await import(${JSON.stringify(join(import.meta.dir, "lock.ts"))});
     const lock = lockForServing(${JSON.stringify(path)});
-    console.log("locked");
+    process.stdout.write("locked");
     setInterval(() => lock, 1000);
   `;
   const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });

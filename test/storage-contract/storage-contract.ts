@@ -1,57 +1,10 @@
 /** The promises of src/domain/storage.ts as tests. Every engine runs them; none is named here. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { assignedIdMax, plantIdMax, plantIdMin } from "../src/domain/plant.ts";
-import {
-  type CreateWrite,
-  countedIdMax,
-  type Outcome,
-  type Storage,
-  type Write,
-} from "../src/domain/storage.ts";
-import type { TokenRecord } from "../src/domain/token.ts";
-
-export interface TestedStorage {
-  readonly storage: Storage;
-  /** Another process's view of the same data; whoever opens it closes it. */
-  openAgain(): Promise<Storage>;
-  remove(): Promise<void>;
-}
-
-export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
-  return {
-    kind: "create",
-    garden: "home",
-    id: undefined,
-    name: "Fern",
-    tag: "",
-    idempotency: undefined,
-    ...fields,
-  };
-}
-
-function remove(id: bigint, garden = "home"): Write {
-  return { kind: "delete", garden, id };
-}
-
-function created(id: bigint, replayed = false): Outcome {
-  return { kind: "created", id, replayed };
-}
-
-export function tokenRecord(fields: Partial<TokenRecord> = {}): TokenRecord {
-  return {
-    id: "t1",
-    hash: "h1",
-    user: "alice",
-    garden: "home",
-    scope: "write",
-    note: "",
-    createdAtMs: 1_000,
-    expiresAtMs: undefined,
-    revokedAtMs: undefined,
-    lastUsedAtMs: undefined,
-    ...fields,
-  };
-}
+import { assignedIdMax, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
+import { countedIdMax, type Outcome, type Storage, type Write } from "../../src/domain/storage.ts";
+import { describeKeys } from "./keys-contract.ts";
+import { create, created, remove, type TestedStorage } from "./tested-storage.ts";
+import { describeTokens } from "./tokens-contract.ts";
 
 export function describeStorage(engine: string, make: () => Promise<TestedStorage>): void {
   describe(`storage on ${engine}`, () => {
@@ -220,106 +173,8 @@ export function describeStorage(engine: string, make: () => Promise<TestedStorag
       });
     });
 
-    describe("idempotency keys", () => {
-      const dayMs = 86_400_000;
-
-      function keyed(request: string, nowMs = 0, fields: Partial<CreateWrite> = {}): CreateWrite {
-        const idempotency = { key: "k", request, nowMs, expiresAtMs: nowMs + dayMs };
-        return create({ idempotency, ...fields });
-      }
-
-      test("replay the first outcome, also within one group and after a deletion", async () => {
-        expect(await apply(keyed("r"), keyed("r"))).toEqual([created(1n), created(1n, true)]);
-        await apply(remove(1n));
-        expect(await apply(keyed("r"))).toEqual([created(1n, true)]);
-        expect(await ids()).toEqual([]);
-      });
-
-      test("refuse another request under the same key", async () => {
-        await apply(keyed("r"));
-        expect(await apply(keyed("other"))).toEqual([{ kind: "mismatch" }]);
-        expect(await ids()).toEqual([1n]);
-      });
-
-      test("are separate for each garden", async () => {
-        await apply(keyed("r"));
-        expect(await apply(keyed("other", 0, { garden: "other" }))).toEqual([created(1n)]);
-      });
-
-      test("are not remembered when nothing was created", async () => {
-        await apply(create({ id: 7n }));
-        expect(await apply(keyed("r", 0, { id: 7n }))).toEqual([{ kind: "taken" }]);
-        expect(await apply(keyed("other", 0, { id: 8n }))).toEqual([created(8n)]);
-      });
-
-      test("hold until they expire and not longer", async () => {
-        await apply(keyed("r", 0));
-        expect(await apply(keyed("other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
-        expect(await apply(keyed("other", dayMs))).toEqual([created(2n)]);
-        expect(await apply(keyed("other", dayMs + 1))).toEqual([created(2n, true)]);
-      });
-
-      test("are forgotten once expired, and only then", async () => {
-        await apply(keyed("r", 0));
-        await storage.forgetKeys(dayMs - 1);
-        expect(await apply(keyed("other", 0))).toEqual([{ kind: "mismatch" }]);
-        await storage.forgetKeys(dayMs);
-        expect(await apply(keyed("other", 0))).toEqual([created(2n)]);
-      });
-
-      test("hold for another process too", async () => {
-        await apply(keyed("r"));
-        const other = await tested.openAgain();
-        try {
-          expect(await other.apply([keyed("r")])).toEqual([created(1n, true)]);
-        } finally {
-          await other.close();
-        }
-      });
-    });
-
-    describe("tokens", () => {
-      test("are found by their hash, with everything that was given", async () => {
-        const token = tokenRecord({ note: "for the \u{1f33f}", expiresAtMs: 5_000, scope: "read" });
-        await storage.addToken(token);
-        expect(await storage.findToken("h1")).toEqual(token);
-        expect(await storage.findToken("h2")).toBeUndefined();
-      });
-
-      test("are listed in the order in which they were made", async () => {
-        await storage.addToken(tokenRecord({ id: "b", hash: "1", createdAtMs: 1 }));
-        await storage.addToken(tokenRecord({ id: "a", hash: "2", createdAtMs: 2 }));
-        expect((await storage.listTokens()).map(({ id }) => id)).toEqual(["b", "a"]);
-      });
-
-      test("are revoked once, and stay listed", async () => {
-        await storage.addToken(tokenRecord());
-        expect(await storage.revokeToken("unknown", 2_000)).toBe(false);
-        expect(await storage.revokeToken("t1", 2_000)).toBe(true);
-        expect(await storage.revokeToken("t1", 3_000)).toBe(false);
-        expect((await storage.listTokens())[0]?.revokedAtMs).toBe(2_000);
-      });
-
-      test("count their changes, also those of another process", async () => {
-        const before = await storage.countTokenChanges();
-        await storage.addToken(tokenRecord());
-        const afterAdding = await storage.countTokenChanges();
-        const other = await tested.openAgain();
-        await other.revokeToken("t1", 2_000);
-        await other.close();
-        const counts = [before, afterAdding, await storage.countTokenChanges()];
-        expect(new Set(counts).size).toBe(3);
-      });
-
-      test("remember their last use, never move it back, and count that as no change", async () => {
-        await storage.addToken(tokenRecord());
-        const before = await storage.countTokenChanges();
-        await storage.noteTokenUses([{ id: "t1", usedAtMs: 9_000 }]);
-        await storage.noteTokenUses([{ id: "t1", usedAtMs: 8_000 }]);
-        expect((await storage.findToken("h1"))?.lastUsedAtMs).toBe(9_000);
-        expect(await storage.countTokenChanges()).toBe(before);
-      });
-    });
+    describeKeys(() => tested);
+    describeTokens(() => tested);
 
     test("answers a ping while it is open", async () => {
       expect(await storage.ping()).toBeUndefined();

@@ -1,0 +1,101 @@
+/** What the service promises under load: grouped and durable writes, lists of any length in little memory. */
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type RunningService, startService, waitFor } from "./running-service.ts";
+
+describe("64 connections that create at once", () => {
+  test("share commits, and every answered plant is there after kill -9", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    const answered: string[] = [];
+    let metrics: string;
+    {
+      await using service = await startService({ database });
+      const connection = async (number: number) => {
+        for (let turn = 0; turn < 20; turn++) {
+          const body = JSON.stringify({ name: `Plant ${number}-${turn}` });
+          const response = await service.call("POST /plants", { body });
+          expect(response.status).toBe(201);
+          answered.push(response.headers.get("location")?.split("/").at(-1) ?? "none");
+        }
+      };
+      await Promise.all(Array.from({ length: 64 }, (_, number) => connection(number)));
+      metrics = await (await service.call("GET /metrics")).text();
+      service.signal("SIGKILL");
+      await service.exited;
+    }
+    const counted = (name: string) => Number(new RegExp(`^${name} (\\d+)`, "m").exec(metrics)?.[1]);
+    expect(counted("plantstore_writes_total")).toBe(1_280);
+    expect(counted("plantstore_commits_total")).toBeLessThan(640);
+    expect(new Set(answered).size).toBe(1_280);
+
+    const file = new Database(database, { readonly: true });
+    const rows = file.query<{ id: number }, []>("SELECT id FROM plants").all();
+    file.close();
+    expect(new Set(rows.map(({ id }) => String(id)))).toEqual(new Set(answered));
+  });
+});
+
+describe("a million plants listed without a limit", () => {
+  const plants = 1_000_000;
+  const growthBytesMax = 50_000_000;
+
+  test("go out whole in little memory, to fast and slow clients and to one that leaves", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    await using service = await startService({ database });
+    seed(database, plants);
+    await service.call("GET /plants?limit=500");
+    const before = residentBytes(service);
+
+    const response = await service.call("GET /plants?fields=id");
+    let bytes = 0;
+    let commas = 0;
+    let chunks = 0;
+    let peak = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.byteLength;
+      for (const byte of chunk) if (byte === 44) commas++;
+      // The first part is read slowly: the service must wait rather than pile up.
+      if (chunks++ < 20) await Bun.sleep(20);
+      peak = Math.max(peak, residentBytes(service));
+    }
+    expect(commas).toBe(plants - 1);
+    expect(bytes).toBeGreaterThan(plants * '{"id":1}'.length);
+    expect(peak - before).toBeLessThan(growthBytesMax);
+
+    await leaveMidway(service);
+    expect(residentBytes(service) - before).toBeLessThan(growthBytesMax);
+  }, 60_000);
+
+  async function leaveMidway(service: RunningService): Promise<void> {
+    const leaving = new AbortController();
+    const response = await service.call("GET /plants", { signal: leaving.signal });
+    await response.body?.getReader().read();
+    leaving.abort();
+    // The one log line of the request comes when the stream has ended, also by the client's leaving.
+    await waitFor(() => {
+      const lines = service.output().out.split("\n");
+      return lines.filter((line) => line.includes('"route":"/plants"')).length >= 3 || undefined;
+    });
+  }
+
+  function seed(database: string, count: number): void {
+    const file = new Database(database);
+    file.run(
+      `INSERT INTO plants (garden, id, name, tag)
+         WITH RECURSIVE number (id) AS
+           (SELECT 1 UNION ALL SELECT id + 1 FROM number WHERE id < ${count})
+         SELECT 'gardener', id, 'Plant ' || id, 'seeded' FROM number`,
+    );
+    file.close();
+  }
+
+  function residentBytes(service: RunningService): number {
+    const status = readFileSync(`/proc/${service.pid}/status`, "utf8");
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+  }
+});

@@ -1,0 +1,156 @@
+/** Holds the live service against its own OpenAPI document, and the document against the rules. */
+import { describe, expect, test } from "bun:test";
+import {
+  BaseResolver,
+  createConfig,
+  lintDocument,
+  makeDocumentFromString,
+} from "@redocly/openapi-core";
+import Ajv from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { createOpenApi } from "../src/http/openapi.ts";
+import { operations } from "../src/http/operations.ts";
+import { version } from "../src/version.ts";
+import { openWorld } from "./scenarios/scenario.ts";
+
+const world = openWorld();
+
+interface Described {
+  readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
+  readonly content?: Record<
+    string,
+    { schema: object; examples?: Record<string, { value: unknown }> }
+  >;
+  readonly $ref?: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is walked as the JSON that it is.
+const document = createOpenApi({ version, basePath: "" }) as any;
+const ajv = new Ajv({ strict: false, allErrors: true });
+addFormats(ajv);
+ajv.addSchema(document, "document");
+
+function validate(schema: object, value: unknown): void {
+  const resolved = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/'));
+  const check = ajv.compile(resolved);
+  if (!check(value)) throw new Error(ajv.errorsText(check.errors));
+}
+
+function resolve<Part extends { $ref?: string }>(part: Part): Part {
+  if (part.$ref === undefined) return part;
+  const keys = part.$ref.slice(2).split("/");
+  return keys.reduce((at, key) => at[key], document);
+}
+
+async function checkResponse(path: string, method: string, response: Response): Promise<void> {
+  const described: Described | undefined =
+    document.paths[path]?.[method]?.responses?.[String(response.status)];
+  if (!described) throw new Error(`${method} ${path} ${response.status} is not documented.`);
+  const { headers = {}, content } = resolve(described);
+  for (const [name, header] of Object.entries(headers)) {
+    if (resolve(header).required) expect([name, response.headers.has(name)]).toEqual([name, true]);
+  }
+  const type = response.headers.get("content-type");
+  const text = await response.text();
+  if (!content) return expect([type, text]).toEqual([null, ""]);
+  const media = content[type ?? ""];
+  if (!media) throw new Error(`${path} answers ${response.status} with ${type}.`);
+  validate(media.schema, type?.includes("json") ? JSON.parse(text) : text);
+}
+
+describe("the OpenAPI document", () => {
+  test("passes the recommended rules of Redocly", async () => {
+    const config = await createConfig({
+      extends: ["recommended-strict"],
+      rules: {
+        // The service has no address of its own: it is wherever its user starts it.
+        "no-server-example.com": "off",
+        "operation-4xx-response": "error",
+      },
+    });
+    const source = makeDocumentFromString(JSON.stringify(document), "openapi.json");
+    const problems = await lintDocument({
+      document: source,
+      config,
+      externalRefResolver: new BaseResolver(),
+    });
+    expect(
+      problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
+    ).toEqual([]);
+  });
+
+  test("is what the service sends, with the version of the package", async () => {
+    const sent = await (await world.fetch("GET /openapi.json")).json();
+    expect(sent).toEqual(JSON.parse(JSON.stringify(document)));
+    expect(sent).toMatchObject({ openapi: "3.1.0", info: { version } });
+  });
+
+  test("describes every operation and no other", () => {
+    const described = Object.entries(document.paths as Record<string, object>).flatMap(
+      ([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const served = operations.map(({ method, path }) => `${method} ${path}`);
+    expect(described.toSorted()).toEqual(served.toSorted());
+  });
+
+  test("has examples that fit its own schemas", () => {
+    const check = (part: unknown): void => {
+      if (typeof part !== "object" || part === null) return;
+      const { schema, examples, example } = part as {
+        schema?: object;
+        examples?: Record<string, { value: unknown }>;
+        example?: unknown;
+      };
+      for (const each of Object.values(examples ?? {})) if (schema) validate(schema, each.value);
+      if (schema && example !== undefined) validate(schema, example);
+      for (const value of Object.values(part)) check(value);
+    };
+    check(document);
+  });
+});
+
+describe("the live service answers as documented", () => {
+  const requests: readonly [path: string, request: string, body?: object | string][] = [
+    ["/plants", "POST /plants", { name: "Fern", tag: "shade", id: 7 }],
+    ["/plants", "POST /plants", { name: "Fern", id: 7 }],
+    ["/plants", "POST /plants", { name: "" }],
+    ["/plants", "POST /plants", "x".repeat(70_000)],
+    ["/plants", "GET /plants"],
+    ["/plants", "GET /plants?limit=0"],
+    ["/plants", "GET /plants?fields=id,name,tag"],
+    ["/plants", "GET /plants?limit=x"],
+    ["/plants/{id}", "DELETE /plants/7"],
+    ["/plants/{id}", "DELETE /plants/7"],
+    ["/plants/{id}", "DELETE /plants/x"],
+    ["/openapi.json", "GET /openapi.json"],
+    ["/healthz", "GET /healthz"],
+    ["/healthz", "GET /healthz?x"],
+    ["/readyz", "GET /readyz"],
+    ["/metrics", "GET /metrics"],
+  ];
+
+  test("to valid and invalid requests, to readers and to strangers", async () => {
+    const write = await world.makeToken({ user: "alice" });
+    const read = await world.makeToken({ user: "alice", scope: "read" });
+    for (const [path, request, body] of requests) {
+      for (const token of [write, read, "unknown"]) {
+        const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+        const text = typeof body === "object" ? JSON.stringify(body) : body;
+        const response = await world.fetch(request, text ? { headers, body: text } : { headers });
+        await checkResponse(path, request.split(" ")[0]?.toLowerCase() ?? "", response);
+      }
+    }
+  });
+
+  test("to a wrong media type, a used key, and a storage that is gone", async () => {
+    const token = await world.makeToken({ user: "bob" });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const create = (more: object, body: string) =>
+      world.fetch("POST /plants", { headers: { ...headers, ...more }, body });
+    await checkResponse("/plants", "post", await create({ "content-type": "text/plain" }, "{}"));
+    const key = { "idempotency-key": "k" };
+    await checkResponse("/plants", "post", await create(key, '{"name":"a"}'));
+    await checkResponse("/plants", "post", await create(key, '{"name":"a"}'));
+    await checkResponse("/plants", "post", await create(key, '{"name":"b"}'));
+  });
+});

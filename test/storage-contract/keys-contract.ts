@@ -1,0 +1,68 @@
+/** What storage promises of idempotency keys. */
+import { describe, expect, test } from "bun:test";
+import type { CreateWrite, Write } from "../../src/domain/storage.ts";
+import { create, created, remove, type TestedStorage } from "./tested-storage.ts";
+
+export function describeKeys(tested: () => TestedStorage): void {
+  describe("idempotency keys", () => {
+    const apply = (...writes: Write[]) => tested().storage.apply(writes);
+    const ids = async () =>
+      (await tested().storage.list("home", undefined, 1_000)).map(({ id }) => id);
+
+    const dayMs = 86_400_000;
+
+    function keyed(request: string, nowMs = 0, fields: Partial<CreateWrite> = {}): CreateWrite {
+      const idempotency = { key: "k", request, nowMs, expiresAtMs: nowMs + dayMs };
+      return create({ idempotency, ...fields });
+    }
+
+    test("replay the first outcome, also within one group and after a deletion", async () => {
+      expect(await apply(keyed("r"), keyed("r"))).toEqual([created(1n), created(1n, true)]);
+      await apply(remove(1n));
+      expect(await apply(keyed("r"))).toEqual([created(1n, true)]);
+      expect(await ids()).toEqual([]);
+    });
+
+    test("refuse another request under the same key", async () => {
+      await apply(keyed("r"));
+      expect(await apply(keyed("other"))).toEqual([{ kind: "mismatch" }]);
+      expect(await ids()).toEqual([1n]);
+    });
+
+    test("are separate for each garden", async () => {
+      await apply(keyed("r"));
+      expect(await apply(keyed("other", 0, { garden: "other" }))).toEqual([created(1n)]);
+    });
+
+    test("are not remembered when nothing was created", async () => {
+      await apply(create({ id: 7n }));
+      expect(await apply(keyed("r", 0, { id: 7n }))).toEqual([{ kind: "taken" }]);
+      expect(await apply(keyed("other", 0, { id: 8n }))).toEqual([created(8n)]);
+    });
+
+    test("hold until they expire and not longer", async () => {
+      await apply(keyed("r", 0));
+      expect(await apply(keyed("other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
+      expect(await apply(keyed("other", dayMs))).toEqual([created(2n)]);
+      expect(await apply(keyed("other", dayMs + 1))).toEqual([created(2n, true)]);
+    });
+
+    test("are forgotten once expired, and only then", async () => {
+      await apply(keyed("r", 0));
+      await tested().storage.forgetKeys(dayMs - 1);
+      expect(await apply(keyed("other", 0))).toEqual([{ kind: "mismatch" }]);
+      await tested().storage.forgetKeys(dayMs);
+      expect(await apply(keyed("other", 0))).toEqual([created(2n)]);
+    });
+
+    test("hold for another process too", async () => {
+      await apply(keyed("r"));
+      const other = await tested().openAgain();
+      try {
+        expect(await other.apply([keyed("r")])).toEqual([created(1n, true)]);
+      } finally {
+        await other.close();
+      }
+    });
+  });
+}

@@ -1,0 +1,29 @@
+/** What the storage contract is tested with: an open storage, and short forms of writes and outcomes. */
+import type { CreateWrite, Outcome, Storage, Write } from "../../src/domain/storage.ts";
+
+export interface TestedStorage {
+  readonly storage: Storage;
+  /** Another process's view of the same data; whoever opens it closes it. */
+  openAgain(): Promise<Storage>;
+  remove(): Promise<void>;
+}
+
+export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
+  return {
+    kind: "create",
+    garden: "home",
+    id: undefined,
+    name: "Fern",
+    tag: "",
+    idempotency: undefined,
+    ...fields,
+  };
+}
+
+export function remove(id: bigint, garden = "home"): Write {
+  return { kind: "delete", garden, id };
+}
+
+export function created(id: bigint, replayed = false): Outcome {
+  return { kind: "created", id, replayed };
+}

@@ -1,0 +1,174 @@
+/** The house rules: which way imports point, how long files are, and what must not be left lying about. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import manifest from "../package.json" with { type: "json" };
+
+const root = join(import.meta.dir, "..");
+const linesMax = 300;
+
+function listFiles(pattern: string): string[] {
+  return [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: false })]
+    .filter((path) => !path.includes("node_modules"))
+    .toSorted();
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}
+
+const sources = listFiles("src/**/*.ts").filter((path) => !path.endsWith(".test.ts"));
+const allCode = [...listFiles("src/**/*.ts"), ...listFiles("test/**/*.ts")];
+
+/** The room of a file: its folder under src/, or its own name for files at the top. */
+function roomOf(path: string): string {
+  const [, first = "", second] = path.split("/");
+  return second === undefined ? first.replace(/\.ts$/, "") : first;
+}
+
+/** What each room may know. Calls run inward, and nothing inside knows what is outside. */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  main: ["cli"],
+  cli: ["config", "serve", "log", "version", "auth", "storage", "domain"],
+  config: ["domain"],
+  serve: ["config", "log", "metrics", "version", "auth", "http", "storage", "domain"],
+  log: [],
+  metrics: [],
+  version: [],
+  http: ["log", "metrics", "auth", "domain"],
+  auth: ["domain"],
+  storage: ["domain"],
+  domain: [],
+  "sql-text.d": [],
+};
+
+/** Packages and runtime modules that a room may import; a room that is not named may import any. */
+const packages: Readonly<Record<string, RegExp>> = {
+  domain: /^valibot$/,
+  auth: /^node:(crypto|zlib)$/,
+};
+
+function importsOf(path: string): string[] {
+  const text = read(path);
+  const found = text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g);
+  return [...found].map(([, name = ""]) => name);
+}
+
+describe("imports", () => {
+  test("point inward only", () => {
+    const wrong: string[] = [];
+    for (const path of sources) {
+      const room = roomOf(path);
+      for (const name of importsOf(path)) {
+        if (!name.startsWith(".")) {
+          if (packages[room]?.test(name) === false) wrong.push(`${path} imports ${name}`);
+          continue;
+        }
+        const target = relative(root, join(root, dirname(path), name));
+        if (!target.startsWith("src/")) continue;
+        const other = roomOf(target);
+        if (other !== room && !arrows[room]?.includes(other))
+          wrong.push(`${path} imports ${target}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("of the SQLite engine come from the one place that chooses engines", () => {
+    const users = sources.filter(
+      (path) => !path.startsWith("src/storage/sqlite/") && read(path).includes("/sqlite/"),
+    );
+    expect(users).toEqual(["src/storage/open.ts"]);
+  });
+
+  test("form no circle", () => {
+    const graph = new Map(
+      sources.map((path) => [
+        path,
+        importsOf(path)
+          .filter((name) => name.startsWith("."))
+          .map((name) => relative(root, join(root, dirname(path), name))),
+      ]),
+    );
+    const done = new Set<string>();
+    const visit = (path: string, way: readonly string[]): void => {
+      if (way.includes(path)) throw new Error(`A circle: ${[...way, path].join(" → ")}`);
+      if (done.has(path)) return;
+      for (const next of graph.get(path) ?? []) visit(next, [...way, path]);
+      done.add(path);
+    };
+    for (const path of graph.keys()) visit(path, []);
+  });
+});
+
+describe("files", () => {
+  test("are at most 300 lines long", () => {
+    expect(allCode.filter((path) => read(path).split("\n").length > linesMax + 1)).toEqual([]);
+  });
+
+  test("open with a sentence about their job", () => {
+    const opening = /^(?:#!.*\n)?(?:\/\/\/.*\n)?\/\*\*[\s*]+[A-Z`][\s\S]*?[.:]\s*\*\//;
+    expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);
+  });
+
+  test("have names that no other file has, but for the mirrored engines", () => {
+    const names = sources
+      .filter((path) => !path.startsWith("src/storage/"))
+      .map((path) => basename(path));
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  test("hold no leftovers", () => {
+    const leftovers = /\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\.only\(|debu[g]ger;|console\.lo[g]/;
+    expect(allCode.filter((path) => leftovers.test(read(path)))).toEqual([]);
+  });
+});
+
+describe("documents", () => {
+  const documents = [...listFiles("*.md"), ...listFiles("docs/**/*.md")];
+
+  test("link only to what is there", () => {
+    const broken = documents.flatMap((path) =>
+      [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .map(([, target = ""]) => join(dirname(path), target))
+        .filter((target) => !existsSync(join(root, target)))
+        .map((target) => `${path} → ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test("name only npm scripts that there are", () => {
+    const builtIn = ["ci", "install", "pack"];
+    const unknown = documents.flatMap((path) =>
+      [...read(path).matchAll(/\bnpm (?:run (?:-s )?)?([a-z][\w:-]*)/g)]
+        .map(([, script = ""]) => script)
+        .filter((script) => !builtIn.includes(script) && !(script in manifest.scripts))
+        .map((script) => `${path}: npm ${script}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  test("give the two commands that do it all", () => {
+    const readme = read("README.md");
+    expect(readme).toContain("npm ci --omit=dev && npm start");
+    expect(readme).toContain("npm ci && npm test");
+  });
+
+  test("map every file of the source, and no other", () => {
+    const map = read("ARCHITECTURE.md");
+    const mapped = [...map.matchAll(/^ +([\w.-]+\.(?:ts|sql)) /gm)]
+      .map(([, name = ""]) => name)
+      .filter((name) => !name.endsWith(".test.ts"));
+    const files = [...sources, ...listFiles("src/**/*.sql")].map((path) => basename(path));
+    expect(mapped.toSorted()).toEqual(files.toSorted());
+  });
+
+  test("have a changelog with what is not released yet", () => {
+    expect(read("CHANGELOG.md")).toContain("## Unreleased");
+  });
+
+  test("pin every dependency exactly", () => {
+    const ranges = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
+    expect(ranges.filter(([, range]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range))).toEqual([]);
+  });
+});
