@@ -1,0 +1,36 @@
+/** Sees to it that what the benchmark needs is there, or says how to get it. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { benchDirectory } from "./contenders/paths.ts";
+import { say, showProgress } from "./output.ts";
+import { runToEnd } from "./process/children.ts";
+
+export async function prepareMachine(): Promise<void> {
+  if (process.platform !== "linux") {
+    throw new Error("The benchmark reads /proc and so runs on Linux only.");
+  }
+  if (Bun.which("wrk") === null) {
+    throw new Error(
+      "wrk, which makes the load, is not installed. Get it with: apt-get install wrk",
+    );
+  }
+  await installPeers();
+}
+
+/** npm writes this file when it has put everything in place. */
+const installedMark = join(benchDirectory, "node_modules", ".package-lock.json");
+const progressEveryMs = 5_000;
+
+async function installPeers(): Promise<void> {
+  const engine = join(benchDirectory, "node_modules", "better-sqlite3", "build", "Release");
+  if (existsSync(installedMark) && existsSync(join(engine, "better_sqlite3.node"))) return;
+  say("First use: installing the peers into bench/node_modules. better-sqlite3 may be compiled,");
+  say("which takes about two minutes; they do not count as the benchmark's.");
+  const timer = setInterval(
+    () => showProgress("npm ci in bench/ is still running"),
+    progressEveryMs,
+  );
+  const output = await runToEnd({ command: ["npm", "ci"], directory: benchDirectory });
+  clearInterval(timer);
+  if (output.exitCode !== 0) throw new Error(`npm ci in bench/ failed: ${output.standardError}`);
+}

@@ -1,0 +1,133 @@
+/** Writes the results down as Markdown. */
+import type { Round } from "../parts/seat.ts";
+import { pacedReaders, readerConnections, writerConnections } from "../parts/slow-disk.ts";
+import { listPromises, ratioTo } from "./must-show.ts";
+import type { Results } from "./results.ts";
+import { renderTable } from "./text-table.ts";
+
+export function renderMarkdown(results: Results): string {
+  return `${[
+    "# Benchmark results",
+    renderRun(results),
+    "## What must be shown",
+    renderPromises(results),
+    "## Side by side",
+    renderScenarios(results),
+    "## How cost grows",
+    renderGrowth(results),
+    "## Slow disk",
+    renderSlowDisk(results),
+    "## Memory and start",
+    renderMemory(results),
+    renderStart(results),
+  ].join("\n\n")}\n`;
+}
+
+export function renderPromises(results: Results): string {
+  const verdict = (isMet: boolean | undefined) => (isMet ? "yes" : isMet === false ? "NO" : "–");
+  const rows = listPromises(results).map(({ figure, target, measured, isMet }) => [
+    figure,
+    target,
+    measured,
+    verdict(isMet),
+  ]);
+  return renderTable(["figure", "target", "measured", "met"], rows);
+}
+
+function renderRun({ startedAt, durationSeconds, plan, machine, contenders, skipped }: Results) {
+  const kind = plan.isQuick ? "A quick run" : "A run";
+  const lines = [
+    `${kind} of ${Math.round(durationSeconds)} s, started ${startedAt}. Machine: ${machine.processor} ` +
+      `(${machine.architecture}), ${machine.cores} cores, ${machine.memoryGigabytes} GB, Linux ` +
+      `${machine.kernel}; wrk ${machine.wrk} on the same cores. Load before the run: ` +
+      `${machine.loadBefore.toFixed(2)}. Figures are medians of interleaved rounds.`,
+    "",
+    ...contenders.map(({ name, version, summary }) => `- **${name}** ${version}: ${summary}`),
+    ...skipped.map(({ what, why }) => `- not measured: **${what}**: ${why}`),
+  ];
+  if (machine.isDataInMemory) {
+    lines.push("- the data lay in memory, where a sync costs nothing: set TMPDIR to a disk");
+  }
+  return lines.join("\n");
+}
+
+function renderScenarios(results: Results): string {
+  const rows = results.scenarios.map((row) => [
+    `${row.title}, ${row.connections} connections`,
+    row.contender,
+    ...renderRound(row.median),
+    row.contender === "plant-store" ? "" : times(ratioTo(results, row.scenario, row.contender)),
+  ]);
+  const header = ["scenario", "contender", ...roundHeader, "Plant Store"];
+  return `${renderTable(header, rows)}
+
+CPU is of one core, by the contender alone; wrk takes from the same cores. Latencies are wrk's and
+count from the first request of a connection, also where the server is slow to accept it: Node
+accepts one connection a turn of its loop, which shows in the p99 of its short rounds. "Plant Store"
+is how many times as much Plant Store answered.`;
+}
+
+function renderGrowth({ growth }: Results): string {
+  const rows = growth.map((row) => [
+    `${row.action}, ${row.size.toLocaleString("en")} ${row.of}`,
+    ...renderRound(row.median),
+    times(row.costRatio),
+  ]);
+  return `${renderTable(["64 connections", ...roundHeader, "cost"], rows)}
+
+"cost" is what an answer costs against the smallest size. In the growth of plants all are in one
+garden, and lists are of 10 because the smallest garden has no more. With many gardens, each request
+carries the next token; each garden has 20 plants.`;
+}
+
+function renderSlowDisk({ slowDisk }: Results): string {
+  const rows = slowDisk.map((row) => [row.trial, row.contender, ...renderRound(row.median)]);
+  return `${renderTable(["every fsync 5 ms longer", "contender", ...roundHeader], rows)}
+
+${writerConnections} connections create. Lists are by ${readerConnections} connections that never rest, or paced: by \
+${pacedReaders.connections} that pause ${pacedReaders.pauseMs} ms after each answer.`;
+}
+
+function renderMemory({ memory }: Results): string {
+  if (!memory) return "Memory was not measured.";
+  const creates = memory.creates.toLocaleString("en");
+  const connections = memory.idleConnections.toLocaleString("en");
+  return renderTable(
+    ["Plant Store", "resident"],
+    [
+      ["after its start", megabytes(memory.startMegabytes)],
+      [`at most, during ${creates} creates`, megabytes(memory.creatingMegabytes)],
+      ["after them", megabytes(memory.afterCreatesMegabytes)],
+      [`then with ${connections} idle connections`, megabytes(memory.idleMegabytes)],
+    ],
+  );
+}
+
+function renderStart({ start }: Results): string {
+  const rows = start.map((row) => [row.contender, `${row.medianMs.toFixed(1)} ms`]);
+  return renderTable(["start to first answer", "median"], rows);
+}
+
+const roundHeader = ["answers/s", "p50 ms", "p99 ms", "CPU", "resident", "faults"];
+
+function renderRound(round: Round): string[] {
+  const hasAnswers = round.answers > 0;
+  const rate = round.answersPerSecond;
+  return [
+    rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString("en"),
+    hasAnswers ? round.p50Ms.toFixed(2) : "no answer",
+    hasAnswers ? round.p99Ms.toFixed(2) : "no answer",
+    `${Math.round(round.cpuShare * 100)} %`,
+    megabytes(round.residentMegabytes),
+    String(round.faults),
+  ];
+}
+
+function megabytes(value: number): string {
+  return `${value.toFixed(0)} MB`;
+}
+
+function times(ratio: number | undefined): string {
+  if (ratio === undefined || !Number.isFinite(ratio)) return "–";
+  return `${ratio.toFixed(ratio < 10 ? 2 : 0)} ×`;
+}
