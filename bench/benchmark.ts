@@ -22,7 +22,7 @@ import { killAllChildren } from "./process/children.ts";
 import { Workspace } from "./process/workspace.ts";
 import { renderChart } from "./report/chart.ts";
 import { describeMachine } from "./report/machine.ts";
-import { renderMarkdown, renderPromises } from "./report/markdown.ts";
+import { describeDisturbance, renderMarkdown, renderPromises } from "./report/markdown.ts";
 import type { ContenderInfo, Results, Skipped } from "./report/results.ts";
 import { scenarios } from "./scenarios.ts";
 
@@ -127,6 +127,8 @@ function writeReport(results: Results, options: Options): void {
   writeFileSync(join(directory, "chart.svg"), renderChart(results));
   say(`\n${markdown}`);
   say(`What must be shown:\n\n${renderPromises(results)}\n`);
+  const disturbance = describeDisturbance(results);
+  if (disturbance !== undefined) say(`${disturbance}\n`);
   say(`Written to ${directory}: results.json, results.md, chart.svg.`);
 }
 

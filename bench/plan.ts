@@ -14,6 +14,8 @@ export interface Plan {
   readonly growthPlants: readonly number[];
   readonly growthGardens: readonly number[];
   readonly slowDisk: Timing;
+  /** Whether the peer's readers are measured too, and not only its writers. */
+  readonly comparesReaders: boolean;
   readonly memoryCreates: number;
   readonly memoryConnections: number;
   readonly startRounds: number;
@@ -21,12 +23,13 @@ export interface Plan {
 
 export const fullPlan: Plan = {
   isQuick: false,
-  headline: { warmUpSeconds: 2, roundSeconds: 2, rounds: 5 },
-  others: { warmUpSeconds: 1, roundSeconds: 2, rounds: 3 },
-  growth: { warmUpSeconds: 2, roundSeconds: 2, rounds: 3 },
+  headline: { warmUpSeconds: 1, roundSeconds: 2, rounds: 3 },
+  others: { warmUpSeconds: 1, roundSeconds: 2, rounds: 2 },
+  growth: { warmUpSeconds: 1, roundSeconds: 2, rounds: 3 },
   growthPlants: [10, 10_000, 1_000_000, 10_000_000],
   growthGardens: [1, 1_000, 100_000],
-  slowDisk: { warmUpSeconds: 1, roundSeconds: 3, rounds: 3 },
+  slowDisk: { warmUpSeconds: 1, roundSeconds: 2, rounds: 3 },
+  comparesReaders: true,
   memoryCreates: 1_000_000,
   memoryConnections: 5_000,
   startRounds: 15,
@@ -37,11 +40,12 @@ export const quickPlan: Plan = {
   isQuick: true,
   headline: { warmUpSeconds: 1, roundSeconds: 1, rounds: 2 },
   others: { warmUpSeconds: 1, roundSeconds: 1, rounds: 1 },
-  growth: { warmUpSeconds: 1, roundSeconds: 1, rounds: 2 },
+  growth: { warmUpSeconds: 1, roundSeconds: 1, rounds: 1 },
   growthPlants: [10, 1_000_000],
-  growthGardens: [1, 1_000],
-  slowDisk: { warmUpSeconds: 1, roundSeconds: 1, rounds: 2 },
-  memoryCreates: 100_000,
+  growthGardens: [],
+  slowDisk: { warmUpSeconds: 1, roundSeconds: 1, rounds: 1 },
+  comparesReaders: false,
+  memoryCreates: 20_000,
   memoryConnections: 1_000,
   startRounds: 5,
 };

@@ -24,6 +24,8 @@ export interface Figures {
   readonly faults: number;
   /** The highest number that a slot was filled with; 0 if none was. */
   readonly usedMost: number;
+  /** What the making of the load took. */
+  readonly loadCpuSeconds: number;
 }
 
 interface RawFigures {
@@ -60,10 +62,10 @@ export async function driveLoad(load: Load, workDirectory: string): Promise<Figu
   if (line === undefined) {
     throw new Error(`wrk gave no figures: ${output.standardError || output.standardOutput}`);
   }
-  return toFigures(JSON.parse(line) as RawFigures, load);
+  return toFigures(JSON.parse(line) as RawFigures, load, output.cpuSeconds);
 }
 
-function toFigures(raw: RawFigures, load: Load): Figures {
+function toFigures(raw: RawFigures, load: Load, loadCpuSeconds: number): Figures {
   if (raw.exhausted > 0) throw new Error("The prepared plants ran out; seed more of them.");
   const expectsRefusal = load.shares.every((share) => share.action.status >= 400);
   const answers = expectsRefusal ? raw.refused : raw.requests - raw.refused;
@@ -75,6 +77,7 @@ function toFigures(raw: RawFigures, load: Load): Figures {
     maxMs: raw.maxMs,
     faults: raw.requests - answers + raw.socketErrors + raw.timeouts,
     usedMost: raw.usedMost,
+    loadCpuSeconds,
   };
 }
 

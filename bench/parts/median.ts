@@ -19,6 +19,8 @@ export function medianRound(rounds: readonly Round[]): Round {
     maxMs: middle((round) => round.maxMs),
     faults: rounds.reduce((sum, round) => sum + round.faults, 0),
     usedMost: 0,
+    loadCpuSeconds: middle((round) => round.loadCpuSeconds),
+    othersCpuShare: middle((round) => round.othersCpuShare),
     cpuShare: middle((round) => round.cpuShare),
     cpuMicrosecondsPerAnswer: middle((round) => round.cpuMicrosecondsPerAnswer),
     residentMegabytes: middle((round) => round.residentMegabytes),

@@ -7,13 +7,15 @@ import { driveLoad, type Figures, type Load } from "../load/wrk.ts";
 import { type Child, startChild } from "../process/children.ts";
 import { findFreePort, loopback } from "../process/free-port.ts";
 import { waitUntilReady } from "../process/readiness.ts";
-import { readUsage, watchResidentMemory } from "../process/usage.ts";
+import { readMachineCpuSeconds, readUsage, watchResidentMemory } from "../process/usage.ts";
 
 export interface Round extends Figures {
   /** Of one core, by the contender and its children. */
   readonly cpuShare: number;
   readonly cpuMicrosecondsPerAnswer: number;
   readonly residentMegabytes: number;
+  /** Of one core, by anything that has no part in the measurement: it disturbs. */
+  readonly othersCpuShare: number;
 }
 
 export type SeatLoad = Omit<Load, "host" | "shares">;
@@ -74,6 +76,8 @@ export class Seat {
 
   async drive(shares: readonly Share[], load: SeatLoad): Promise<Round> {
     const before = readUsage(this.child.pid);
+    const machineBefore = readMachineCpuSeconds();
+    const ownBefore = process.cpuUsage();
     const startedAtMs = performance.now();
     const endWatch = watchResidentMemory(this.child.pid);
     const ready = shares.map((share) => ({ ...share, action: this.#advance(share.action) }));
@@ -81,6 +85,9 @@ export class Seat {
     const seconds = (performance.now() - startedAtMs) / 1000;
     const residentMegabytes = endWatch();
     const cpuSeconds = readUsage(this.child.pid).cpuSeconds - before.cpuSeconds;
+    const machineCpuSeconds = readMachineCpuSeconds() - machineBefore;
+    const own = process.cpuUsage(ownBefore);
+    const knownSeconds = cpuSeconds + figures.loadCpuSeconds + (own.user + own.system) / 1e6;
     // Numbers that come again and again are not used up.
     const isUsingUp = shares.some(({ action: { slot } }) => slot?.kind === "number" && !slot.wraps);
     if (isUsingUp) this.#nextNumber = Math.max(this.#nextNumber, figures.usedMost + 1);
@@ -89,6 +96,7 @@ export class Seat {
       cpuShare: cpuSeconds / seconds,
       cpuMicrosecondsPerAnswer: (cpuSeconds * 1e6) / Math.max(1, figures.answers),
       residentMegabytes,
+      othersCpuShare: Math.max(0, machineCpuSeconds - knownSeconds) / seconds,
     };
   }
 

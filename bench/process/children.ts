@@ -60,6 +60,7 @@ export interface Output {
   readonly exitCode: number;
   readonly standardOutput: string;
   readonly standardError: string;
+  readonly cpuSeconds: number;
 }
 
 /** Runs a command to its end and hands back what it said. */
@@ -78,7 +79,9 @@ export async function runToEnd(wish: Omit<ChildWish, "logPath">): Promise<Output
     subprocess.exited,
   ]);
   running.delete(subprocess);
-  return { exitCode, standardOutput, standardError };
+  // Microseconds, as a bigint.
+  const cpuSeconds = Number(subprocess.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
+  return { exitCode, standardOutput, standardError, cpuSeconds };
 }
 
 /** At once and without asking: all data is temporary. */

@@ -34,7 +34,8 @@ export function renderPromises(results: Results): string {
   return renderTable(["figure", "target", "measured", "met"], rows);
 }
 
-function renderRun({ startedAt, durationSeconds, plan, machine, contenders, skipped }: Results) {
+function renderRun(results: Results): string {
+  const { startedAt, durationSeconds, plan, machine, contenders, skipped } = results;
   const kind = plan.isQuick ? "A quick run" : "A run";
   const lines = [
     `${kind} of ${Math.round(durationSeconds)} s, started ${startedAt}. Machine: ${machine.processor} ` +
@@ -48,7 +49,25 @@ function renderRun({ startedAt, durationSeconds, plan, machine, contenders, skip
   if (machine.isDataInMemory) {
     lines.push("- the data lay in memory, where a sync costs nothing: set TMPDIR to a disk");
   }
+  const disturbance = describeDisturbance(results);
+  if (disturbance !== undefined) lines.push("", disturbance);
   return lines.join("\n");
+}
+
+/** Beyond this, of one core, ratios of one run are not to be relied on. */
+const disturbanceMax = 0.1;
+
+/** Warns where other processes were at work during rounds; each contender is hit differently. */
+export function describeDisturbance({ scenarios, growth }: Results): string | undefined {
+  const medians = [...scenarios, ...growth].map(({ median }) => median.othersCpuShare);
+  const disturbed = medians.filter((share) => share > disturbanceMax);
+  if (disturbed.length === 0) return undefined;
+  const most = Math.round(Math.max(...disturbed) * 100);
+  return (
+    `**Disturbed:** in ${disturbed.length} of ${medians.length} measurements other processes took ` +
+    `more than ${disturbanceMax * 100} % of a core (at most ${most} %). Repeat on a quiet machine ` +
+    "before relying on any ratio."
+  );
 }
 
 function renderScenarios(results: Results): string {
@@ -61,9 +80,10 @@ function renderScenarios(results: Results): string {
   const header = ["scenario", "contender", ...roundHeader, "Plant Store"];
   return `${renderTable(header, rows)}
 
-CPU is of one core, by the contender alone; wrk takes from the same cores. Latencies are wrk's and
-count from the first request of a connection, also where the server is slow to accept it: Node
-accepts one connection a turn of its loop, which shows in the p99 of its short rounds. "Plant Store"
+CPU is of one core, by the contender alone; wrk takes from the same cores; "others" is what processes
+took that have no part in this. Latencies are wrk's and count from the first request of a connection,
+also where the server is slow to accept it: Node 20 accepts one connection a turn of its loop, which
+shows in its p99 and lets some connections wait for most of a round. "Plant Store"
 is how many times as much Plant Store answered.`;
 }
 
@@ -85,7 +105,8 @@ function renderSlowDisk({ slowDisk }: Results): string {
   return `${renderTable(["every fsync 5 ms longer", "contender", ...roundHeader], rows)}
 
 ${writerConnections} connections create. Lists are by ${readerConnections} connections that never rest, or paced: by \
-${pacedReaders.connections} that pause ${pacedReaders.pauseMs} ms after each answer.`;
+${pacedReaders.connections} that pause ${pacedReaders.pauseMs} ms after each answer. Beside writers, "others" holds what the making of their
+load took.`;
 }
 
 function renderMemory({ memory }: Results): string {
@@ -108,7 +129,7 @@ function renderStart({ start }: Results): string {
   return renderTable(["start to first answer", "median"], rows);
 }
 
-const roundHeader = ["answers/s", "p50 ms", "p99 ms", "CPU", "resident", "faults"];
+const roundHeader = ["answers/s", "p50 ms", "p99 ms", "CPU", "resident", "faults", "others"];
 
 function renderRound(round: Round): string[] {
   const hasAnswers = round.answers > 0;
@@ -120,6 +141,7 @@ function renderRound(round: Round): string[] {
     `${Math.round(round.cpuShare * 100)} %`,
     megabytes(round.residentMegabytes),
     String(round.faults),
+    `${Math.round(round.othersCpuShare * 100)} %`,
   ];
 }
 
