@@ -7,10 +7,15 @@ const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Any other method is counted under one label, so that no client can make labels without end. */
 const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"]);
 
+interface OperationCounts {
+  /** By method and status. */
+  readonly requests: Map<string, Map<number, number>>;
+  readonly durations: Histogram;
+}
+
 export class Metrics {
   readonly #version: string;
-  readonly #requests = new Map<string, number>();
-  readonly #durations = new Map<string, Histogram>();
+  readonly #operations = new Map<string, OperationCounts>();
   readonly #commitDurations = new Histogram(durationBucketsSeconds);
   readonly #groupSizes = new Histogram(groupBuckets);
 
@@ -19,15 +24,19 @@ export class Metrics {
   }
 
   countRequest(operation: string, method: string, status: number, durationMs: number): void {
-    const label = countedMethods.has(method) ? method : "other";
-    const labels = `operation="${operation}",method="${label}",status="${status}"`;
-    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
-    let durations = this.#durations.get(operation);
-    if (!durations) {
-      durations = new Histogram(durationBucketsSeconds);
-      this.#durations.set(operation, durations);
+    let counts = this.#operations.get(operation);
+    if (!counts) {
+      counts = { requests: new Map(), durations: new Histogram(durationBucketsSeconds) };
+      this.#operations.set(operation, counts);
     }
-    durations.observe(durationMs / 1000);
+    counts.durations.observe(durationMs / 1000);
+    const label = countedMethods.has(method) ? method : "other";
+    let statuses = counts.requests.get(label);
+    if (!statuses) {
+      statuses = new Map();
+      counts.requests.set(label, statuses);
+    }
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
   }
 
   countCommit(writes: number, durationMs: number): void {
@@ -45,13 +54,23 @@ export class Metrics {
         "plantstore_requests_total",
         "counter",
         "Requests answered.",
-        [...this.#requests].map(([labels, count]) => `{${labels}} ${count}`),
+        [...this.#operations].flatMap(([name, { requests }]) =>
+          [...requests].flatMap(([method, statuses]) =>
+            Array.from(
+              statuses,
+              ([status, count]) =>
+                `{operation="${name}",method="${method}",status="${status}"} ${count}`,
+            ),
+          ),
+        ),
       ),
       ...family(
         "plantstore_request_duration_seconds",
         "histogram",
         "From the request's headers to the last byte handed over.",
-        [...this.#durations].flatMap(([name, each]) => each.render(`operation="${name}"`)),
+        [...this.#operations].flatMap(([name, { durations }]) =>
+          durations.render(`operation="${name}"`),
+        ),
       ),
       ...family("plantstore_commits_total", "counter", "Durable commits of plant writes.", [
         ` ${this.#groupSizes.count}`,

@@ -48,6 +48,7 @@ export function assemble(
     context: {
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
       basePath: config.basePath,
+      readVersion: () => storage.version(),
       async checkStorage() {
         if (writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
         await storage.ping();

@@ -50,7 +50,7 @@ export class Authenticator {
     const nowMs = this.#nowMs();
     const hash = hashToken(token);
     const known = this.#recall(hash, nowMs) ?? (await this.#lookUp(hash));
-    if (known === undefined || tokenState(known.record, nowMs) !== "active") throw refusal();
+    if (known === undefined || tokenState(known.record, nowMs) !== "active") throw refusal;
     known.usedAtMs = nowMs;
     return known.caller;
   }
@@ -95,7 +95,7 @@ export class Authenticator {
     // Without a fresh count a revocation could have been missed, so every token is asked for.
     // A clock that was set back proves nothing either.
     if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return undefined;
-    if (this.#refused.has(hash)) throw refusal();
+    if (this.#refused.has(hash)) throw refusal;
     return this.#known.get(hash);
   }
 
@@ -133,9 +133,8 @@ function makeRoom(
   if (!oldest.done) collection.delete(oldest.value);
 }
 
-function refusal(): PlantStoreError {
-  return new PlantStoreError(
-    "unauthenticated",
-    "Send a valid token in the header Authorization: Bearer <token>.",
-  );
-}
+/** Made once: to build an error for each refusal would cost more than all else that a refusal does. */
+const refusal = new PlantStoreError(
+  "unauthenticated",
+  "Send a valid token in the header Authorization: Bearer <token>.",
+);

@@ -75,6 +75,12 @@ export interface PlantStorage extends PlantReader {
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
+  /**
+   * A value that is different after any plant has changed, by any process; absent where the engine
+   * cannot tell more cheaply than by reading. What was read after a version holds while it stands.
+   */
+  version(): Promise<bigint | undefined>;
+
   /** Forgets idempotency keys that expired before `nowMs`, a bounded number at a time. */
   forgetKeys(nowMs: number): Promise<void>;
 }

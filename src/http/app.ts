@@ -7,7 +7,8 @@ import { type Caller, permits } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import { bodyBytesMax } from "./body.ts";
+import { bodyBytesMax, hasBody } from "./body.ts";
+import { KeptAnswers } from "./kept-answers.ts";
 import type { Answer, Context, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemAnswer, toShown } from "./problem.ts";
@@ -43,6 +44,7 @@ interface Exchange {
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics } = deps;
   const findRoute = createRouter(context.basePath, operations);
+  const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
 
@@ -66,8 +68,13 @@ export function createApp(deps: AppDeps): App {
     exchange.operation = operation;
 
     if (operation.scope) await admit(exchange, operation.scope);
-    const input = await readInput(operation, request, query, variable, exchange.caller);
-    return operation.run(context, input);
+    const run = async () => {
+      const input = await readInput(operation, request, query, variable, exchange.caller);
+      return operation.run(context, input);
+    };
+    if (!operation.isKept || hasBody(request.headers)) return run();
+    // Neither a garden nor a query holds a line break.
+    return keptAnswers.find(`${exchange.caller?.garden}\n${query}`, run);
   }
 
   /** Token, then scope. */
@@ -100,7 +107,7 @@ export function createApp(deps: AppDeps): App {
   function respond(exchange: Exchange, answered: Answer): Response {
     const { request, requestId } = exchange;
     const { status, contentType, body } = answered;
-    const sharing = exchange.operation?.scope ? "private" : "public";
+    const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
     const finish = () => end(exchange, status);
     let content: string | ReadableStream | null = null;
     if (typeof body === "string") content = body;
@@ -108,11 +115,10 @@ export function createApp(deps: AppDeps): App {
 
     const response = new Response(content, {
       status,
-      headers: sharedHeaders(sharing, request.headers.get("origin")),
+      headers: sharedHeaders(dependence, contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
-    if (contentType) headers.set("Content-Type", contentType);
     for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
     if (isBodyLeftUnread(request.headers)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();

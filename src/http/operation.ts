@@ -9,6 +9,8 @@ import type { Parameters } from "./parameters.ts";
 export interface Context {
   readonly plants: Plants;
   readonly basePath: string;
+  /** See `PlantReader.version`. */
+  readonly readVersion: () => Promise<bigint | undefined>;
   /** Fails with `unavailable` if the storage does not answer. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => string;
@@ -71,6 +73,8 @@ export interface Operation extends Description {
   readonly scope?: Scope;
   readonly parameters: Parameters;
   readonly body?: BodyDescription<v.GenericSchema>;
+  /** Whether the same query in the same garden has the same answer until a plant changes. */
+  readonly isKept?: boolean;
   readonly run: (context: Context, input: Input) => Promise<Answer>;
 }
 
@@ -95,9 +99,11 @@ export function plantOperation<
     readonly scope: Scope;
     readonly parameters: Declared;
     readonly body?: BodyDescription<Schema>;
+    readonly isKept?: boolean;
     readonly run: (context: Context, input: PlantInput<Declared, Schema>) => Promise<Answer>;
   },
 ): Operation {
+  // The pipeline makes `input` from what the same operation declares, so the narrower type holds.
   return operation as unknown as Operation;
 }
 

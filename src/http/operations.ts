@@ -112,6 +112,7 @@ const listPlants = plantOperation({
     },
   },
   problems: [],
+  isKept: true,
   async run({ plants, basePath }, { caller, parameters }) {
     const { after, fields } = parameters;
     const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);

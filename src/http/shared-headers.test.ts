@@ -6,13 +6,17 @@ const exposed =
   "Location, Link, X-Request-Id, Idempotency-Replayed, Retry-After, RateLimit, RateLimit-Policy";
 const ours = "https://plants.example";
 
+function from(origin: string | null): Headers {
+  return new Headers(origin === null ? {} : { origin });
+}
+
 describe("with all origins allowed", () => {
   const headersFor = createSharedHeaders("*");
 
   test.each([null, "https://any.example", "null"])(
     "lets the origin %p read an answer",
     (origin) => {
-      const headers = headersFor("private", origin);
+      const headers = headersFor("on-token", "text/plain", from(origin));
       expect(headers.get("access-control-allow-origin")).toBe("*");
       expect(headers.get("access-control-expose-headers")).toBe(exposed);
       expect(headers.has("vary")).toBe(false);
@@ -20,7 +24,9 @@ describe("with all origins allowed", () => {
   );
 
   test("never permits credentials, since there are no cookies", () => {
-    expect(headersFor("public", ours).has("access-control-allow-credentials")).toBe(false);
+    expect(
+      headersFor("on-nothing", "text/plain", from(ours)).has("access-control-allow-credentials"),
+    ).toBe(false);
   });
 });
 
@@ -28,7 +34,7 @@ describe("with a list of origins", () => {
   const headersFor = createSharedHeaders([ours, "http://localhost:3000"]);
 
   test.each([ours, "http://localhost:3000"])("lets %s read an answer", (origin) => {
-    const headers = headersFor("private", origin);
+    const headers = headersFor("on-token", "text/plain", from(origin));
     expect(headers.get("access-control-allow-origin")).toBe(origin);
     expect(headers.get("access-control-expose-headers")).toBe(exposed);
     expect(headers.get("vary")).toBe("Origin");
@@ -37,7 +43,7 @@ describe("with a list of origins", () => {
   test.each([null, "null", "*", "", `${ours}.evil.example`, "http://plants.example", `${ours}/`])(
     "does not let %p read it, and still says that it depends on the origin",
     (origin) => {
-      const headers = headersFor("private", origin);
+      const headers = headersFor("on-token", "text/plain", from(origin));
       expect(headers.has("access-control-allow-origin")).toBe(false);
       expect(headers.has("access-control-expose-headers")).toBe(false);
       expect(headers.get("vary")).toBe("Origin");
@@ -47,18 +53,32 @@ describe("with a list of origins", () => {
 
 test.each([["*" as const], [[ours]]])("are safe to keep only where public, for %p", (allowed) => {
   const headersFor = createSharedHeaders(allowed);
-  expect(headersFor("private", null).get("cache-control")).toBe("no-store");
-  expect(headersFor("public", null).has("cache-control")).toBe(false);
-  for (const sharing of ["public", "private"] as const) {
-    expect(headersFor(sharing, null).get("x-content-type-options")).toBe("nosniff");
+  expect(headersFor("on-token", "text/plain", from(null)).get("cache-control")).toBe("no-store");
+  expect(headersFor("on-nothing", "text/plain", from(null)).has("cache-control")).toBe(false);
+  for (const dependence of ["on-nothing", "on-token"] as const) {
+    expect(headersFor(dependence, "text/plain", from(null)).get("x-content-type-options")).toBe(
+      "nosniff",
+    );
   }
+});
+
+test("name the content type, if there is content", () => {
+  const headersFor = createSharedHeaders("*");
+  const typeOf = (type?: string) => headersFor("on-token", type, from(null)).get("content-type");
+  expect([typeOf("application/json"), typeOf(), typeOf("text/plain")]).toEqual([
+    "application/json",
+    null,
+    "text/plain",
+  ]);
 });
 
 test("what one response adds does not reach the next", () => {
   const headersFor = createSharedHeaders("*");
-  const response = new Response(null, { headers: headersFor("private", null) });
+  const response = new Response(null, {
+    headers: headersFor("on-token", "text/plain", from(null)),
+  });
   response.headers.set("Location", "/plants/7");
-  expect(headersFor("private", null).has("location")).toBe(false);
+  expect(headersFor("on-token", "text/plain", from(null)).has("location")).toBe(false);
 });
 
 test("a preflight is told the methods and the headers that a request may have", () => {

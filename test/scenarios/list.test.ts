@@ -186,6 +186,33 @@ describe("list", () => {
     },
   );
 
+  test("shows every change at once, also one by another process, however often it is asked", async () => {
+    const headers = await plantGarden("changing", [1n]);
+    const listIds = async () => {
+      await world.fetch("GET /plants?fields=id&limit=20", { headers });
+      return (await world.fetch("GET /plants?fields=id&limit=20", { headers })).text();
+    };
+    expect(await listIds()).toBe('[{"id":1}]');
+    await plantGarden("changing", [2n]);
+    expect(await listIds()).toBe('[{"id":1},{"id":2}]');
+    await world.fetch("DELETE /plants/1", { headers });
+    expect(await listIds()).toBe('[{"id":2}]');
+    const other = await world.openAgain();
+    await other.apply([{ kind: "delete", garden: "changing", id: 2n }]);
+    await other.close();
+    expect(await listIds()).toBe("[]");
+  });
+
+  test("does not show a kept list to another garden, or without a token", async () => {
+    const mine = await plantGarden("kept", [1n]);
+    const theirs = await plantGarden("other", [2n]);
+    const list = async (headers?: HeadersInit) =>
+      (await world.fetch("GET /plants?fields=id", headers ? { headers } : {})).text();
+    expect(await list(mine)).toBe('[{"id":1}]');
+    expect(await list(theirs)).toBe('[{"id":2}]');
+    expect(await list()).toContain("unauthenticated");
+  });
+
   test("sends a long list whole, as one valid array", async () => {
     const ids = Array.from({ length: 1_500 }, (_, index) => BigInt(index));
     const headers = await plantGarden("long", ids);

@@ -37,6 +37,8 @@ export interface World {
   readonly storage: Storage;
   readonly assembly: Assembly;
   fetch(request: string, init?: RequestInit): Promise<Response>;
+  /** The same data as another process sees it; whoever opens it closes it. */
+  openAgain(): Promise<Storage>;
   makeToken(wish: TokenWish): Promise<string>;
 }
 
@@ -78,6 +80,7 @@ export function openWorld(
       const url = `http://plants.test${target}`;
       return opened(assembly).app.fetch(new Request(url, { ...init, method, headers }));
     },
+    openAgain: () => openStorage(join(folder.path, "plants.db"), { isServing: false }),
     async makeToken(wish) {
       const { token } = await issueToken(opened(storage), wish, Date.now());
       return token;

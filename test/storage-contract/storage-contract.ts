@@ -99,6 +99,20 @@ export function describeStorage(engine: string, make: () => Promise<TestedStorag
       });
     });
 
+    describe("the version", () => {
+      test("stands while nothing is written, and changes with every write of any process", async () => {
+        const before = await storage.version();
+        if (before === undefined) return;
+        expect(await storage.version()).toBe(before);
+        await apply(create());
+        const afterOwn = await storage.version();
+        const other = await tested.openAgain();
+        await other.apply([create()]);
+        await other.close();
+        expect(new Set([before, afterOwn, await storage.version()]).size).toBe(3);
+      });
+    });
+
     describe("assigned ids", () => {
       test("start at 1 and go up by one", async () => {
         const outcomes = await apply(create(), create(), create());

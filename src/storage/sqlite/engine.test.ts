@@ -66,23 +66,26 @@ test("commits with full synchronisation, in a write-ahead log", async () => {
   await storage.close();
 });
 
-test("fails a whole group when its commit fails, and shows nothing of it", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: false });
-  await storage.apply([create({ id: 1n })]);
-  const intruder = new Database(path);
-  intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
-    BEGIN SELECT raise(ROLLBACK, 'stopped'); END`);
-  const group = [create({ id: 2n }), create({ id: 3n }), create({ id: 4n })];
-  // Not `expect(…).rejects`: in this runtime it waits without letting the worker's answer in.
-  const failure = await storage.apply(group).catch((error) => error);
-  expect(failure).toBeInstanceOf(Error);
-  await storage.apply([create({ id: 5n })]);
-  expect((await storage.list("home", undefined, 10)).map(({ id }) => id)).toEqual([1n, 5n]);
-  intruder.close();
-  await storage.close();
-});
+test.each(["ROLLBACK", "ABORT"])(
+  "fails a whole group and shows nothing of it, on %s",
+  async (how) => {
+    using folder = makeTemporaryFolder();
+    const path = join(folder.path, "plants.db");
+    const storage = openSqlite(path, { isServing: false });
+    await storage.apply([create({ id: 1n })]);
+    const intruder = new Database(path);
+    intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
+    BEGIN SELECT raise(${how}, 'stopped'); END`);
+    const group = [create({ id: 2n }), create({ id: 3n }), create({ id: 4n })];
+    // Not `expect(…).rejects`: in this runtime it waits without letting the worker's answer in.
+    const failure = await storage.apply(group).catch((error) => error);
+    expect(failure).toBeInstanceOf(Error);
+    await storage.apply([create({ id: 5n })]);
+    expect((await storage.list("home", undefined, 10)).map(({ id }) => id)).toEqual([1n, 5n]);
+    intruder.close();
+    await storage.close();
+  },
+);
 
 test("leaves nothing but the database and the lock behind when it is closed", async () => {
   using folder = makeTemporaryFolder();
