@@ -49,8 +49,8 @@ export const settings: { readonly [Name in SettingName]: Setting<Config[Name]> }
     environment: "PLANTSTORE_DATABASE",
     placeholder: "PATH",
     fallback: "data/plants.db",
-    help: "the SQLite file that keeps the plants; made if missing",
-    parse: (text) => (text === "" ? undefined : text),
+    help: "the SQLite file that keeps the plants",
+    parse: (text) => (text === "" || text === ":memory:" ? undefined : text),
     expected: "the path of a file",
   },
   basePath: {

@@ -93,7 +93,7 @@ const textLines = {
     const { method, route, status, durationMs, user, garden, requestId } = line;
     const who = user === undefined ? "-" : user === garden ? user : `${user} in ${garden}`;
     const took = `${durationMs.toFixed(1)} ms`;
-    return `${clockTime(nowMs)}  ${method} ${route} ${status}  ${took}  ${who}  ${requestId}`;
+    return `${clockTime(nowMs)}  ${method} ${route === "none" ? "-" : route} ${status}  ${took}  ${who}  ${requestId}`;
   },
   event(nowMs: number, level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) {
     const details = Object.entries(fields)

@@ -5,6 +5,7 @@ import { runCommand } from "./cli/run.ts";
 
 const exitCode = await runCommand(process.argv.slice(2), {
   isInteractive: process.stdout.isTTY === true,
+  isWatched: process.stderr.isTTY === true,
   out: (text) => writeOutput(1, text),
   say: (text) => writeOutput(2, `${text}\n`),
 });

@@ -17,6 +17,7 @@ export class Metrics {
   readonly #version: string;
   readonly #operations = new Map<string, OperationCounts>();
   readonly #commitDurations = new Histogram(durationBucketsSeconds);
+  #brokenStreams = 0;
   readonly #groupSizes = new Histogram(groupBuckets);
 
   constructor(version: string) {
@@ -37,6 +38,10 @@ export class Metrics {
       counts.requests.set(label, statuses);
     }
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  }
+
+  countBrokenStream(): void {
+    this.#brokenStreams++;
   }
 
   countCommit(writes: number, durationMs: number): void {
@@ -72,6 +77,9 @@ export class Metrics {
           durations.render(`operation="${name}"`),
         ),
       ),
+      ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
+        ` ${this.#brokenStreams}`,
+      ]),
       ...family("plantstore_commits_total", "counter", "Durable commits of plant writes.", [
         ` ${this.#groupSizes.count}`,
       ]),

@@ -4,7 +4,7 @@ import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import { createPlants } from "./domain/plants.ts";
 import type { Storage } from "./domain/storage.ts";
-import { type App, createApp } from "./http/app.ts";
+import { type App, answerLostError, createApp } from "./http/app.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "./storage/group-commit.ts";
@@ -80,7 +80,7 @@ export async function serve(config: Config, log: Log): Promise<Service> {
       await server.stop();
       clearTimeout(force);
       stopChores();
-      await writer.drain();
+      await Promise.race([writer.drain(), Bun.sleep(drainMs)]);
       await authenticator.noteUses().catch(() => {});
       await storage.close();
     },
@@ -97,6 +97,7 @@ async function listen(
       hostname: config.host,
       port: config.port,
       fetch,
+      error: answerLostError,
       development: false,
       // Said, because without development the runtime would share the port with another process.
       reusePort: false,
@@ -107,10 +108,17 @@ async function listen(
   } catch (error) {
     await storage.close();
     const { host, port } = config;
-    const isTaken = (error as { code?: string }).code === "EADDRINUSE";
-    const reason = isTaken ? "the port is in use; choose another with --port" : String(error);
+    const reason = explainListening((error as { code?: string }).code ?? String(error));
     throw new PlantStoreError("unavailable", `Cannot listen on ${host}:${port}: ${reason}.`);
   }
+}
+
+/** The runtime reports an address that is not this machine's as one that is in use. */
+function explainListening(code: string): string {
+  if (code === "EADDRINUSE") {
+    return "the port is in use (choose another with --port), or the host is not this machine";
+  }
+  return code === "EACCES" ? "permission is denied; ports below 1024 need more rights" : code;
 }
 
 /** Loaded when it is first asked for: most processes never are, and the start is faster. */
@@ -128,7 +136,9 @@ function startChores(storage: Storage, authenticator: Authenticator, log: Log): 
   const timers = [
     chore("token refresh", tokenRefreshMs, () => authenticator.refresh()),
     chore("note of token uses", housekeepingMs, () => authenticator.noteUses()),
-    chore("forgetting of keys", housekeepingMs, () => storage.forgetKeys(Date.now())),
+    chore("forgetting of keys", housekeepingMs, async () => {
+      while (await storage.forgetKeys(Date.now()));
+    }),
   ];
   return () => timers.forEach(clearInterval);
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { alignColumns, type Command, readCall, renderHelp, type Terminal } from "./command.ts";
 
-const terminal: Terminal = { isInteractive: false, out() {}, say() {} };
+const terminal: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 
 const water: Command = {
   name: "water",
@@ -73,7 +73,7 @@ describe("arguments", () => {
 
   test("are refused for a word where none is taken", () => {
     expect(refusalOf(rain, ["cats"]).message).toBe(
-      'unexpected "cats". See plantstore rain --help.',
+      '"cats" was not expected. See plantstore rain --help.',
     );
   });
 });

@@ -31,7 +31,10 @@ export interface Call {
 
 /** Where a command's output goes. Results to `out`, words for a person to `say`. */
 export interface Terminal {
+  /** Whether a person reads standard output. */
   readonly isInteractive: boolean;
+  /** Whether a person reads standard error. */
+  readonly isWatched: boolean;
   out(text: string): void;
   say(text: string): void;
 }
@@ -56,13 +59,17 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
     if (positionals.length !== command.words.length) {
       throw new Error(
         command.words.length === 0
-          ? `unexpected "${positionals[0]}"`
-          : `it takes ${command.words.join(" ")}`,
+          ? `"${positionals[0]}" was not expected`
+          : `${command.name} takes ${command.words.join(" ")}, and nothing else; ` +
+              `${positionals.length} words were given`,
       );
     }
     return { words: positionals, flags: values as Call["flags"], terminal };
   } catch (error) {
-    const reason = (error as Error).message.split(/\.\s/)[0]?.replace(/\.$/, "");
+    const reason = (error as Error).message
+      .split(/\.\s/)[0]
+      ?.replace(/\.$/, "")
+      .replace(/argument is ambiguous$/, "needs a value; one with a dash is written --flag=-value");
     throw new PlantStoreError(
       "invalid-request",
       `${reason}. See plantstore ${command.name} --help.`,

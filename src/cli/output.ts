@@ -1,21 +1,54 @@
-/** Writes text to standard output or error, whole, and lives with a reader that went away. */
+/** Writes to standard output and error: results whole, log lines as far as their reader keeps up. */
 import { writeSync } from "node:fs";
 
 const pauseMs = 5;
-/** How often a reader that does not keep up is waited for before the rest is dropped. */
-const pausesMax = 200;
 
+/** Writes all of it, however slow the reader; fails if it cannot be written. A reader may go away. */
 export function writeOutput(descriptor: 1 | 2, text: string): void {
   let bytes = Buffer.from(text);
-  for (let pauses = 0; bytes.length > 0 && pauses <= pausesMax; ) {
+  while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(descriptor, bytes));
     } catch (error) {
       const { code } = error as { code?: string };
       if (code === "EPIPE") return;
       if (code !== "EAGAIN") throw error;
-      pauses++;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
     }
   }
 }
+
+const retryMs = 100;
+const heldBytesMax = 4 * 1024 * 1024;
+
+/** A log must not stop the service: what its reader does not take is held, then dropped and counted. */
+export function createLogOutput(write: (bytes: Uint8Array) => number): (text: string) => void {
+  let held = Buffer.alloc(0);
+  let droppedBytes = 0;
+  let timer: Timer | undefined;
+
+  function hand(): void {
+    timer = undefined;
+    try {
+      while (held.length > 0) held = held.subarray(write(held));
+      if (droppedBytes > 0) {
+        const event = { time: new Date().toISOString(), level: "warn", event: "log lines dropped" };
+        held = Buffer.from(`${JSON.stringify({ ...event, droppedBytes })}\n`);
+        droppedBytes = 0;
+        hand();
+      }
+    } catch {
+      timer ??= setTimeout(hand, retryMs);
+      timer.unref();
+    }
+  }
+
+  return (text) => {
+    const bytes = Buffer.from(text);
+    if (held.length + bytes.length > heldBytesMax) droppedBytes += bytes.length;
+    else held = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
+    if (timer === undefined) hand();
+  };
+}
+
+export const writeLog = createLogOutput((bytes) => writeSync(1, bytes));

@@ -31,6 +31,7 @@ async function run(args: readonly string[], isInteractive = false): Promise<Resu
   const said: string[] = [];
   const exitCode = await runCommand(args, {
     isInteractive,
+    isWatched: isInteractive,
     out(text) {
       out += text;
     },
@@ -61,7 +62,8 @@ describe("help and version", () => {
   ])("%p shows every command", async (args, exitCode) => {
     const result = await run(args);
     expect(result.exitCode).toBe(exitCode);
-    for (const { name } of commands) expect(result.out).toContain(`plantstore ${name}`);
+    const shown = result.out + result.said;
+    for (const { name } of commands) expect(shown).toContain(`plantstore ${name}`);
   });
 
   test.each([[["token", "--help"]], [["help", "token"]]])(
@@ -89,10 +91,16 @@ describe("help and version", () => {
   });
 });
 
+test("half a command shows the whole ones, and ends with 2", async () => {
+  const { exitCode, out, said } = await run(["token"]);
+  expect([exitCode, out]).toEqual([2, ""]);
+  expect(said[0]).toContain("plantstore token create USER");
+  expect(said[0]).not.toContain("plantstore serve");
+});
+
 describe("a call that makes no sense ends with 2 and one line", () => {
   test.each([
     ["an unknown command", ["grow"], 'There is no command "grow"'],
-    ["half a command", ["token"], 'There is no command "token"'],
     ["an unknown flag", ["--fast"], 'There is no command "--fast"'],
     ["a command that only starts like one", ["served"], 'There is no command "served"'],
     ["a flag that the command does not have", ["serve", "--fast"], "--fast"],
@@ -129,7 +137,10 @@ describe("tokens", () => {
       "--scope",
       "read",
     );
-    expect({ exitCode, said }).toEqual({ exitCode: 0, said: [] });
+    expect({ exitCode, said }).toEqual({
+      exitCode: 0,
+      said: [`Making a new database at ${database}.`],
+    });
     expect(isTokenForm(out.trimEnd())).toBe(true);
     const storage = await openStorage(database, { isServing: false });
     const record = await storage.findToken(hashToken(out.trimEnd()));

@@ -42,9 +42,14 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     return command.run(readCall(command, rest, terminal));
   }
   const words = args.filter((word) => !word.startsWith("-"));
-  if (isHelp || words[0] === "help" || args.length === 0) {
+  if (isHelp || words[0] === "help") {
     terminal.out(renderOverview(words[0] === "help" ? words[1] : words[0]));
-    return args.length === 0 ? 2 : 0;
+    return 0;
+  }
+  const isTopic = commands.some(({ name }) => name.startsWith(`${args.join(" ")} `));
+  if (args.length === 0 || isTopic) {
+    terminal.say(renderOverview(args[0]));
+    return 2;
   }
   throw new PlantStoreError(
     "invalid-request",

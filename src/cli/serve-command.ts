@@ -5,7 +5,7 @@ import { createLog, type Log } from "../log.ts";
 import { type Service, serve } from "../serve.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
-import { writeOutput } from "./output.ts";
+import { writeLog } from "./output.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -23,7 +23,10 @@ export const serveCommand: Command = {
     const log = openLog(config, terminal);
     const stopped = untilToldToStop();
     const service = await serve(config, log);
-    log.event("info", "started", { url: service.url, database: config.database, version });
+    // A person has the banner instead.
+    if (!terminal.isInteractive || !terminal.isWatched) {
+      log.event("info", "started", { url: service.url, database: config.database, version });
+    }
     await welcome(service, config, terminal);
     const signal = await stopped;
     log.event("info", "stopping", { signal });
@@ -37,7 +40,7 @@ export const serveCommand: Command = {
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isInteractive ? "text" : "json";
   const format = config.log === "auto" ? automatic : config.log;
-  return createLog(format, (text) => writeOutput(1, text));
+  return createLog(format, writeLog);
 }
 
 function untilToldToStop(): Promise<string> {
@@ -47,14 +50,14 @@ function untilToldToStop(): Promise<string> {
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
-  if (terminal.isInteractive) {
+  if (terminal.isWatched) {
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
     terminal.say(`Plants are kept in ${config.database}. Stop with Ctrl+C.\n`);
   }
   if ((await service.storage.listTokens()).length > 0) return;
   if (!isLoopback(config.host)) {
     terminal.say("No token exists yet, so nobody can call the service. Make one with:");
-    terminal.say(`  plantstore token create USER --database ${config.database}\n`);
+    terminal.say(`  npx plantstore token create USER --database ${config.database}\n`);
     return;
   }
   const wish = { user: "gardener", note: "made at the first start" };
@@ -69,13 +72,13 @@ function isLoopback(host: string): boolean {
 function firstSteps(url: string, token: string): string {
   return `Your first token, for the user "gardener". It is shown only this once:
 
-  ${token}
+  export TOKEN=${token}
 
-Try it:
+Then create, list and delete a plant:
 
-  curl -i ${url}/plants -H 'Authorization: Bearer ${token}' \\
+  curl -i ${url}/plants -H "Authorization: Bearer $TOKEN" \\
     -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room","id":7}'
-  curl -i ${url}/plants -H 'Authorization: Bearer ${token}'
-  curl -i -X DELETE ${url}/plants/7 -H 'Authorization: Bearer ${token}'
+  curl -i ${url}/plants -H "Authorization: Bearer $TOKEN"
+  curl -i -X DELETE ${url}/plants/7 -H "Authorization: Bearer $TOKEN"
 `;
 }

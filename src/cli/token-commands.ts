@@ -1,4 +1,6 @@
 /** `plantstore token create|list|revoke`: the tokens in a storage, also while it is being served. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { issueToken } from "../auth/issue.ts";
 import { readSetting } from "../config.ts";
 import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
@@ -16,7 +18,10 @@ export const createTokenCommand: Command = {
   flags: {
     garden: { placeholder: "NAME", help: "the garden that the token opens [the user's own]" },
     scope: { placeholder: "SCOPE", help: "read, or write, which includes read [write]" },
-    expires: { placeholder: "WHEN", help: "30d, 12h, 90m, or a date such as 2030-12-31 [never]" },
+    expires: {
+      placeholder: "WHEN",
+      help: "30d, 12h, 90m, or a date: its first moment in UTC [never]",
+    },
     note: { placeholder: "TEXT", help: "what the token is for" },
   },
   settings: ["database"],
@@ -35,6 +40,8 @@ export const createTokenCommand: Command = {
       expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
       note: checkNote(textFlag(call, "note") ?? ""),
     };
+    const address = readSetting("database", call.flags);
+    if (!existsSync(address)) call.terminal.say(`Making a new database at ${resolve(address)}.`);
     const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
     const { token, record } = await withStorage(call, issue, false);
     call.terminal.out(`${token}\n`);
@@ -74,6 +81,7 @@ export const listTokensCommand: Command = {
       row.note,
     ]);
     call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
+    if (tokens.length === 0) call.terminal.say("There are no tokens yet.");
     return 0;
   },
 };

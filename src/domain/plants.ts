@@ -125,7 +125,8 @@ async function listAll(
 
 /**
  * A limit of more than a page: the last plant that fits is found first, because `next` goes out in
- * a header, before the plants.
+ * a header, before the plants. With 3,000 plants and a limit of 1,200, say: `last` is the 1,200th,
+ * `next` starts behind it, and pages of 500, 500 and 200 go out.
  */
 async function listMany(
   reader: PlantReader,

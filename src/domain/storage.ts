@@ -81,8 +81,8 @@ export interface PlantStorage extends PlantReader {
    */
   version(): Promise<bigint | undefined>;
 
-  /** Forgets idempotency keys that expired before `nowMs`, a bounded number at a time. */
-  forgetKeys(nowMs: number): Promise<void>;
+  /** Forgets expired idempotency keys, a bounded number at a time; whether there may be more. */
+  forgetKeys(nowMs: number): Promise<boolean>;
 }
 
 export interface TokenUse {

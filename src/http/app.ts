@@ -3,7 +3,7 @@
  * the operation, the response. One catch turns an error into a problem, one log line ends it.
  */
 import type { Authenticator } from "../auth/authenticator.ts";
-import { type Caller, permits } from "../domain/caller.ts";
+import { permits } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
@@ -12,7 +12,7 @@ import { KeptAnswers } from "./kept-answers.ts";
 import type { Answer, Context, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemAnswer, toShown } from "./problem.ts";
-import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+import { type Arrival, checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRouter, type Route } from "./router.ts";
 import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
@@ -31,14 +31,12 @@ export interface App {
 }
 
 /** What is learnt of a request on its way; each stage adds to it. */
-interface Exchange {
-  readonly request: Request;
+interface Exchange extends Arrival {
   readonly requestId: string;
   readonly startedAtMs: number;
   route?: Route;
   operation?: Operation;
-  isTokenSent: boolean;
-  caller?: Caller;
+  token?: string | undefined;
 }
 
 export function createApp(deps: AppDeps): App {
@@ -69,7 +67,7 @@ export function createApp(deps: AppDeps): App {
 
     if (operation.scope) await admit(exchange, operation.scope);
     const run = async () => {
-      const input = await readInput(operation, request, query, variable, exchange.caller);
+      const input = await readInput(operation, exchange, query, variable);
       return operation.run(context, input);
     };
     if (!operation.isKept || hasBody(request.headers)) return run();
@@ -79,9 +77,8 @@ export function createApp(deps: AppDeps): App {
 
   /** Token, then scope. */
   async function admit(exchange: Exchange, scope: "read" | "write"): Promise<void> {
-    const token = readBearerToken(exchange.request.headers);
-    exchange.isTokenSent = token !== undefined;
-    exchange.caller = await authenticator.authenticate(token ?? "");
+    exchange.token = readBearerToken(exchange.request.headers);
+    exchange.caller = await authenticator.authenticate(exchange.token ?? "");
     if (!permits(exchange.caller, scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
@@ -97,21 +94,32 @@ export function createApp(deps: AppDeps): App {
       log.event("error", "request failed", {
         requestId: exchange.requestId,
         code: shown.code,
-        error: shown.cause ?? shown,
+        error: shown.code === "internal" ? shown.cause : shown,
       });
     }
-    const { requestId, isTokenSent, route } = exchange;
+    const { requestId, token, route } = exchange;
+    const isTokenSent = token !== undefined;
     return problemAnswer(shown, { requestId, isTokenSent, allow: route?.allow });
+  }
+
+  /** A long list goes out only as long as its token is good. */
+  async function* whileAdmitted(pieces: AsyncIterable<string>, exchange: Exchange) {
+    for await (const piece of pieces) {
+      if (exchange.caller) await authenticator.authenticate(exchange.token ?? "");
+      yield piece;
+    }
   }
 
   function respond(exchange: Exchange, answered: Answer): Response {
     const { request, requestId } = exchange;
     const { status, contentType, body } = answered;
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
-    const finish = () => end(exchange, status);
+    const finish = (error?: unknown) => end(exchange, status, error);
     let content: string | ReadableStream | null = null;
     if (typeof body === "string") content = body;
-    else if (body && request.method !== "HEAD") content = streamText(body, finish);
+    else if (body && request.method !== "HEAD") {
+      content = streamText(whileAdmitted(body, exchange), finish);
+    }
 
     const response = new Response(content, {
       status,
@@ -120,14 +128,18 @@ export function createApp(deps: AppDeps): App {
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
     for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
-    if (isBodyLeftUnread(request.headers)) headers.set("Connection", "close");
+    if (isBodyLeftUnread(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;
   }
 
-  function end(exchange: Exchange, status: number): void {
+  function end(exchange: Exchange, status: number, error?: unknown): void {
     const { request, requestId, route, operation, caller, startedAtMs } = exchange;
     const durationMs = performance.now() - startedAtMs;
+    if (error !== undefined) {
+      metrics.countBrokenStream();
+      log.event("error", "stream broke off", { requestId, error });
+    }
     metrics.countRequest(operation?.name ?? "none", request.method, status, durationMs);
     log.request({
       method: request.method,
@@ -146,7 +158,7 @@ export function createApp(deps: AppDeps): App {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
-        isTokenSent: false,
+        isBodyWhole: false,
       };
       let answered: Answer;
       try {
@@ -159,7 +171,19 @@ export function createApp(deps: AppDeps): App {
   };
 }
 
-/** A body over the limit is not read to its end, so what is left must not pass for a request. */
-function isBodyLeftUnread(headers: Headers): boolean {
-  return headers.has("transfer-encoding") || Number(headers.get("content-length")) > bodyBytesMax;
+/** What is left of a body that was not read to its end must not hold the connection, or pass for a request. */
+function isBodyLeftUnread({ request, isBodyWhole }: Exchange): boolean {
+  if (isBodyWhole) return false;
+  const { headers, bodyUsed } = request;
+  const isLong = Number(headers.get("content-length")) > bodyBytesMax;
+  return isLong || headers.has("transfer-encoding") || bodyUsed;
+}
+
+/** For an error that no stage could catch: still a problem with an id, and nothing of the inside. */
+export function answerLostError(error: Error): Response {
+  const requestId = crypto.randomUUID();
+  const context = { requestId, isTokenSent: false, allow: undefined };
+  const { status, contentType, body } = problemAnswer(toShown(error), context);
+  const headers = { "Content-Type": contentType ?? "", "X-Request-Id": requestId };
+  return new Response(String(body), { status, headers });
 }

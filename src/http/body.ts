@@ -15,10 +15,12 @@ export function hasBody(headers: Headers): boolean {
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
 export function checkContentType(headers: Headers): void {
   const type = headers.get("content-type");
-  if (type === null ? !hasBody(headers) : jsonType.test(type)) return;
+  const encoding = headers.get("content-encoding") ?? "identity";
+  const isJson = type === null ? !hasBody(headers) : jsonType.test(type);
+  if (isJson && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    "Send the body as JSON, with the header Content-Type: application/json.",
+    "Send the body as plain JSON, with the header Content-Type: application/json.",
   );
 }
 

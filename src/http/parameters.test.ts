@@ -11,7 +11,7 @@ function read(schema: TextSchema, text: string): unknown {
 describe("an integer", () => {
   const id = integerText(-(2n ** 63n), 2n ** 63n - 1n, {});
   const limit = integerText(0n, 2_147_483_647n, {});
-  const message = "must be a decimal integer from 0 to 2147483647";
+  const message = "must be a decimal integer from 0 to 2147483647, in its shortest form";
 
   test.each(["0", "1", "20", "2147483647"])("may be %s within 0 and 2147483647", (text) => {
     expect(read(limit, text)).toBe(BigInt(text));

@@ -17,7 +17,7 @@ const canonicalInteger = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /** A canonical decimal integer: no plus sign, no leading zeros, no fraction. */
 export function integerText(min: bigint, max: bigint, jsonSchema: Record<string, unknown>) {
-  const message = `must be a decimal integer from ${min} to ${max}`;
+  const message = `must be a decimal integer from ${min} to ${max}, in its shortest form`;
   return v.pipe(
     v.string(),
     v.check((text) => canonicalInteger.test(text), message),

@@ -5,6 +5,7 @@ import { type Fault, PlantStoreError } from "../domain/errors.ts";
 import { checkContentType, hasBody, readBody } from "./body.ts";
 import { parseJsonObject } from "./json-text.ts";
 import type { Input, Operation } from "./operation.ts";
+import type { Parameter } from "./parameters.ts";
 
 export interface Target {
   readonly path: string;
@@ -34,19 +35,27 @@ export function readBearerToken(headers: Headers): string | undefined {
   return /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
+/** A request that has come so far that its input is wanted. */
+export interface Arrival {
+  readonly request: Request;
+  caller?: Caller;
+  /** Whether its body was read to the end. */
+  isBodyWhole: boolean;
+}
+
 export async function readInput(
   operation: Operation,
-  request: Request,
+  arrival: Arrival,
   query: string,
   variable: string,
-  caller: Caller | undefined,
 ): Promise<Input> {
-  if (operation.body) checkContentType(request.headers);
+  const { headers } = arrival.request;
+  if (operation.body) checkContentType(headers);
   const faults: Fault[] = [];
-  const parameters = readParameters(operation, request.headers, query, variable, faults);
-  const body = await readBodyValue(operation, request, faults);
+  const parameters = readParameters(operation, headers, query, variable, faults);
+  const body = await readBodyValue(operation, arrival, faults);
   if (faults.length > 0) throw refuse(faults);
-  return { caller, parameters, body };
+  return { caller: arrival.caller, parameters, body };
 }
 
 function readParameters(
@@ -57,11 +66,13 @@ function readParameters(
   faults: Fault[],
 ): Record<string, unknown> {
   const texts = readQuery(operation, query, faults);
+  const textOf = (name: string, place: Parameter["in"]) => {
+    if (place === "path") return variable;
+    return place === "query" ? texts.get(name) : (headers.get(name) ?? undefined);
+  };
   const values: Record<string, unknown> = {};
   for (const [name, parameter] of Object.entries(operation.parameters)) {
-    const text = { query: texts.get(name), header: headers.get(name) ?? undefined, path: variable }[
-      parameter.in
-    ];
+    const text = textOf(name, parameter.in);
     if (text === undefined) continue;
     const parsed = v.safeParse(parameter.schema, text, { abortPipeEarly: true });
     if (parsed.success) values[name] = parsed.output;
@@ -92,31 +103,37 @@ function readQuery(operation: Operation, query: string, faults: Fault[]): Map<st
 
 async function readBodyValue(
   operation: Operation,
-  request: Request,
+  arrival: Arrival,
   faults: Fault[],
 ): Promise<unknown> {
   if (!operation.body) {
-    if (hasBody(request.headers)) {
+    if (hasBody(arrival.request.headers)) {
       faults.push({ pointer: "", detail: "This operation takes no body." });
     }
     return undefined;
   }
-  const text = await readBody(request).catch((error) => {
+  let text: string;
+  try {
+    text = await readBody(arrival.request);
+  } catch (error) {
     if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
     faults.push(...error.faults);
-  });
-  if (typeof text !== "string") return undefined;
+    return undefined;
+  }
+  arrival.isBodyWhole = true;
   return validateBody(operation.body.schema, text, faults);
 }
 
 function validateBody(schema: v.GenericSchema, text: string, faults: Fault[]): unknown {
   const object = parseJsonObject(text);
   if (!object) {
-    faults.push({ pointer: "", detail: "The body must be one JSON object." });
+    const detail = text === "" ? "The body is empty." : "The body must be one JSON object.";
+    faults.push({ pointer: "", detail });
     return undefined;
   }
   const { members, repeatedKeys } = object;
   const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
+  // What a client sent beside the fields is named, and what it sent twice.
   for (const key of Object.keys(members)) {
     if (!Object.hasOwn(known, key)) {
       faults.push({ pointer: toPointer(key), detail: "is not a field of this body." });
@@ -139,7 +156,21 @@ function toPointer(key: string): string {
   return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
+/** A request can have thousands of faults, and an answer should not be much longer than a request. */
+const faultsMax = 100;
+
 function refuse(faults: readonly Fault[]): PlantStoreError {
-  const message = "The request is not valid. See errors for what to fix.";
-  return new PlantStoreError("invalid-request", message, { faults });
+  const distinct = new Map(faults.map((fault) => [JSON.stringify(fault), fault]));
+  const [first] = faults;
+  const shown = [...distinct.values()].slice(0, faultsMax);
+  const more = distinct.size > 1 ? ` (and ${distinct.size - 1} more; see errors)` : "";
+  return new PlantStoreError("invalid-request", `${first ? describe(first) : ""}${more}`, {
+    faults: shown,
+  });
+}
+
+function describe(fault: Fault): string {
+  if ("parameter" in fault) return `${fault.parameter} ${fault.detail}`;
+  if ("header" in fault) return `${fault.header} ${fault.detail}`;
+  return fault.pointer === "" ? fault.detail : `${fault.pointer.slice(1)} ${fault.detail}`;
 }

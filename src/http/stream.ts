@@ -2,26 +2,33 @@
 
 const encoder = new TextEncoder();
 
-/** `onEnd` runs once, whether all was sent, the client left, or the source failed. */
-export function streamText(pieces: AsyncIterable<string>, onEnd: () => void): ReadableStream {
+/** `onEnd` runs once: when all was sent, when the client left, or with the error of a failed source. */
+export function streamText(
+  pieces: AsyncIterable<string>,
+  onEnd: (error?: unknown) => void,
+): ReadableStream {
   const iterator = pieces[Symbol.asyncIterator]();
   let hasEnded = false;
-  function end(): void {
-    if (!hasEnded) onEnd();
+  function end(error?: unknown): void {
+    if (hasEnded) return;
     hasEnded = true;
+    onEnd(error);
   }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const piece = await iterator.next();
+          // The client may have left while the piece was made.
+          if (hasEnded) return;
           if (!piece.done) return controller.enqueue(encoder.encode(piece.value));
           controller.close();
+          end();
         } catch (error) {
           // The status has gone out: all that is left is to break off, so that the client sees it.
           controller.error(error);
+          end(error);
         }
-        end();
       },
       async cancel() {
         end();

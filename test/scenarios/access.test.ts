@@ -96,6 +96,32 @@ describe("access", () => {
     expect(await (await call(bob, "GET /plants")).json()).toHaveLength(1);
   });
 
+  test("breaks a long list off once its token is revoked", async () => {
+    const token = await world.makeToken({ user: "reader", garden: "long" });
+    const id = (await world.storage.listTokens()).at(-1)?.id ?? "";
+    const writes = Array.from({ length: 3_000 }, () => ({
+      kind: "create" as const,
+      garden: "long",
+      id: undefined,
+      name: "Fern",
+      tag: "",
+      idempotency: undefined,
+    }));
+    await world.storage.apply(writes);
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await world.fetch("GET /plants", { headers });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await world.storage.revokeToken(id, Date.now());
+    await world.assembly.authenticator.refresh();
+    const readRest = async () => {
+      while (!(await reader?.read())?.done);
+    };
+    expect(await readRest().catch((error) => error)).toBeInstanceOf(Error);
+    const metrics = await (await world.fetch("GET /metrics")).text();
+    expect(metrics).toContain("plantstore_broken_streams_total 1\n");
+  });
+
   test("does not read a token from the query or the body", async () => {
     const token = await world.makeToken({ user: "alice" });
     expect((await world.fetch(`GET /plants?access_token=${token}`)).status).toBe(401);

@@ -205,6 +205,14 @@ describe("create", () => {
       status: 415,
       problem: "unsupported-media-type",
     },
+    {
+      name: "refuses a body that is encoded",
+      request,
+      body: '{"name":"Fern"}',
+      headers: { "Content-Encoding": "gzip" },
+      status: 415,
+      problem: "unsupported-media-type",
+    },
     ...[
       "text/plain",
       "application/json-patch+json",

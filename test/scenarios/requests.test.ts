@@ -113,6 +113,20 @@ describe("the order of checks", () => {
   ]);
 });
 
+describe("faults", () => {
+  test("are told once each, and a hundred at most", async () => {
+    const names = Array.from({ length: 150 }, (_, index) => `a${index}&a${index}`).join("&");
+    const problem = (await (await world.fetch(`GET /healthz?${names}`)).json()) as {
+      detail: string;
+      errors: unknown[];
+    };
+    expect(problem.errors).toHaveLength(100);
+    expect(problem.detail).toBe(
+      "a0 is not a parameter of this operation. (and 149 more; see errors)",
+    );
+  });
+});
+
 describe("the host", () => {
   runScenarios(
     world,

@@ -47,6 +47,19 @@ export function describeKeys(tested: () => TestedStorage): void {
       expect(await apply(keyed("other", dayMs + 1))).toEqual([created(2n, true)]);
     });
 
+    test("are forgotten in bounded steps, until there are none left", async () => {
+      const many = Array.from({ length: 2_500 }, (_, index) =>
+        create({ idempotency: { key: `k${index}`, request: "r", nowMs: 0, expiresAtMs: dayMs } }),
+      );
+      await apply(...many);
+      const { storage } = tested();
+      let steps = 1;
+      while (await storage.forgetKeys(dayMs)) steps++;
+      expect(steps).toBeGreaterThan(1);
+      expect(await storage.forgetKeys(dayMs)).toBe(false);
+      expect(await apply(many[2_499] as Write)).toEqual([created(2_501n)]);
+    });
+
     test("are forgotten once expired, and only then", async () => {
       await apply(keyed("r", 0));
       await tested().storage.forgetKeys(dayMs - 1);

@@ -7,10 +7,10 @@ const busyTimeoutMs = 5_000;
 /** Marks a file as Plant Store's, so that no other program's database is taken for one. */
 export const applicationId = 0x504c4e54;
 
-/** Opens without changing anything in an existing file. */
+/** Opens a file that is there, without changing anything in it. */
 export function connect(path: string): Database {
   const database = new Database(path, {
-    create: true,
+    create: false,
     readwrite: true,
     strict: true,
     // Without it, integers beyond 2^53 are rounded in silence.

@@ -1,11 +1,20 @@
 /** The SQLite engine: the storage contract, and what only a file can do. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
-import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 
 describeStorage("SQLite", async () => {
@@ -53,6 +62,47 @@ test("lets one process serve a file, and tools beside it", async () => {
   await openSqlite(path, { isServing: false }).close();
   await serving.close();
   await openSqlite(path, { isServing: true }).close();
+});
+
+test("lets nobody serve a file under a second name", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  symlinkSync(path, join(folder.path, "dangling.db"));
+  const serving = openSqlite(join(folder.path, "dangling.db"), { isServing: true });
+  expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
+  await serving.close();
+  linkSync(path, join(folder.path, "second.db"));
+  expect(() => openSqlite(path, { isServing: true })).toThrow("hard links");
+});
+
+test("makes files that only their owner can read", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: true });
+  await storage.apply([create()]);
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600]);
+  }
+  await storage.close();
+});
+
+test.each([
+  ["removed", (path: string) => rmSync(path)],
+  ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
+])("takes no writes once the file was %s, and says that it is not ready", async (_, change) => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: true });
+  await storage.apply([create()]);
+  change(path);
+  const failures = [storage.apply([create()]), storage.ping()].map((promise) =>
+    promise.then(
+      () => "none",
+      (error) => error.code,
+    ),
+  );
+  expect(await Promise.all(failures)).toEqual(["unavailable", "unavailable"]);
+  await storage.close();
 });
 
 test("commits with full synchronisation, in a write-ahead log", async () => {

@@ -1,7 +1,7 @@
 /** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
 import type { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantStorage, Storage } from "../../domain/storage.ts";
@@ -23,7 +23,8 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     if (options.isServing) opened.push(lockForServing(file));
     useWriteAheadLog(database);
     migrate(database);
-    return createStorage(file, database, opened);
+    checkWritable(database);
+    return createStorage(file, database, opened, options);
   } catch (error) {
     for (const database of opened) database.close();
     throw new PlantStoreError("unavailable", `Cannot open ${path}: ${explain(error)}.`, {
@@ -35,30 +36,58 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
 /** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
 function locate(path: string, options: OpenOptions): string {
   const file = resolve(path);
-  if (existsSync(file)) return realpathSync(file);
-  if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  return join(realpathSync(dirname(file)), basename(file));
+  if (!existsSync(file)) {
+    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    // Before SQLite does, which would let everyone on the machine read it.
+    closeSync(openSync(file, "a", 0o600));
+  }
+  if (statSync(file).nlink > 1 && options.isServing) {
+    throw new PlantStoreError(
+      "unavailable",
+      "it has several names (hard links), so it is not safe",
+    );
+  }
+  return realpathSync(file);
+}
+
+function checkWritable(database: Database): void {
+  database.run("BEGIN IMMEDIATE");
+  database.run("ROLLBACK");
 }
 
 function explain(error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
+  if (code === "EACCES" || code === "EPERM") return "permission is denied";
+  if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
   if (code.startsWith("SQLITE_NOTADB")) return "it is not a database";
   if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
   if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
 }
 
-function createStorage(file: string, database: Database, opened: readonly Database[]): Storage {
+function createStorage(
+  file: string,
+  database: Database,
+  opened: readonly Database[],
+  options: OpenOptions,
+): Storage {
   const { list, seek, version } = createReader(database);
   const tokens = createTokenStorage(database);
-  const select = database.query("SELECT 1");
-  let thread: WriteThread | undefined;
+  const { dev, ino } = statSync(file);
+  // At the start, where there are surely descriptors left for it. A command may never need one.
+  let thread = options.isServing ? new WriteThread(file) : undefined;
 
-  /** Made at the first write, once: a command that only lists tokens needs none. */
   function writeThread(): WriteThread {
     thread ??= new WriteThread(file);
     return thread;
+  }
+
+  /** A file that was removed or replaced is still open here, but nobody would find its plants again. */
+  function checkStillThere(): void {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found?.dev === dev && found.ino === ino) return;
+    throw new PlantStoreError("unavailable", "The database file was removed or replaced.");
   }
 
   return {
@@ -71,9 +100,14 @@ function createStorage(file: string, database: Database, opened: readonly Databa
     revokeToken: translated(tokens.revokeToken),
     countTokenChanges: translated(tokens.countTokenChanges),
     ping: translated(async () => {
-      select.get();
+      checkStillThere();
+      thread?.check();
+      await tokens.countTokenChanges();
     }),
-    apply: (writes) => writeThread().apply(writes),
+    async apply(writes) {
+      checkStillThere();
+      return writeThread().apply(writes);
+    },
     forgetKeys: (nowMs) => writeThread().forgetKeys(nowMs),
     noteTokenUses: (uses) => writeThread().noteTokenUses(uses),
     async close() {

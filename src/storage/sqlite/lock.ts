@@ -10,6 +10,8 @@ export function lockForServing(path: string): Database {
   const lock = new Database(`${path}-serving`, { create: true, readwrite: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
+    // Nothing is ever written, so no journal needs to lie beside it.
+    lock.run("PRAGMA journal_mode = MEMORY");
     lock.run("BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {

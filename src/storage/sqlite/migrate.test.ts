@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { touch } from "../../../test/temporary-folder.ts";
 import { applicationId, connect, readPragma, useWriteAheadLog } from "./connection.ts";
 import { openSqlite } from "./engine.ts";
 import { checkFile, migrate } from "./migrate.ts";
@@ -28,7 +29,7 @@ afterEach(() => {
 });
 
 function open(): Database {
-  const database = connect(path);
+  const database = connect(touch(path));
   opened.push(database);
   return database;
 }
@@ -162,7 +163,7 @@ describe("a file that cannot be used is refused in one line and stays untouched,
     },
     "of a newer version": {
       make() {
-        const database = connect(path);
+        const database = connect(touch(path));
         useWriteAheadLog(database);
         migrate(database);
         database.run("PRAGMA user_version = 999");

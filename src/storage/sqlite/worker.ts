@@ -3,7 +3,7 @@
 import { PlantStoreError } from "../../domain/errors.ts";
 import { connect } from "./connection.ts";
 import { translate } from "./failure.ts";
-import type { Reply, Request } from "./write-thread.ts";
+import type { Reply, WorkerRequest } from "./write-thread.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
@@ -17,7 +17,7 @@ function open(path: string): void {
   close = () => database.close();
 }
 
-function perform(request: Request): unknown {
+function perform(request: WorkerRequest): unknown {
   if (request.kind === "open") return open(request.path);
   if (request.kind === "close") return close();
   if (!writer) throw new PlantStoreError("unavailable", "The storage is not open.");
@@ -31,7 +31,7 @@ function perform(request: Request): unknown {
   }
 }
 
-self.onmessage = (event: MessageEvent<Request>) => {
+self.onmessage = (event: MessageEvent<WorkerRequest>) => {
   let reply: Reply;
   try {
     reply = { result: perform(event.data) };

@@ -2,7 +2,7 @@
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
 
-export type Request =
+export type WorkerRequest =
   | { readonly kind: "open"; readonly path: string }
   | { readonly kind: "apply"; readonly writes: readonly Write[] }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
@@ -22,15 +22,21 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
+const closeMs = 2_000;
+
 export class WriteThread {
   readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
   /** The worker answers in the order of the requests, so the oldest waiter is always meant. */
   readonly #waiting: Waiter[] = [];
   #failure: Error | undefined;
+  #isClosed = false;
 
   constructor(path: string) {
     this.#worker.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
     this.#worker.onerror = (event) => this.#fail(event.message);
+    this.#worker.addEventListener("close", () => {
+      if (!this.#isClosed) this.#fail("The worker has ended.");
+    });
     this.#request({ kind: "open", path }).catch((error) => {
       this.#failure = error;
     });
@@ -40,20 +46,28 @@ export class WriteThread {
     return this.#request({ kind: "apply", writes }) as Promise<readonly Outcome[]>;
   }
 
-  async forgetKeys(nowMs: number): Promise<void> {
-    await this.#request({ kind: "forget-keys", nowMs });
+  forgetKeys(nowMs: number): Promise<boolean> {
+    return this.#request({ kind: "forget-keys", nowMs }) as Promise<boolean>;
   }
 
   async noteTokenUses(uses: readonly TokenUse[]): Promise<void> {
     await this.#request({ kind: "note-token-uses", uses });
   }
 
+  /** Fails with `unavailable` if the worker has broken down. */
+  check(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** A worker that does not answer any more is not waited for. */
   async close(): Promise<void> {
-    if (!this.#failure) await this.#request({ kind: "close" });
+    const closing = this.#request({ kind: "close" }).catch(() => {});
+    await Promise.race([closing, Bun.sleep(closeMs)]);
+    this.#isClosed = true;
     this.#worker.terminate();
   }
 
-  #request(request: Request): Promise<unknown> {
+  #request(request: WorkerRequest): Promise<unknown> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });

@@ -9,11 +9,12 @@ import {
   type Write,
 } from "../../domain/storage.ts";
 
-const forgottenKeysMax = 10_000;
+/** Few enough that writers who wait behind it do not notice. */
+const forgottenKeysMax = 1_000;
 
 export interface Writer {
   apply(writes: readonly Write[]): Outcome[];
-  forgetKeys(nowMs: number): void;
+  forgetKeys(nowMs: number): boolean;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }
 
@@ -141,7 +142,7 @@ export function createWriter(database: Database): Writer {
     },
 
     forgetKeys(nowMs) {
-      transact(() => forgetKeys.run(nowMs));
+      return transact(() => forgetKeys.run(nowMs).changes === forgottenKeysMax);
     },
 
     noteTokenUses(uses) {
