@@ -128,6 +128,8 @@ export function createApp(deps: AppDeps): App {
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
     for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
+    // As GET would have it. The runtime would send a length of 0.
+    if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
     if (isBodyLeftUnread(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;
