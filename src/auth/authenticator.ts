@@ -12,6 +12,7 @@ import { hashToken } from "./opaque-token.ts";
 const knownTokensMax = 131_072;
 /** Refused texts have a room of their own, so that guessing cannot push good tokens out. */
 const refusedTokensMax = 4_096;
+const refusedCharactersMax = 256;
 /** What is remembered counts only while the count of token changes was confirmed this recently. */
 const trustMs = 4_000;
 
@@ -30,6 +31,10 @@ export type RefreshableTokens = Pick<
 export class Authenticator {
   readonly #storage: RefreshableTokens;
   readonly #nowMs: () => number;
+  /**
+   * By the token itself, which lives in this process only as long as it is remembered. To hash it
+   * first cost a twelfth of a list's time (4.5 of 54 µs); storage still knows hashes only.
+   */
   readonly #known = new Map<string, KnownToken>();
   readonly #refused = new Set<string>();
   /** Uses by token id that storage has not been told of. */
@@ -47,9 +52,22 @@ export class Authenticator {
    * malformed, unknown, expired or revoked.
    */
   async authenticate(token: string): Promise<Caller> {
+    return this.recall(token) ?? this.#admit(await this.#lookUp(token), this.#nowMs());
+  }
+
+  /** The caller of a token that is remembered, at once; absent if storage must be asked. */
+  recall(token: string): Caller | undefined {
     const nowMs = this.#nowMs();
-    const hash = hashToken(token);
-    const known = this.#recall(hash, nowMs) ?? (await this.#lookUp(hash));
+    // Without a fresh count a revocation could have been missed, so every token is asked for.
+    // A clock that was set back proves nothing either.
+    if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return undefined;
+    const known = this.#known.get(token);
+    if (known !== undefined) return this.#admit(known, nowMs);
+    if (this.#refused.has(token)) throw refusal;
+    return undefined;
+  }
+
+  #admit(known: KnownToken | undefined, nowMs: number): Caller {
     if (known === undefined || tokenState(known.record, nowMs) !== "active") throw refusal;
     known.usedAtMs = nowMs;
     return known.caller;
@@ -91,36 +109,26 @@ export class Authenticator {
     }
   }
 
-  #recall(hash: string, nowMs: number): KnownToken | undefined {
-    // Without a fresh count a revocation could have been missed, so every token is asked for.
-    // A clock that was set back proves nothing either.
-    if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return undefined;
-    if (this.#refused.has(hash)) throw refusal;
-    return this.#known.get(hash);
-  }
-
-  async #lookUp(hash: string): Promise<KnownToken | undefined> {
+  async #lookUp(token: string): Promise<KnownToken | undefined> {
     const changes = this.#changes;
-    const record = await this.#storage.findToken(hash);
+    const record = await this.#storage.findToken(hashToken(token));
     // Tokens may have changed while the answer was on its way: then it is used, but not kept.
     const isCurrent = changes === this.#changes;
     if (record === undefined || record.revokedAtMs !== undefined) {
-      if (isCurrent) remember(this.#refused, hash, refusedTokensMax);
+      if (isCurrent && token.length <= refusedCharactersMax) {
+        makeRoom(this.#refused, refusedTokensMax);
+        this.#refused.add(token);
+      }
       return undefined;
     }
     const { user, garden, scope } = record;
     const known = { record, caller: { user, garden, scope }, usedAtMs: 0, gatheredAtMs: 0 };
     if (isCurrent) {
-      if (!this.#known.has(hash)) makeRoom(this.#known, knownTokensMax);
-      this.#known.set(hash, known);
+      if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
+      this.#known.set(token, known);
     }
     return known;
   }
-}
-
-function remember(set: Set<string>, value: string, max: number): void {
-  makeRoom(set, max);
-  set.add(value);
 }
 
 /** Maps and sets keep the order of insertion, so the first key is the oldest. */

@@ -79,7 +79,7 @@ export interface PlantStorage extends PlantReader {
    * A value that is different after any plant has changed, by any process; absent where the engine
    * cannot tell more cheaply than by reading. What was read after a version holds while it stands.
    */
-  version(): Promise<bigint | undefined>;
+  version(): bigint | undefined;
 
   /** Forgets expired idempotency keys, a bounded number at a time; whether there may be more. */
   forgetKeys(nowMs: number): Promise<boolean>;

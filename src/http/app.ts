@@ -3,7 +3,7 @@
  * the operation, the response. One catch turns an error into a problem, one log line ends it.
  */
 import type { Authenticator } from "../auth/authenticator.ts";
-import { permits } from "../domain/caller.ts";
+import { type Caller, permits } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
@@ -20,7 +20,7 @@ import { streamText } from "./stream.ts";
 
 export interface AppDeps {
   readonly context: Context;
-  readonly authenticator: Pick<Authenticator, "authenticate">;
+  readonly authenticator: Pick<Authenticator, "authenticate" | "recall">;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
@@ -46,7 +46,8 @@ export function createApp(deps: AppDeps): App {
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
 
-  async function answer(exchange: Exchange): Promise<Answer> {
+  /** At once where the answer is known, and later where something must be asked for it. */
+  function answer(exchange: Exchange): Answer | Promise<Answer> {
     const { request } = exchange;
     checkHost(request.headers);
     const { path, query } = readTarget(request.url);
@@ -65,23 +66,56 @@ export function createApp(deps: AppDeps): App {
     }
     exchange.operation = operation;
 
-    if (operation.scope) await admit(exchange, operation.scope);
-    const run = async () => {
-      const input = await readInput(operation, exchange, query, variable);
-      return operation.run(context, input);
-    };
-    if (!operation.isKept || hasBody(request.headers)) return run();
-    // Neither a garden nor a query holds a line break.
-    return keptAnswers.find(`${exchange.caller?.garden}\n${query}`, run);
+    if (!operation.scope) return run(operation, exchange, query, variable);
+    exchange.token = readBearerToken(request.headers);
+    const token = exchange.token ?? "";
+    const caller = authenticator.recall(token);
+    if (caller) return admit(caller, operation, exchange, query, variable);
+    return authenticator
+      .authenticate(token)
+      .then((found) => admit(found, operation, exchange, query, variable));
   }
 
-  /** Token, then scope. */
-  async function admit(exchange: Exchange, scope: "read" | "write"): Promise<void> {
-    exchange.token = readBearerToken(exchange.request.headers);
-    exchange.caller = await authenticator.authenticate(exchange.token ?? "");
-    if (!permits(exchange.caller, scope)) {
+  function admit(
+    caller: Caller,
+    operation: Operation,
+    exchange: Exchange,
+    query: string,
+    variable: string,
+  ): Answer | Promise<Answer> {
+    exchange.caller = caller;
+    if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
+    if (!operation.isKept || exchange.body !== "none") {
+      return run(operation, exchange, query, variable);
+    }
+    // Neither a garden nor a query holds a line break.
+    const key = `${caller.garden}\n${query}`;
+    return (
+      keptAnswers.find(key) ??
+      keptAnswers.keep(key, async () =>
+        prepare(await run(operation, exchange, query, variable), exchange),
+      )
+    );
+  }
+
+  async function run(
+    operation: Operation,
+    exchange: Exchange,
+    query: string,
+    variable: string,
+  ): Promise<Answer> {
+    const input = await readInput(operation, exchange, query, variable);
+    return operation.run(context, input);
+  }
+
+  /** With its headers ready, unless they depend on the origin that asks. */
+  function prepare(answered: Answer, { request }: Exchange): Answer {
+    if (deps.allowedOrigins !== "*") return answered;
+    const prepared = new Headers(sharedHeaders("on-token", answered.contentType, request.headers));
+    for (const name in answered.headers) prepared.set(name, answered.headers[name] as string);
+    return { ...answered, prepared };
   }
 
   function explain(error: unknown, exchange: Exchange): Answer {
@@ -123,11 +157,13 @@ export function createApp(deps: AppDeps): App {
 
     const response = new Response(content, {
       status,
-      headers: sharedHeaders(dependence, contentType, request.headers),
+      headers: answered.prepared ?? sharedHeaders(dependence, contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
-    for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
+    if (!answered.prepared) {
+      for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
+    }
     // As GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
     if (isBodyLeftUnread(exchange)) headers.set("Connection", "close");
@@ -160,7 +196,7 @@ export function createApp(deps: AppDeps): App {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
-        isBodyWhole: false,
+        body: hasBody(request.headers) ? "unread" : "none",
       };
       let answered: Answer;
       try {
@@ -174,8 +210,8 @@ export function createApp(deps: AppDeps): App {
 }
 
 /** What is left of a body that was not read to its end must not hold the connection, or pass for a request. */
-function isBodyLeftUnread({ request, isBodyWhole }: Exchange): boolean {
-  if (isBodyWhole) return false;
+function isBodyLeftUnread({ request, body }: Exchange): boolean {
+  if (body !== "unread") return false;
   const { headers, bodyUsed } = request;
   const isLong = Number(headers.get("content-length")) > bodyBytesMax;
   return isLong || headers.has("transfer-encoding") || bodyUsed;

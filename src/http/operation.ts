@@ -10,7 +10,7 @@ export interface Context {
   readonly plants: Plants;
   readonly basePath: string;
   /** See `PlantReader.version`. */
-  readonly readVersion: () => Promise<bigint | undefined>;
+  readonly readVersion: () => bigint | undefined;
   /** Fails with `unavailable` if the storage does not answer. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => string;
@@ -22,6 +22,8 @@ export interface Answer {
   readonly status: number;
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** All headers of the response but its id, ready: for an answer that is sent more than once. */
+  readonly prepared?: Headers | undefined;
   /** Text that is whole, or pieces that are made as the client takes them. */
   readonly body?: string | AsyncIterable<string> | undefined;
 }

@@ -43,21 +43,35 @@ export function toShown(error: unknown): PlantStoreError {
 }
 
 export function problemAnswer(error: PlantStoreError, context: ProblemContext): Answer {
-  const { status, title } = problems[error.code];
-  const problem = {
-    type: problemType(error.code),
-    title,
-    status,
-    detail: error.message,
-    requestId: context.requestId,
-    ...(status === 400 && { errors: error.faults }),
-  };
+  const { status } = problems[error.code];
   return {
     status,
     contentType: "application/problem+json",
     headers: problemHeaders(error.code, context),
-    body: JSON.stringify(problem),
+    // An id of a request needs no quoting.
+    body: `${renderProblem(error)},"requestId":"${context.requestId}"}`,
   };
+}
+
+/** By error, because the error of a refused token is the same each time. */
+const rendered = new WeakMap<PlantStoreError, string>();
+
+/** The problem but for its last field. */
+function renderProblem(error: PlantStoreError): string {
+  let text = rendered.get(error);
+  if (text === undefined) {
+    const { status, title } = problems[error.code];
+    const problem = {
+      type: problemType(error.code),
+      title,
+      status,
+      detail: error.message,
+      ...(status === 400 && { errors: error.faults }),
+    };
+    text = JSON.stringify(problem).slice(0, -1);
+    rendered.set(error, text);
+  }
+  return text;
 }
 
 function problemHeaders(code: ErrorCode, context: ProblemContext): Record<string, string> {

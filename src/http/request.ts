@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
 import { type Fault, PlantStoreError } from "../domain/errors.ts";
-import { checkContentType, hasBody, readBody } from "./body.ts";
+import { checkContentType, readBody } from "./body.ts";
 import { parseJsonObject } from "./json-text.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter } from "./parameters.ts";
@@ -26,7 +26,8 @@ const hostForm = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Repeated headers arrive joined by a comma, which no host holds. */
 export function checkHost(headers: Headers): void {
-  if (hostForm.test(headers.get("host") ?? "")) return;
+  const host = headers.get("host") ?? "";
+  if (hostForm.test(host)) return;
   throw refuse([{ header: "Host", detail: "must be given once and name a host." }]);
 }
 
@@ -39,8 +40,7 @@ export function readBearerToken(headers: Headers): string | undefined {
 export interface Arrival {
   readonly request: Request;
   caller?: Caller;
-  /** Whether its body was read to the end. */
-  isBodyWhole: boolean;
+  body: "none" | "unread" | "read";
 }
 
 export async function readInput(
@@ -107,7 +107,7 @@ async function readBodyValue(
   faults: Fault[],
 ): Promise<unknown> {
   if (!operation.body) {
-    if (hasBody(arrival.request.headers)) {
+    if (arrival.body !== "none") {
       faults.push({ pointer: "", detail: "This operation takes no body." });
     }
     return undefined;
@@ -120,7 +120,7 @@ async function readBodyValue(
     faults.push(...error.faults);
     return undefined;
   }
-  arrival.isBodyWhole = true;
+  arrival.body = "read";
   return validateBody(operation.body.schema, text, faults);
 }
 

@@ -93,7 +93,7 @@ function createStorage(
   return {
     list: translated(list),
     seek: translated(seek),
-    version: translated(version),
+    version,
     findToken: translated(tokens.findToken),
     listTokens: translated(tokens.listTokens),
     addToken: translated(tokens.addToken),
@@ -138,8 +138,12 @@ function createReader(database: Database): Pick<PlantStorage, "list" | "seek" | 
 
   return {
     /** Changes with every commit of another connection, and plants are written by others only. */
-    async version() {
-      return dataVersion.get()?.data_version;
+    version() {
+      try {
+        return dataVersion.get()?.data_version;
+      } catch (error) {
+        throw translate(error);
+      }
     },
     async list(garden, after, count) {
       return after === undefined
