@@ -9,7 +9,7 @@ const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT
 
 interface OperationCounts {
   /** By method and status. */
-  readonly requests: Map<string, Map<number, number>>;
+  readonly requests: Map<string, Map<number, { count: number }>>;
   readonly durations: Histogram;
 }
 
@@ -31,13 +31,16 @@ export class Metrics {
       this.#operations.set(operation, counts);
     }
     counts.durations.observe(durationMs / 1000);
-    const label = countedMethods.has(method) ? method : "other";
-    let statuses = counts.requests.get(label);
+    const known = counts.requests.get(method);
+    const label = known || countedMethods.has(method) ? method : "other";
+    let statuses = known ?? counts.requests.get(label);
     if (!statuses) {
       statuses = new Map();
       counts.requests.set(label, statuses);
     }
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    const counter = statuses.get(status);
+    if (counter) counter.count++;
+    else statuses.set(status, { count: 1 });
   }
 
   countBrokenStream(): void {
@@ -63,7 +66,7 @@ export class Metrics {
           [...requests].flatMap(([method, statuses]) =>
             Array.from(
               statuses,
-              ([status, count]) =>
+              ([status, { count }]) =>
                 `{operation="${name}",method="${method}",status="${status}"} ${count}`,
             ),
           ),

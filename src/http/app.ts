@@ -34,9 +34,9 @@ export interface App {
 interface Exchange extends Arrival {
   readonly requestId: string;
   readonly startedAtMs: number;
-  route?: Route;
-  operation?: Operation;
-  token?: string | undefined;
+  route: Route | undefined;
+  operation: Operation | undefined;
+  token: string | undefined;
 }
 
 export function createApp(deps: AppDeps): App {
@@ -197,6 +197,11 @@ export function createApp(deps: AppDeps): App {
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
         body: hasBody(request.headers) ? "unread" : "none",
+        // All fields at once: an object that keeps its shape is faster to read.
+        route: undefined,
+        operation: undefined,
+        token: undefined,
+        caller: undefined,
       };
       let answered: Answer;
       try {

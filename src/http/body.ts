@@ -1,10 +1,12 @@
 /** Takes in a request's body: of the right type, bounded in size and time, and valid UTF-8. */
 import { PlantStoreError } from "../domain/errors.ts";
+import { Deadlines } from "./deadlines.ts";
 
 export const bodyBytesMax = 64 * 1024;
 export const bodyTimeoutMs = 15_000;
 
 const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?$/i;
+const deadlines = new Deadlines(bodyTimeoutMs);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function hasBody(headers: Headers): boolean {
@@ -29,8 +31,10 @@ export async function readBody(request: Request): Promise<string> {
   const length = request.headers.get("content-length");
   if (Number(length) > bodyBytesMax) throw tooLarge();
   // With a declared length the runtime reads no more than that; without, each chunk is counted.
-  const reading = length === null ? readChunks(request) : request.bytes();
-  const bytes = await withDeadline(reading);
+  return withDeadline(length === null ? readChunks(request) : request.bytes());
+}
+
+function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch {
@@ -49,15 +53,20 @@ async function readChunks(request: Request): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-function withDeadline<Result>(reading: Promise<Result>): Promise<Result> {
+function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
   return new Promise((resolve, reject) => {
-    const deadline = setTimeout(
-      () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`)),
-      bodyTimeoutMs,
+    const watched = deadlines.watch(() =>
+      reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`)),
     );
-    const stop = (error: unknown) =>
-      reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
-    reading.then(resolve, stop).finally(() => clearTimeout(deadline));
+    reading
+      .then((bytes) => {
+        deadlines.forget(watched);
+        resolve(decode(bytes));
+      })
+      .catch((error) => {
+        deadlines.forget(watched);
+        reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+      });
   });
 }
 

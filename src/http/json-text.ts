@@ -18,33 +18,44 @@ export function parseJsonObject(text: string): JsonObject | undefined {
     return undefined;
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return readMembers(text, value as Record<string, unknown>);
-}
-
-/** The engine's parser has proved the text well-formed, so a plain scan finds the members again. */
-function readMembers(text: string, parsed: Record<string, unknown>): JsonObject {
-  const members: Record<string, unknown> = Object.create(null);
-  const repeatedKeys: string[] = [];
-  let at = skipSpace(text, text.indexOf("{") + 1);
-  while (text[at] !== "}") {
+  const members = value as Record<string, unknown>;
+  const keys: string[] = [];
+  // The engine's parser has proved the text well-formed, so a plain scan finds the members again.
+  for (let at = skipSpace(text, text.indexOf("{") + 1); text[at] !== "}"; ) {
     const keyEnd = skipString(text, at);
-    const key: string = JSON.parse(text.slice(at, keyEnd));
+    const key = readString(text, at, keyEnd);
+    keys.push(key);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const valueEnd = skipValue(text, valueStart);
-    if (key in members) repeatedKeys.push(key);
-    const value = parsed[key];
-    members[key] =
-      typeof value === "number" ? (exactInteger(text.slice(valueStart, valueEnd)) ?? value) : value;
+    if (typeof members[key] === "number" || typeof members[key] === "bigint") {
+      members[key] = exactInteger(text.slice(valueStart, valueEnd)) ?? members[key];
+    }
     at = skipSpace(text, valueEnd);
     if (text[at] === ",") at = skipSpace(text, at + 1);
   }
-  return { members, repeatedKeys };
+  return { members, repeatedKeys: findRepeated(keys, Object.keys(members).length) };
+}
+
+function findRepeated(keys: readonly string[], distinct: number): readonly string[] {
+  if (keys.length === distinct) return [];
+  return keys.filter((key, index) => keys.indexOf(key) !== index);
+}
+
+/** The string whose quotes stand at `start` and before `end`. */
+function readString(text: string, start: number, end: number): string {
+  const inside = text.slice(start + 1, end - 1);
+  return inside.includes("\\") ? JSON.parse(text.slice(start, end)) : inside;
 }
 
 function skipSpace(text: string, start: number): number {
   let at = start;
-  while (" \t\n\r".includes(text.charAt(at)) && at < text.length) at++;
+  while (isSpace(text.charCodeAt(at))) at++;
   return at;
+}
+
+/** Space, tab, line feed, carriage return. */
+function isSpace(code: number): boolean {
+  return code === 32 || code === 9 || code === 10 || code === 13;
 }
 
 /** From an opening quote to behind the closing one. */
@@ -69,7 +80,7 @@ function skipValue(text: string, start: number): number {
       if (depth === 0) return at;
       depth--;
       if (depth === 0) return at + 1;
-    } else if (depth === 0 && ", \t\n\r".includes(character)) return at;
+    } else if (depth === 0 && (character === "," || isSpace(text.charCodeAt(at)))) return at;
     at++;
   }
 }

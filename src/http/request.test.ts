@@ -109,7 +109,7 @@ describe("the query of a list", () => {
   async function read(query: string): Promise<unknown> {
     if (!listPlants) throw new Error("There is no operation listPlants.");
     const request = new Request("http://localhost/plants");
-    return readInput(listPlants, { request, body: "none" }, query, "").then(
+    return readInput(listPlants, { request, body: "none", caller: undefined }, query, "").then(
       (input) => input.parameters,
       (error) => error.faults.map((fault: { parameter: string }) => fault.parameter),
     );

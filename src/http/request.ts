@@ -39,7 +39,7 @@ export function readBearerToken(headers: Headers): string | undefined {
 /** A request that has come so far that its input is wanted. */
 export interface Arrival {
   readonly request: Request;
-  caller?: Caller;
+  caller: Caller | undefined;
   body: "none" | "unread" | "read";
 }
 
@@ -58,6 +58,9 @@ export async function readInput(
   return { caller: arrival.caller, parameters, body };
 }
 
+/** One fault for each field or parameter is enough. */
+const oneFaultEach = { abortPipeEarly: true } as const;
+
 function readParameters(
   operation: Operation,
   headers: Headers,
@@ -71,10 +74,11 @@ function readParameters(
     return place === "query" ? texts.get(name) : (headers.get(name) ?? undefined);
   };
   const values: Record<string, unknown> = {};
-  for (const [name, parameter] of Object.entries(operation.parameters)) {
+  for (const name in operation.parameters) {
+    const parameter = operation.parameters[name] as Parameter;
     const text = textOf(name, parameter.in);
     if (text === undefined) continue;
-    const parsed = v.safeParse(parameter.schema, text, { abortPipeEarly: true });
+    const parsed = v.safeParse(parameter.schema, text, oneFaultEach);
     if (parsed.success) values[name] = parsed.output;
     else {
       const detail = `${parsed.issues[0].message}.`;
@@ -142,7 +146,7 @@ function validateBody(schema: v.GenericSchema, text: string, faults: Fault[]): u
   for (const key of repeatedKeys) {
     faults.push({ pointer: toPointer(key), detail: "must be given at most once." });
   }
-  const parsed = v.safeParse(schema, members, { abortPipeEarly: true });
+  const parsed = v.safeParse(schema, members, oneFaultEach);
   if (parsed.success) return parsed.output;
   for (const issue of parsed.issues) {
     const key = String(issue.path?.[0]?.key ?? "");

@@ -3,6 +3,7 @@
 import { PlantStoreError } from "../../domain/errors.ts";
 import { connect } from "./connection.ts";
 import { translate } from "./failure.ts";
+import { packOutcomes, unpackWrites } from "./wire.ts";
 import type { Reply, WorkerRequest } from "./write-thread.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
@@ -23,7 +24,7 @@ function perform(request: WorkerRequest): unknown {
   if (!writer) throw new PlantStoreError("unavailable", "The storage is not open.");
   switch (request.kind) {
     case "apply":
-      return writer.apply(request.writes);
+      return packOutcomes(writer.apply(unpackWrites(request.writes)));
     case "forget-keys":
       return writer.forgetKeys(request.nowMs);
     case "note-token-uses":

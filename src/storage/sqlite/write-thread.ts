@@ -1,10 +1,11 @@
 /** The main thread's end of the worker: sends it one request at a time and waits for the reply. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
   | { readonly kind: "open"; readonly path: string }
-  | { readonly kind: "apply"; readonly writes: readonly Write[] }
+  | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
   | { readonly kind: "close" };
@@ -42,8 +43,9 @@ export class WriteThread {
     });
   }
 
-  apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
-    return this.#request({ kind: "apply", writes }) as Promise<readonly Outcome[]>;
+  async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
+    const outcomes = await this.#request({ kind: "apply", writes: packWrites(writes) });
+    return unpackOutcomes(outcomes as string);
   }
 
   forgetKeys(nowMs: number): Promise<boolean> {
