@@ -27,7 +27,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
     keys.push(key);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const valueEnd = skipValue(text, valueStart);
-    if (isNumber(text.charCodeAt(valueStart))) {
+    if (typeof members[key] === "number" || typeof members[key] === "bigint") {
       const source = text.slice(valueStart, valueEnd);
       members[key] = exactInteger(source) ?? Number(source);
     }
@@ -52,11 +52,6 @@ function skipSpace(text: string, start: number): number {
   let at = start;
   while (isSpace(text.charCodeAt(at))) at++;
   return at;
-}
-
-/** Whether a value that begins with this character is a number: a minus sign or a digit. */
-function isNumber(code: number): boolean {
-  return code === 45 || (code >= 48 && code <= 57);
 }
 
 /** Space, tab, line feed, carriage return. */
