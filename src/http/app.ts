@@ -100,13 +100,14 @@ export function createApp(deps: AppDeps): App {
     );
   }
 
-  async function run(
+  function run(
     operation: Operation,
     exchange: Exchange,
     query: string,
     variable: string,
   ): Promise<Answer> {
-    const input = await readInput(operation, exchange, query, variable);
+    const input = readInput(operation, exchange, query, variable);
+    if (input instanceof Promise) return input.then((whole) => operation.run(context, whole));
     return operation.run(context, input);
   }
 

@@ -27,18 +27,19 @@ export function checkContentType(headers: Headers): void {
 }
 
 /** Fails with `too-large`, without reading on, or with `invalid-request`. */
-export async function readBody(request: Request): Promise<string> {
+export function readBody(request: Request): Promise<string> {
   const length = request.headers.get("content-length");
-  if (Number(length) > bodyBytesMax) throw tooLarge();
+  if (Number(length) > bodyBytesMax) return Promise.reject(tooLarge());
   // With a declared length the runtime reads no more than that; without, each chunk is counted.
   return withDeadline(length === null ? readChunks(request) : request.bytes());
 }
 
-function decode(bytes: Uint8Array): string {
+/** Absent if the bytes are not UTF-8. */
+function decode(bytes: Uint8Array): string | undefined {
   try {
     return decoder.decode(bytes);
   } catch {
-    throw invalid("must be valid UTF-8");
+    return undefined;
   }
 }
 
@@ -58,15 +59,18 @@ function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
     const watched = deadlines.watch(() =>
       reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`)),
     );
-    reading
-      .then((bytes) => {
+    reading.then(
+      (bytes) => {
         deadlines.forget(watched);
-        resolve(decode(bytes));
-      })
-      .catch((error) => {
+        const text = decode(bytes);
+        if (text === undefined) reject(invalid("must be valid UTF-8"));
+        else resolve(text);
+      },
+      (error) => {
         deadlines.forget(watched);
         reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
-      });
+      },
+    );
   });
 }
 

@@ -109,10 +109,13 @@ describe("the query of a list", () => {
   async function read(query: string): Promise<unknown> {
     if (!listPlants) throw new Error("There is no operation listPlants.");
     const request = new Request("http://localhost/plants");
-    return readInput(listPlants, { request, body: "none", caller: undefined }, query, "").then(
-      (input) => input.parameters,
-      (error) => error.faults.map((fault: { parameter: string }) => fault.parameter),
-    );
+    const arrival = { request, body: "none", caller: undefined } as const;
+    try {
+      return (await readInput(listPlants, { ...arrival }, query, "")).parameters;
+    } catch (error) {
+      const { faults } = error as { faults: { parameter: string }[] };
+      return faults.map((fault) => fault.parameter);
+    }
   }
 
   test.each([

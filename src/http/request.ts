@@ -43,19 +43,40 @@ export interface Arrival {
   body: "none" | "unread" | "read";
 }
 
-export async function readInput(
+/** At once where the operation takes no body, and else when the body has come. */
+export function readInput(
   operation: Operation,
   arrival: Arrival,
   query: string,
   variable: string,
-): Promise<Input> {
-  const { headers } = arrival.request;
-  if (operation.body) checkContentType(headers);
+): Input | Promise<Input> {
+  const { request, caller } = arrival;
+  if (operation.body) checkContentType(request.headers);
   const faults: Fault[] = [];
-  const parameters = readParameters(operation, headers, query, variable, faults);
-  const body = await readBodyValue(operation, arrival, faults);
-  if (faults.length > 0) throw refuse(faults);
-  return { caller: arrival.caller, parameters, body };
+  const parameters = readParameters(operation, request.headers, query, variable, faults);
+  const complete = (body: unknown): Input => {
+    if (faults.length > 0) throw refuse(faults);
+    return { caller, parameters, body };
+  };
+
+  if (!operation.body) {
+    if (arrival.body !== "none") {
+      faults.push({ pointer: "", detail: "This operation takes no body." });
+    }
+    return complete(undefined);
+  }
+  const { schema } = operation.body;
+  return readBody(request).then(
+    (text) => {
+      arrival.body = "read";
+      return complete(validateBody(schema, text, faults));
+    },
+    (error) => {
+      if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
+      faults.push(...error.faults);
+      return complete(undefined);
+    },
+  );
 }
 
 /** One fault for each field or parameter is enough. */
@@ -103,29 +124,6 @@ function readQuery(operation: Operation, query: string, faults: Fault[]): Map<st
     texts.set(name, text);
   }
   return texts;
-}
-
-async function readBodyValue(
-  operation: Operation,
-  arrival: Arrival,
-  faults: Fault[],
-): Promise<unknown> {
-  if (!operation.body) {
-    if (arrival.body !== "none") {
-      faults.push({ pointer: "", detail: "This operation takes no body." });
-    }
-    return undefined;
-  }
-  let text: string;
-  try {
-    text = await readBody(arrival.request);
-  } catch (error) {
-    if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
-    faults.push(...error.faults);
-    return undefined;
-  }
-  arrival.body = "read";
-  return validateBody(operation.body.schema, text, faults);
 }
 
 function validateBody(schema: v.GenericSchema, text: string, faults: Fault[]): unknown {
