@@ -20,6 +20,8 @@ export const groupCommitDefaults = {
   deadlineMs: 10_000,
 } as const;
 
+const answersAtOnce = 8;
+
 interface Waiter {
   readonly write: Write;
   readonly sinceMs: number;
@@ -33,6 +35,8 @@ export class GroupCommit implements PlantWriter {
   #waiting: Waiter[] = [];
   #isBusy = false;
   #isStuck = false;
+  /** How many groups are committed but not answered to the end. */
+  #answering = 0;
   #onIdle: (() => void)[] = [];
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
@@ -62,7 +66,7 @@ export class GroupCommit implements PlantWriter {
 
   /** Resolves once no write is waiting or under way. */
   async drain(): Promise<void> {
-    if (!this.#isBusy) return;
+    if (!this.#isBusy && this.#answering === 0) return;
     await new Promise<void>((resolve) => {
       this.#onIdle.push(resolve);
     });
@@ -79,7 +83,7 @@ export class GroupCommit implements PlantWriter {
       this.#isStuck = false;
     }
     this.#isBusy = false;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
+    this.#noteIdle();
   }
 
   #takeGroup(): Waiter[] {
@@ -106,7 +110,30 @@ export class GroupCommit implements PlantWriter {
       return;
     }
     this.#options.onCommit(group.length, performance.now() - startedAtMs);
-    for (const [index, waiter] of group.entries()) waiter.resolve(outcomes[index] as Outcome);
+    this.#answer(group, outcomes, 0);
+  }
+
+  /**
+   * A few at a time, so that other requests get in between: 256 answers in one go held lists up for
+   * 10 ms. The next commit does not wait for it.
+   */
+  #answer(group: readonly Waiter[], outcomes: readonly Outcome[], from: number): void {
+    const end = Math.min(from + answersAtOnce, group.length);
+    for (let index = from; index < end; index++) {
+      group[index]?.resolve(outcomes[index] as Outcome);
+    }
+    if (end === group.length) return;
+    this.#answering++;
+    setImmediate(() => {
+      this.#answering--;
+      this.#answer(group, outcomes, end);
+      this.#noteIdle();
+    });
+  }
+
+  #noteIdle(): void {
+    if (this.#isBusy || this.#answering > 0) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   /** A commit that does not come back also holds up all that wait behind it. */
