@@ -26,25 +26,33 @@ function hasCodePointsAtMost(text: string, max: number): boolean {
 /** More than `trim` knows: U+0085 is white space in Unicode, U+FEFF in JavaScript. */
 const onlySpace = /^[\p{White_Space}\uFEFF]*$/u;
 
-const wellFormed = v.check<string, string>(
-  (text) => text.isWellFormed(),
-  "must not hold a lone surrogate",
-);
-const withoutNull = v.check<string, string>(
-  (text) => !text.includes("\0"),
-  "must not hold the character U+0000",
-);
+interface TextRule {
+  readonly codePointsMax: number;
+  readonly mayBeBlank: boolean;
+}
+
+/** What is wrong with a text, if anything. */
+function findTextFault(text: string, rule: TextRule): string | undefined {
+  if (!rule.mayBeBlank && text === "") return "must not be empty";
+  if (!hasCodePointsAtMost(text, rule.codePointsMax)) {
+    return `must have at most ${rule.codePointsMax} characters (Unicode code points)`;
+  }
+  if (!rule.mayBeBlank && onlySpace.test(text)) return "must not be only white space";
+  if (!text.isWellFormed()) return "must not hold a lone surrogate";
+  return text.includes("\0") ? "must not hold the character U+0000" : undefined;
+}
+
+/** One check for all rules of a text: a chain of them took a tenth of the time of a create. */
+function fits(rule: TextRule) {
+  return v.check<string, (issue: v.CheckIssue<string>) => string>(
+    (text) => findTextFault(text, rule) === undefined,
+    (issue) => findTextFault(issue.input, rule) ?? "must fit",
+  );
+}
 
 const name = v.pipe(
   v.string("must be a string"),
-  v.nonEmpty("must not be empty"),
-  v.check(
-    (text) => hasCodePointsAtMost(text, nameCodePointsMax),
-    `must have at most ${nameCodePointsMax} characters (Unicode code points)`,
-  ),
-  v.check((text) => !onlySpace.test(text), "must not be only white space"),
-  wellFormed,
-  withoutNull,
+  fits({ codePointsMax: nameCodePointsMax, mayBeBlank: false }),
   v.description(
     `1 to ${nameCodePointsMax} Unicode code points, not only white space, kept as sent.`,
   ),
@@ -53,12 +61,7 @@ const name = v.pipe(
 
 const tag = v.pipe(
   v.string("must be a string"),
-  v.check(
-    (text) => hasCodePointsAtMost(text, tagCodePointsMax),
-    `must have at most ${tagCodePointsMax} characters (Unicode code points)`,
-  ),
-  wellFormed,
-  withoutNull,
+  fits({ codePointsMax: tagCodePointsMax, mayBeBlank: true }),
   v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent.`),
   v.metadata({ maxLength: tagCodePointsMax }),
 );

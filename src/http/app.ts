@@ -51,11 +51,13 @@ export function createApp(deps: AppDeps): App {
     const { request } = exchange;
     checkHost(request.headers);
     const { path, query } = readTarget(request.url);
+    exchange.query = query;
 
     const match = findRoute(path);
     if (!match) throw new PlantStoreError("not-found", "There is nothing at this path.");
-    const { route, variable } = match;
+    const { route } = match;
     exchange.route = route;
+    exchange.variable = match.variable;
 
     if (request.method === "OPTIONS" && route.takesOptions) {
       return { status: 204, headers: preflightHeaders(route.allow) };
@@ -66,47 +68,33 @@ export function createApp(deps: AppDeps): App {
     }
     exchange.operation = operation;
 
-    if (!operation.scope) return run(operation, exchange, query, variable);
+    if (!operation.scope) return run(operation, exchange);
     exchange.token = readBearerToken(request.headers);
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
-    if (caller) return admit(caller, operation, exchange, query, variable);
-    return authenticator
-      .authenticate(token)
-      .then((found) => admit(found, operation, exchange, query, variable));
+    if (caller) return admit(caller, operation, exchange);
+    return authenticator.authenticate(token).then((found) => admit(found, operation, exchange));
   }
 
+  /** Whoever the caller is: the scope, and then the operation, unless its answer is known already. */
   function admit(
     caller: Caller,
     operation: Operation,
     exchange: Exchange,
-    query: string,
-    variable: string,
   ): Answer | Promise<Answer> {
     exchange.caller = caller;
     if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
-    if (!operation.isKept || exchange.body !== "none") {
-      return run(operation, exchange, query, variable);
-    }
+    if (!operation.isKept || exchange.body !== "none") return run(operation, exchange);
     // Neither a garden nor a query holds a line break.
-    const key = `${caller.garden}\n${query}`;
-    return (
-      keptAnswers.find(key) ??
-      keptAnswers.keep(key, async () =>
-        prepare(await run(operation, exchange, query, variable), exchange),
-      )
-    );
+    const key = `${caller.garden}\n${exchange.query}`;
+    const make = async () => prepare(await run(operation, exchange), exchange);
+    return keptAnswers.find(key) ?? keptAnswers.keep(key, make);
   }
 
-  function run(
-    operation: Operation,
-    exchange: Exchange,
-    query: string,
-    variable: string,
-  ): Promise<Answer> {
-    const input = readInput(operation, exchange, query, variable);
+  function run(operation: Operation, exchange: Exchange): Promise<Answer> {
+    const input = readInput(operation, exchange);
     if (input instanceof Promise) return input.then((whole) => operation.run(context, whole));
     return operation.run(context, input);
   }
@@ -199,6 +187,8 @@ export function createApp(deps: AppDeps): App {
         startedAtMs: performance.now(),
         body: hasBody(request.headers) ? "unread" : "none",
         // All fields at once: an object that keeps its shape is faster to read.
+        query: "",
+        variable: "",
         route: undefined,
         operation: undefined,
         token: undefined,

@@ -61,9 +61,16 @@ function isSpace(code: number): boolean {
 
 /** From an opening quote to behind the closing one. */
 function skipString(text: string, start: number): number {
-  let at = start + 1;
-  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  return at + 1;
+  let end = text.indexOf('"', start + 1);
+  // A quote behind an odd number of backslashes does not close.
+  while (text[end - 1] === "\\" && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === "\\") first--;
+  return (at - first) % 2 === 1;
 }
 
 function skipValue(text: string, start: number): number {

@@ -232,7 +232,7 @@ function describeSchema(schema: v.GenericSchema): Json {
   const { $schema: _, ...described } = toJsonSchema(schema, {
     errorMode: "ignore",
     typeMode: "input",
-    ignoreActions: ["check", "non_empty", "min_value", "max_value"],
+    ignoreActions: ["check", "min_value", "max_value"],
     overrideSchema: ({ valibotSchema, jsonSchema }) =>
       valibotSchema.type === "bigint" ? { type: "integer", format: "int64" } : jsonSchema,
     overrideAction: ({ valibotAction, jsonSchema }) =>

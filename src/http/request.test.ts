@@ -109,9 +109,9 @@ describe("the query of a list", () => {
   async function read(query: string): Promise<unknown> {
     if (!listPlants) throw new Error("There is no operation listPlants.");
     const request = new Request("http://localhost/plants");
-    const arrival = { request, body: "none", caller: undefined } as const;
+    const arrival = { request, query, variable: "", body: "none", caller: undefined } as const;
     try {
-      return (await readInput(listPlants, { ...arrival }, query, "")).parameters;
+      return (await readInput(listPlants, { ...arrival })).parameters;
     } catch (error) {
       const { faults } = error as { faults: { parameter: string }[] };
       return faults.map((fault) => fault.parameter);

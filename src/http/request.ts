@@ -39,21 +39,19 @@ export function readBearerToken(headers: Headers): string | undefined {
 /** A request that has come so far that its input is wanted. */
 export interface Arrival {
   readonly request: Request;
+  query: string;
+  /** What stands in the place of the variable part of the path. */
+  variable: string;
   caller: Caller | undefined;
   body: "none" | "unread" | "read";
 }
 
 /** At once where the operation takes no body, and else when the body has come. */
-export function readInput(
-  operation: Operation,
-  arrival: Arrival,
-  query: string,
-  variable: string,
-): Input | Promise<Input> {
+export function readInput(operation: Operation, arrival: Arrival): Input | Promise<Input> {
   const { request, caller } = arrival;
   if (operation.body) checkContentType(request.headers);
   const faults: Fault[] = [];
-  const parameters = readParameters(operation, request.headers, query, variable, faults);
+  const parameters = readParameters(operation, arrival, faults);
   const complete = (body: unknown): Input => {
     if (faults.length > 0) throw refuse(faults);
     return { caller, parameters, body };
@@ -84,15 +82,13 @@ const oneFaultEach = { abortPipeEarly: true } as const;
 
 function readParameters(
   operation: Operation,
-  headers: Headers,
-  query: string,
-  variable: string,
+  { request, query, variable }: Arrival,
   faults: Fault[],
 ): Record<string, unknown> {
   const texts = readQuery(operation, query, faults);
   const textOf = (name: string, place: Parameter["in"]) => {
     if (place === "path") return variable;
-    return place === "query" ? texts.get(name) : (headers.get(name) ?? undefined);
+    return place === "query" ? texts.get(name) : (request.headers.get(name) ?? undefined);
   };
   const values: Record<string, unknown> = {};
   for (const name in operation.parameters) {
