@@ -52,23 +52,28 @@ export class Authenticator {
    * malformed, unknown, expired or revoked.
    */
   async authenticate(token: string): Promise<Caller> {
-    return this.recall(token) ?? this.#admit(await this.#lookUp(token), this.#nowMs());
+    const remembered = this.recall(token);
+    const caller = remembered ?? this.#admit(await this.#lookUp(token), this.#nowMs());
+    if (caller instanceof PlantStoreError) throw caller;
+    return caller;
   }
 
-  /** The caller of a token that is remembered, at once; absent if storage must be asked. */
-  recall(token: string): Caller | undefined {
+  /**
+   * What is remembered of a token, at once: its caller, or its refusal; absent if storage must be
+   * asked. The refusal is handed back, because to throw it takes as long as all else that it needs.
+   */
+  recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
     // Without a fresh count a revocation could have been missed, so every token is asked for.
     // A clock that was set back proves nothing either.
     if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return undefined;
     const known = this.#known.get(token);
     if (known !== undefined) return this.#admit(known, nowMs);
-    if (this.#refused.has(token)) throw refusal;
-    return undefined;
+    return this.#refused.has(token) ? refusal : undefined;
   }
 
-  #admit(known: KnownToken | undefined, nowMs: number): Caller {
-    if (known === undefined || tokenState(known.record, nowMs) !== "active") throw refusal;
+  #admit(known: KnownToken | undefined, nowMs: number): Caller | PlantStoreError {
+    if (known === undefined || tokenState(known.record, nowMs) !== "active") return refusal;
     known.usedAtMs = nowMs;
     return known.caller;
   }

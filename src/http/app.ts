@@ -45,6 +45,8 @@ export function createApp(deps: AppDeps): App {
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
+  /** By the answer's own headers: those of a refused token are the same object each time. */
+  const preparedHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
   function answer(exchange: Exchange): Answer | Promise<Answer> {
@@ -72,6 +74,7 @@ export function createApp(deps: AppDeps): App {
     exchange.token = readBearerToken(request.headers);
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
+    if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return admit(caller, operation, exchange);
     return authenticator.authenticate(token).then((found) => admit(found, operation, exchange));
   }
@@ -102,8 +105,11 @@ export function createApp(deps: AppDeps): App {
   /** With its headers ready, unless they depend on the origin that asks. */
   function prepare(answered: Answer, { request }: Exchange): Answer {
     if (deps.allowedOrigins !== "*") return answered;
+    const known = answered.headers && preparedHeaders.get(answered.headers);
+    if (known) return { ...answered, prepared: known };
     const prepared = new Headers(sharedHeaders("on-token", answered.contentType, request.headers));
     for (const name in answered.headers) prepared.set(name, answered.headers[name] as string);
+    if (answered.headers) preparedHeaders.set(answered.headers, prepared);
     return { ...answered, prepared };
   }
 
@@ -122,7 +128,8 @@ export function createApp(deps: AppDeps): App {
     }
     const { requestId, token, route } = exchange;
     const isTokenSent = token !== undefined;
-    return problemAnswer(shown, { requestId, isTokenSent, allow: route?.allow });
+    const problem = problemAnswer(shown, { requestId, isTokenSent, allow: route?.allow });
+    return shown.code === "unauthenticated" ? prepare(problem, exchange) : problem;
   }
 
   /** A long list goes out only as long as its token is good. */

@@ -74,13 +74,14 @@ function renderProblem(error: PlantStoreError): string {
   return text;
 }
 
+const challenge = 'Bearer realm="plants"';
+const challengeHeaders = { "WWW-Authenticate": challenge };
+const refusalHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
+
 function problemHeaders(code: ErrorCode, context: ProblemContext): Record<string, string> {
-  const challenge = 'Bearer realm="plants"';
   switch (code) {
     case "unauthenticated":
-      return {
-        "WWW-Authenticate": context.isTokenSent ? `${challenge}, error="invalid_token"` : challenge,
-      };
+      return context.isTokenSent ? refusalHeaders : challengeHeaders;
     case "forbidden":
       return { "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="write"` };
     case "method-not-allowed":

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { Authenticator } from "../../../src/auth/authenticator.ts";
 import { issueToken } from "../../../src/auth/issue.ts";
+import type { Caller } from "../../../src/domain/caller.ts";
 import { type PlantDraft, plantDraftSchema } from "../../../src/domain/plant.ts";
 import { createPlants } from "../../../src/domain/plants.ts";
 import { checkContentType, hasBody, readBody } from "../../../src/http/body.ts";
@@ -62,6 +63,12 @@ const headers = new Headers({
     : { Location: "/plants/1234567" }),
 });
 
+async function findCaller(sent: string): Promise<Caller> {
+  const caller = authenticator.recall(sent) ?? (await authenticator.authenticate(sent));
+  if (caller instanceof Error) throw caller;
+  return caller;
+}
+
 function respond(status: number, body: string, own?: Record<string, string>): Response {
   const response = new Response(body, { status, headers });
   for (const name in own) response.headers.set(name, own[name] ?? "");
@@ -85,7 +92,7 @@ async function answerList(request: Request): Promise<Response> {
   const requestId = requestIdOf(request.headers);
   hasBody(request.headers);
   const sent = readBearerToken(request.headers) ?? "";
-  const caller = authenticator.recall(sent) ?? (await authenticator.authenticate(sent));
+  const caller = await findCaller(sent);
   if (stage === 2) return respond(200, list);
   const key = `${caller.garden}\n${query}`;
   const make = async () => ({ status: 200, body: list });
@@ -105,7 +112,7 @@ async function answerCreate(request: Request): Promise<Response> {
   checkHost(request.headers);
   const requestId = requestIdOf(request.headers);
   const sent = readBearerToken(request.headers) ?? "";
-  const caller = authenticator.recall(sent) ?? (await authenticator.authenticate(sent));
+  const caller = await findCaller(sent);
   checkContentType(request.headers);
   if (stage === 1) {
     await request.text();
