@@ -140,7 +140,7 @@ describe("documents", () => {
   test("name only npm scripts that there are", () => {
     const builtIn = ["ci", "install", "pack"];
     const unknown = documents.flatMap((path) =>
-      [...read(path).matchAll(/\bnpm (?:run (?:-s )?)?([a-z][\w:-]*)/g)]
+      [...read(path).matchAll(/(?:^|`|&& )npm (?:run (?:-s )?)?([a-z][\w:-]*)/gm)]
         .map(([, script = ""]) => script)
         .filter((script) => !builtIn.includes(script) && !(script in manifest.scripts))
         .map((script) => `${path}: npm ${script}`),
