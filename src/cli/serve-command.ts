@@ -43,9 +43,20 @@ function openLog(config: Config, terminal: Terminal): Log {
   return createLog(format, writeLog);
 }
 
+/** One Ctrl+C reaches the service twice when npm stands between: from the terminal and from npm. */
+const echoMs = 500;
+
+/** Resolves at the first signal. A second one, if it is not an echo of the first, ends all at once. */
 function untilToldToStop(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => resolve(signal));
+    let toldAtMs: number | undefined;
+    for (const signal of ["SIGTERM", "SIGINT"]) {
+      process.on(signal, () => {
+        toldAtMs ??= performance.now();
+        resolve(signal);
+        if (performance.now() - toldAtMs > echoMs) process.exit(1);
+      });
+    }
   });
 }
 

@@ -113,6 +113,36 @@ describe("stopping", () => {
     },
   );
 
+  test("takes a Ctrl+C that npm passes on a second time for one", async () => {
+    await using service = await startService();
+    await service.call("GET /plants");
+    service.signal("SIGINT");
+    service.signal("SIGINT");
+    expect(await service.exited).toBe(0);
+    await waitFor(() => service.output().out.includes('"event":"stopped"') || undefined);
+  });
+
+  test("ends at once at a second signal that comes later", async () => {
+    await using service = await startService();
+    // A body that never comes whole would hold the first one up.
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: service.port,
+      socket: { data() {} },
+    });
+    const { token } = service;
+    socket.write(
+      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"name":',
+    );
+    await Bun.sleep(200);
+    service.signal("SIGTERM");
+    await Bun.sleep(700);
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(1);
+    socket.end();
+  });
+
   test("leaves the port at once to those who come", async () => {
     await using service = await startService();
     service.signal("SIGTERM");
