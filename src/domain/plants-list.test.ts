@@ -132,6 +132,12 @@ describe("a list with a limit", () => {
     [1000, 1000, false],
     [1001, 1000, true],
     [1200, 1001, true],
+    [2000, 2000, false],
+    [2001, 2000, true],
+    [2000, 2001, false],
+    [2001, 2001, false],
+    [2002, 2001, true],
+    [3000, 2500, true],
     [700, 2_147_483_647, false],
   ])("of %i plants, at most %i, says whether there are more: %p", async (count, limit, hasMore) => {
     await growGarden(count);
@@ -156,7 +162,7 @@ describe("a list with a limit", () => {
     expect(listing.next).toEqual({ limit: 10_001, after: 10_001n });
   });
 
-  test.each([1, 7, 500, 501, 999])(
+  test.each([1, 7, 500, 501, 999, 2001])(
     "visits every plant exactly once when next is followed, %i at a time",
     async (limit) => {
       await growGarden(1203);
@@ -179,30 +185,30 @@ describe("a list with a limit", () => {
   });
 });
 
-describe("a list with a limit of more than a page, while the garden changes", () => {
+describe("a list with a limit too large for one go, while the garden changes", () => {
   test("visits no plant twice when plants are deleted before they were read", async () => {
-    await growGarden(1300);
+    await growGarden(3300);
     const reader = changeAfterSeek(() => remove(range(1, 400)));
-    const listing = await list({ limit: 600 }, reader);
+    const listing = await list({ limit: 2600 }, reader);
     const visited = await collect(listing);
     const following = await collect(await list({ after: listing.next?.after }));
     const all = [...visited, ...following];
     expect(all.length - new Set(all).size).toBe(0);
-    expect(new Set(all)).toEqual(new Set(range(401, 1300)));
+    expect(new Set(all)).toEqual(new Set(range(401, 3300)));
   });
 
   test("stays within the limit when plants are added behind its end", async () => {
-    await growGarden(600);
-    const reader = changeAfterSeek(() => add(range(601, 1300)));
-    const visited = await collect(await list({ limit: 700 }, reader));
-    expect(visited.length).toBeLessThanOrEqual(700);
+    await growGarden(2600);
+    const reader = changeAfterSeek(() => add(range(2601, 3300)));
+    const visited = await collect(await list({ limit: 2700 }, reader));
+    expect(visited.length).toBeLessThanOrEqual(2700);
   });
 
   test("breaks off when plants are added before its end, so as to break no promise", async () => {
-    await growGarden(1300);
+    await growGarden(3300);
     await remove([100, 200]);
     const reader = changeAfterSeek(() => add([100, 200]));
-    const listing = await list({ limit: 600 }, reader);
+    const listing = await list({ limit: 2600 }, reader);
     const visited = await collect(listing).catch((error) => error);
     expect(visited).toMatchObject({ code: "unavailable" });
   });

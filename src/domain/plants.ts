@@ -35,6 +35,8 @@ export interface Plants {
 
 /** A page is read in one go, so its size bounds memory and how long a read holds others up. */
 const pagePlantsMax = 500;
+/** Up to this limit a list is read in one go and shows one moment, whatever is written meanwhile. */
+const snapshotPlantsMax = 2_000;
 const seekPlantsMax = 10_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
 
@@ -80,7 +82,7 @@ export function createPlants(deps: {
     async list(caller, query) {
       const { limit, after } = query;
       if (limit === undefined) return listAll(reader, caller.garden, after);
-      if (limit <= pagePlantsMax) return listPage(reader, caller.garden, after, limit);
+      if (limit <= snapshotPlantsMax) return listPage(reader, caller.garden, after, limit);
       return listMany(reader, caller.garden, after, limit);
     },
 
@@ -124,9 +126,9 @@ async function listAll(
 }
 
 /**
- * A limit of more than a page: the last plant that fits is found first, because `next` goes out in
- * a header, before the plants. With 3,000 plants and a limit of 1,200, say: `last` is the 1,200th,
- * `next` starts behind it, and pages of 500, 500 and 200 go out.
+ * A limit that is too large for one go: the last plant that fits is found first, because `next` goes
+ * out in a header, before the plants. With 9,000 plants and a limit of 2,200, say: `last` is the
+ * 2,200th, `next` starts behind it, and four pages of 500 and one of 200 go out.
  */
 async function listMany(
   reader: PlantReader,

@@ -166,7 +166,7 @@ describe("list", () => {
     expect(await response.text()).toBe('[{"id":9007199254740993}]');
   });
 
-  test.each([1, 7, 499, 500, 501, 1000, 1700, 2000])(
+  test.each([1, 7, 499, 500, 501, 1000, 1700, 2000, 2001])(
     "visits every plant exactly once by following the link, %d at a time",
     async (limit) => {
       const ids = Array.from({ length: 1700 }, (_, index) => BigInt(index * 3 - 900));
@@ -221,10 +221,19 @@ describe("list", () => {
     expect(response.headers.get("link")).toBeNull();
   });
 
-  test("breaks off rather than exceed the limit when plants come in before the last one", async () => {
+  test("shows one moment, up to a limit of 2,000, however slowly it is read", async () => {
     const ids = Array.from({ length: 1_500 }, (_, index) => BigInt(index * 2));
-    const headers = await plantGarden("moving", ids);
+    const headers = await plantGarden("still", ids);
     const response = await world.fetch("GET /plants?fields=id&limit=1400", { headers });
+    await plantGarden("still", [2_001n]);
+    const page = (await response.json()) as { id: number }[];
+    expect(page.map(({ id }) => id)).toEqual(ids.slice(0, 1_400).map(Number));
+  });
+
+  test("breaks off rather than exceed the limit when plants come in before the last one", async () => {
+    const ids = Array.from({ length: 2_500 }, (_, index) => BigInt(index * 2));
+    const headers = await plantGarden("moving", ids);
+    const response = await world.fetch("GET /plants?fields=id&limit=2400", { headers });
     const reader = response.body?.getReader();
     await reader?.read();
     await plantGarden("moving", [2_001n]);
