@@ -76,12 +76,12 @@ export async function serve(config: Config, log: Log): Promise<Service> {
     url: `http://${host}:${server.port}${config.basePath}`,
     storage,
     async stop() {
-      const force = setTimeout(() => server.stop(true), drainMs);
-      await server.stop();
-      clearTimeout(force);
+      // One span of time for all of it; what is not done by then is cut short.
+      const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
+      await Promise.race([server.stop(), isLate.then(() => server.stop(true))]);
       stopChores();
-      await Promise.race([writer.drain(), Bun.sleep(drainMs)]);
-      await authenticator.noteUses().catch(() => {});
+      await Promise.race([writer.drain(), isLate]);
+      await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
       await storage.close();
     },
   };
@@ -129,10 +129,15 @@ async function renderOpenApi(basePath: string): Promise<string> {
 
 /** What happens beside requests, each at its own pace. A failure is logged and tried again. */
 function startChores(storage: Storage, authenticator: Authenticator, log: Log): () => void {
-  const chore = (name: string, everyMs: number, run: () => Promise<void>) =>
-    setInterval(() => {
-      run().catch((error) => log.event("warn", `${name} failed`, { error }));
+  const chore = (name: string, everyMs: number, run: () => Promise<void>) => {
+    let isRunning = false;
+    return setInterval(async () => {
+      if (isRunning) return;
+      isRunning = true;
+      await run().catch((error) => log.event("warn", `${name} failed`, { error }));
+      isRunning = false;
     }, everyMs);
+  };
   const timers = [
     chore("token refresh", tokenRefreshMs, () => authenticator.refresh()),
     chore("note of token uses", housekeepingMs, () => authenticator.noteUses()),

@@ -13,6 +13,8 @@ const knownTokensMax = 131_072;
 /** Refused texts have a room of their own, so that guessing cannot push good tokens out. */
 const refusedTokensMax = 4_096;
 const refusedCharactersMax = 256;
+/** In one transaction, so that writers who wait behind it do not notice. */
+const notedUsesMax = 1_000;
 /** What is remembered counts only while the count of token changes was confirmed this recently. */
 const trustMs = 4_000;
 
@@ -99,7 +101,9 @@ export class Authenticator {
     this.#uses = new Map();
     const list = Array.from(uses, ([id, usedAtMs]): TokenUse => ({ id, usedAtMs }));
     try {
-      await this.#storage.noteTokenUses(list);
+      for (let from = 0; from < list.length; from += notedUsesMax) {
+        await this.#storage.noteTokenUses(list.slice(from, from + notedUsesMax));
+      }
     } catch (error) {
       this.#uses = new Map([...uses, ...this.#uses]);
       throw error;

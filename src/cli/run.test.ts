@@ -139,7 +139,7 @@ describe("tokens", () => {
     );
     expect({ exitCode, said }).toEqual({
       exitCode: 0,
-      said: [`Making a new database at ${database}.`],
+      said: [`Made a new database at ${database}.`],
     });
     expect(isTokenForm(out.trimEnd())).toBe(true);
     const storage = await openStorage(database, { isServing: false });

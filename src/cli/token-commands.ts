@@ -41,9 +41,10 @@ export const createTokenCommand: Command = {
       note: checkNote(textFlag(call, "note") ?? ""),
     };
     const address = readSetting("database", call.flags);
-    if (!existsSync(address)) call.terminal.say(`Making a new database at ${resolve(address)}.`);
+    const isNew = !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
     const { token, record } = await withStorage(call, issue, false);
+    if (isNew) call.terminal.say(`Made a new database at ${resolve(address)}.`);
     call.terminal.out(`${token}\n`);
     if (call.terminal.isInteractive) {
       call.terminal.say(

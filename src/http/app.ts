@@ -7,7 +7,7 @@ import { type Caller, permits } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import { bodyBytesMax, hasBody } from "./body.ts";
+import { hasBody, mayExceedLimit } from "./body.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { Answer, Context, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
@@ -45,8 +45,7 @@ export function createApp(deps: AppDeps): App {
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
-  /** By the answer's own headers: those of a refused token are the same object each time. */
-  const preparedHeaders = new WeakMap<object, Headers>();
+  const refusalHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
   function answer(exchange: Exchange): Answer | Promise<Answer> {
@@ -105,12 +104,19 @@ export function createApp(deps: AppDeps): App {
   /** With its headers ready, unless they depend on the origin that asks. */
   function prepare(answered: Answer, { request }: Exchange): Answer {
     if (deps.allowedOrigins !== "*") return answered;
-    const known = answered.headers && preparedHeaders.get(answered.headers);
-    if (known) return { ...answered, prepared: known };
     const prepared = new Headers(sharedHeaders("on-token", answered.contentType, request.headers));
     for (const name in answered.headers) prepared.set(name, answered.headers[name] as string);
-    if (answered.headers) preparedHeaders.set(answered.headers, prepared);
     return { ...answered, prepared };
+  }
+
+  /** The same for a refused token, whose headers are one of two objects each time. */
+  function prepareRefusal(answered: Answer, exchange: Exchange): Answer {
+    const { headers = {} } = answered;
+    const known = refusalHeaders.get(headers);
+    if (known) return { ...answered, prepared: known };
+    const ready = prepare(answered, exchange);
+    if (ready.prepared) refusalHeaders.set(headers, ready.prepared);
+    return ready;
   }
 
   function explain(error: unknown, exchange: Exchange): Answer {
@@ -129,7 +135,7 @@ export function createApp(deps: AppDeps): App {
     const { requestId, token, route } = exchange;
     const isTokenSent = token !== undefined;
     const problem = problemAnswer(shown, { requestId, isTokenSent, allow: route?.allow });
-    return shown.code === "unauthenticated" ? prepare(problem, exchange) : problem;
+    return shown.code === "unauthenticated" ? prepareRefusal(problem, exchange) : problem;
   }
 
   /** A long list goes out only as long as its token is good. */
@@ -215,9 +221,7 @@ export function createApp(deps: AppDeps): App {
 /** What is left of a body that was not read to its end must not hold the connection, or pass for a request. */
 function isBodyLeftUnread({ request, body }: Exchange): boolean {
   if (body !== "unread") return false;
-  const { headers, bodyUsed } = request;
-  const isLong = Number(headers.get("content-length")) > bodyBytesMax;
-  return isLong || headers.has("transfer-encoding") || bodyUsed;
+  return request.bodyUsed || mayExceedLimit(request.headers);
 }
 
 /** For an error that no stage could catch: still a problem with an id, and nothing of the inside. */
@@ -225,6 +229,11 @@ export function answerLostError(error: Error): Response {
   const requestId = crypto.randomUUID();
   const context = { requestId, isTokenSent: false, allow: undefined };
   const { status, contentType, body } = problemAnswer(toShown(error), context);
-  const headers = { "Content-Type": contentType ?? "", "X-Request-Id": requestId };
+  const headers = {
+    "Content-Type": contentType ?? "",
+    "X-Request-Id": requestId,
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+  };
   return new Response(String(body), { status, headers });
 }

@@ -9,15 +9,31 @@ const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*
 const deadlines = new Deadlines(bodyTimeoutMs);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export function hasBody(headers: Headers): boolean {
+/**
+ * What `Content-Length` declares; absent without it. A repeated one, which the runtime lets through,
+ * is not a number: nothing may take it for a small one.
+ */
+function declaredBytes(headers: Headers): number | undefined {
   const length = headers.get("content-length");
-  return (length !== null && length !== "0") || headers.has("transfer-encoding");
+  if (length === null) return undefined;
+  return /^\d+$/.test(length) ? Number(length) : Number.NaN;
+}
+
+export function hasBody(headers: Headers): boolean {
+  const bytes = declaredBytes(headers);
+  return (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
+}
+
+/** Whether a body can be longer than what is read of it. */
+export function mayExceedLimit(headers: Headers): boolean {
+  const bytes = declaredBytes(headers);
+  return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= bodyBytesMax);
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
 export function checkContentType(headers: Headers): void {
   const type = headers.get("content-type");
-  const encoding = headers.get("content-encoding") ?? "identity";
+  const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const isJson = type === null ? !hasBody(headers) : jsonType.test(type);
   if (isJson && encoding === "identity") return;
   throw new PlantStoreError(
@@ -28,10 +44,11 @@ export function checkContentType(headers: Headers): void {
 
 /** Fails with `too-large`, without reading on, or with `invalid-request`. */
 export function readBody(request: Request): Promise<string> {
-  const length = request.headers.get("content-length");
-  if (Number(length) > bodyBytesMax) return Promise.reject(tooLarge());
+  const bytes = declaredBytes(request.headers);
+  if (Number.isNaN(bytes)) return Promise.reject(unclearLength());
+  if (bytes !== undefined && bytes > bodyBytesMax) return Promise.reject(tooLarge());
   // With a declared length the runtime reads no more than that; without, each chunk is counted.
-  return withDeadline(length === null ? readChunks(request) : request.bytes());
+  return withDeadline(bytes === undefined ? readChunks(request) : request.bytes());
 }
 
 /** Absent if the bytes are not UTF-8. */
@@ -71,6 +88,13 @@ function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
         reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
       },
     );
+  });
+}
+
+function unclearLength(): PlantStoreError {
+  const detail = "must be given once, as a number.";
+  return new PlantStoreError("invalid-request", `Content-Length ${detail}`, {
+    faults: [{ header: "Content-Length", detail }],
   });
 }
 

@@ -39,7 +39,12 @@ export function parseJsonObject(text: string): JsonObject | undefined {
 
 function findRepeated(keys: readonly string[], distinct: number): readonly string[] {
   if (keys.length === distinct) return [];
-  return keys.filter((key, index) => keys.indexOf(key) !== index);
+  const seen = new Set<string>();
+  return keys.filter((key) => {
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    return isRepeated;
+  });
 }
 
 /** The string whose quotes stand at `start` and before `end`. */

@@ -36,9 +36,10 @@ export class KeptAnswers {
     if (version === undefined || version !== this.#version || typeof body !== "string") {
       return answer;
     }
-    if (body.length > answerCharactersMax) return answer;
-    this.#characters += key.length + body.length + overheadCharacters;
-    if (this.#characters > keptCharactersMax) this.#forgetAll();
+    if (body.length > answerCharactersMax || this.#answers.has(key)) return answer;
+    const characters = key.length + body.length + overheadCharacters;
+    if (this.#characters + characters > keptCharactersMax) this.#forgetAll();
+    this.#characters += characters;
     this.#answers.set(key, answer);
     return answer;
   }

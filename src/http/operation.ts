@@ -9,7 +9,7 @@ import type { Parameters } from "./parameters.ts";
 export interface Context {
   readonly plants: Plants;
   readonly basePath: string;
-  /** See `PlantReader.version`. */
+  /** See `PlantStorage.version`. */
   readonly readVersion: () => bigint | undefined;
   /** Fails with `unavailable` if the storage does not answer. */
   readonly checkStorage: () => Promise<void>;

@@ -9,7 +9,7 @@ export interface GroupCommitOptions {
   readonly groupWritesMax: number;
   /** Writes beyond this many waiting are refused at once: better than an answer that comes too late. */
   readonly waitingWritesMax: number;
-  /** How long a write may wait for its commit before its caller is told that the outcome is unknown. */
+  /** How long a write may wait for its commit to start, and how long that commit may take. */
   readonly deadlineMs: number;
   readonly onCommit: (writes: number, durationMs: number) => void;
 }
@@ -50,10 +50,9 @@ export class GroupCommit implements PlantWriter {
   }
 
   write(write: Write): Promise<Outcome> {
-    if (this.#isStuck || this.#waiting.length >= this.#options.waitingWritesMax) {
-      return Promise.reject(
-        new PlantStoreError("unavailable", "Too many writes are waiting. Try again shortly."),
-      );
+    if (this.#isStuck) return Promise.reject(notStored("The storage does not answer."));
+    if (this.#waiting.length >= this.#options.waitingWritesMax) {
+      return Promise.reject(notStored("Too many writes are waiting."));
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ write, sinceMs: performance.now(), resolve, reject });
@@ -75,9 +74,7 @@ export class GroupCommit implements PlantWriter {
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
-      const waitedMs = performance.now() - (group[0]?.sinceMs ?? 0);
-      const remainingMs = Math.max(0, Math.ceil(this.#options.deadlineMs - waitedMs));
-      const deadline = setTimeout(() => this.#giveUp(group), remainingMs);
+      const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
       await this.#commit(group);
       clearTimeout(deadline);
       this.#isStuck = false;
@@ -87,12 +84,21 @@ export class GroupCommit implements PlantWriter {
   }
 
   #takeGroup(): Waiter[] {
+    this.#refuseLate();
     if (this.#waiting.length > this.#options.groupWritesMax) {
       return this.#waiting.splice(0, this.#options.groupWritesMax);
     }
     const group = this.#waiting;
     this.#waiting = [];
     return group;
+  }
+
+  /** Whoever waited longer than a commit may take does so no more: the queue is too long. */
+  #refuseLate(): void {
+    const oldestMs = performance.now() - this.#options.deadlineMs;
+    while ((this.#waiting[0]?.sinceMs ?? Number.POSITIVE_INFINITY) < oldestMs) {
+      this.#waiting.shift()?.reject(notStored("Too many writes are waiting."));
+    }
   }
 
   async #commit(group: readonly Waiter[]): Promise<void> {
@@ -144,8 +150,11 @@ export class GroupCommit implements PlantWriter {
     const message =
       "The storage did not answer in time, so the outcome is unknown. " +
       "Retry with the same Idempotency-Key.";
-    for (const waiter of [...group, ...waiting]) {
-      waiter.reject(new PlantStoreError("unavailable", message));
-    }
+    for (const waiter of group) waiter.reject(new PlantStoreError("unavailable", message));
+    for (const waiter of waiting) waiter.reject(notStored("The storage does not answer."));
   }
+}
+
+function notStored(reason: string): PlantStoreError {
+  return new PlantStoreError("unavailable", `${reason} Nothing was changed; try again shortly.`);
 }

@@ -64,6 +64,16 @@ describe("odd requests", () => {
     expect(answer).toMatch(/^connection: close/im);
   });
 
+  test("does not take a repeated length for a small one", async () => {
+    const type = "Content-Type: application/json";
+    const body = `{"name":"Fern"${" ".repeat(100_000)}}`;
+    const length = `Content-Length: ${body.length}`;
+    const twice = request("POST /plants", ["Host: a", type, length, length], body);
+    const answer = await sendRaw(service.port, twice);
+    expect(statusesOf(answer)).toEqual([400]);
+    expect(answer).toMatch(/^connection: close/im);
+  });
+
   test("refuses chunks over the limit without reading on, and takes no rest for a request", async () => {
     const headers = ["Host: a", "Content-Type: application/json", "Transfer-Encoding: chunked"];
     const chunk = `8000\r\n${" ".repeat(0x8000)}\r\n`;

@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
@@ -80,7 +80,7 @@ test("makes files that only their owner can read", async () => {
   const path = join(folder.path, "plants.db");
   const storage = openSqlite(path, { isServing: true });
   await storage.apply([create()]);
-  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+  for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-serving`]) {
     expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600]);
   }
   await storage.close();
@@ -88,6 +88,13 @@ test("makes files that only their owner can read", async () => {
 
 test.each([
   ["removed", (path: string) => rmSync(path)],
+  [
+    "removed with its folder",
+    (path: string) => {
+      rmSync(dirname(path), { recursive: true });
+      writeFileSync(dirname(path), "no folder");
+    },
+  ],
   ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
 ])("takes no writes once the file was %s, and says that it is not ready", async (_, change) => {
   using folder = makeTemporaryFolder();

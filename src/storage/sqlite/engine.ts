@@ -85,8 +85,12 @@ function createStorage(
 
   /** A file that was removed or replaced is still open here, but nobody would find its plants again. */
   function checkStillThere(): void {
-    const found = statSync(file, { throwIfNoEntry: false });
-    if (found?.dev === dev && found.ino === ino) return;
+    try {
+      const found = statSync(file);
+      if (found.dev === dev && found.ino === ino) return;
+    } catch {
+      // It is not there, or cannot be reached any more.
+    }
     throw new PlantStoreError("unavailable", "The database file was removed or replaced.");
   }
 

@@ -1,5 +1,6 @@
 /** Lets one process at a time serve a file. Command-line tools do not take it and may run beside. */
 import { Database, SQLiteError } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 
 /**
@@ -7,7 +8,9 @@ import { PlantStoreError } from "../../domain/errors.ts";
  * the process, however that ends, so no stale lock is ever left behind.
  */
 export function lockForServing(path: string): Database {
-  const lock = new Database(`${path}-serving`, { create: true, readwrite: true });
+  const lockPath = `${path}-serving`;
+  closeSync(openSync(lockPath, "a", 0o600));
+  const lock = new Database(lockPath, { create: false, readwrite: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
     // Nothing is ever written, so no journal needs to lie beside it.
