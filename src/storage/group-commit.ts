@@ -72,9 +72,9 @@ export class GroupCommit implements PlantWriter {
   }
 
   async #commitAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const group = this.#takeGroup();
-      const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
+    for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
+      const taken = group;
+      const deadline = setTimeout(() => this.#giveUp(taken), this.#options.deadlineMs);
       await this.#commit(group);
       clearTimeout(deadline);
       this.#isStuck = false;
@@ -83,6 +83,7 @@ export class GroupCommit implements PlantWriter {
     this.#noteIdle();
   }
 
+  /** Empty when nothing waits. */
   #takeGroup(): Waiter[] {
     this.#refuseLate();
     if (this.#waiting.length > this.#options.groupWritesMax) {
