@@ -73,8 +73,7 @@ export class GroupCommit implements PlantWriter {
 
   async #commitAll(): Promise<void> {
     for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
-      const taken = group;
-      const deadline = setTimeout(() => this.#giveUp(taken), this.#options.deadlineMs);
+      const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
       await this.#commit(group);
       clearTimeout(deadline);
       this.#isStuck = false;
