@@ -34,8 +34,9 @@ export class Authenticator {
   readonly #storage: RefreshableTokens;
   readonly #nowMs: () => number;
   /**
-   * By the token itself, which lives in this process only as long as it is remembered. To hash it
-   * first cost a twelfth of a list's time (4.5 of 54 µs); storage still knows hashes only.
+   * By the token itself, which lives in this process only as long as it is remembered. To find the
+   * caller took 4.5 of the 54 µs of a list while the token was hashed first for it; storage still
+   * knows hashes only.
    */
   readonly #known = new Map<string, KnownToken>();
   readonly #refused = new Set<string>();
@@ -62,7 +63,7 @@ export class Authenticator {
 
   /**
    * What is remembered of a token, at once: its caller, or its refusal; absent if storage must be
-   * asked. The refusal is handed back, because to throw it takes as long as all else that it needs.
+   * asked. The refusal is handed back rather than thrown: 5 % more refusals a second.
    */
   recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
@@ -150,7 +151,7 @@ function makeRoom(
   if (!oldest.done) collection.delete(oldest.value);
 }
 
-/** Made once: to build an error for each refusal would cost more than all else that a refusal does. */
+/** Made once, because it is always the same, and so that its problem is rendered once. */
 const refusal = new PlantStoreError(
   "unauthenticated",
   "Send a valid token in the header Authorization: Bearer <token>.",

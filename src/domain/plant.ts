@@ -42,7 +42,7 @@ function findTextFault(text: string, rule: TextRule): string | undefined {
   return text.includes("\0") ? "must not hold the character U+0000" : undefined;
 }
 
-/** One check for all rules of a text: a chain of them took a tenth of the time of a create. */
+/** One check for all rules of a text, in the order in which they are told. */
 function fits(rule: TextRule) {
   return v.check<string, (issue: v.CheckIssue<string>) => string>(
     (text) => findTextFault(text, rule) === undefined,

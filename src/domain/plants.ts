@@ -50,14 +50,15 @@ export function createPlants(deps: {
   return {
     async create(caller, draft, idempotencyKey) {
       const { id, name, tag } = draft;
-      const idempotency = idempotencyKey && rememberFor(idempotencyKey, draft, nowMs());
+      const idempotency =
+        idempotencyKey === undefined ? undefined : rememberFor(idempotencyKey, draft, nowMs());
       const outcome = await writer.write({
         kind: "create",
         garden: caller.garden,
         id,
         name,
         tag,
-        idempotency: idempotency || undefined,
+        idempotency,
       });
       switch (outcome.kind) {
         case "created":
