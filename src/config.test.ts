@@ -10,6 +10,7 @@ test("has a default for every setting", () => {
     basePath: "",
     corsOrigins: "*",
     log: "auto",
+    threads: expect.any(Number),
   });
 });
 

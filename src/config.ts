@@ -1,7 +1,12 @@
 /** Settings: a flag, else the environment, else the default. The only reader of the environment. */
+import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
 
 const logChoices = ["auto", "json", "text", "off"] as const;
+
+/** Each thread holds its own memory, and beyond a few the one that commits is the limit. */
+const automaticThreadsMax = 4;
+const threadsMax = 64;
 
 export interface Config {
   readonly host: string;
@@ -10,6 +15,7 @@ export interface Config {
   readonly basePath: string;
   readonly corsOrigins: "*" | readonly string[];
   readonly log: (typeof logChoices)[number];
+  readonly threads: number;
 }
 
 interface Setting<Value> {
@@ -81,6 +87,15 @@ export const settings: { readonly [Name in SettingName]: Setting<Config[Name]> }
     parse: (text) => logChoices.find((choice) => choice === text),
     expected: `one of ${logChoices.join(", ")}`,
   },
+  threads: {
+    flag: "threads",
+    environment: "PLANTSTORE_THREADS",
+    placeholder: "NUMBER",
+    fallback: "auto",
+    help: `threads that answer; auto: one for each processor, up to ${automaticThreadsMax}`,
+    parse: parseThreads,
+    expected: `auto or a number from 1 to ${threadsMax}`,
+  },
 };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -94,6 +109,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     basePath: readSetting("basePath", flags, environment),
     corsOrigins: readSetting("corsOrigins", flags, environment),
     log: readSetting("log", flags, environment),
+    threads: readSetting("threads", flags, environment),
   });
 }
 
@@ -121,4 +137,13 @@ function parseOrigins(text: string): Config["corsOrigins"] | undefined {
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (origin: string) => /^https?:\/\/[^\s/,]+$/.test(origin);
   return origins.every(isOrigin) ? origins : undefined;
+}
+
+/** Only Linux shares the connections of a port out among its listeners. */
+function parseThreads(text: string): number | undefined {
+  if (text === "auto") {
+    return process.platform === "linux" ? Math.min(availableParallelism(), automaticThreadsMax) : 1;
+  }
+  const threads = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  return threads >= 1 && threads <= threadsMax ? threads : undefined;
 }

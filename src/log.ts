@@ -15,8 +15,11 @@ export interface RequestLine {
 }
 
 export interface Log {
+  readonly format: LogFormat;
   request(line: RequestLine): void;
   event(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes over lines that another thread of the process has rendered. */
+  pass(lines: string): void;
   /** Hands over what is still held back. */
   flush(): void;
 }
@@ -30,7 +33,7 @@ export function createLog(
   write: (text: string) => void,
   nowMs: () => number = Date.now,
 ): Log {
-  if (format === "off") return { request() {}, event() {}, flush() {} };
+  if (format === "off") return { format, request() {}, event() {}, pass() {}, flush() {} };
   let held = "";
   let timer: Timer | undefined;
 
@@ -42,16 +45,19 @@ export function createLog(
     if (text !== "") write(text);
   }
 
-  function add(line: string): void {
-    held += `${line}\n`;
+  function add(lines: string): void {
+    held += lines;
     if (held.length >= flushCharacters) flush();
     else timer ??= setTimeout(flush, flushMs);
   }
 
   const render = format === "json" ? jsonLines : textLines;
   return {
-    request: (line) => add(render.request(nowMs(), line)),
-    event: (level, message, fields = {}) => add(render.event(nowMs(), level, message, fields)),
+    format,
+    request: (line) => add(`${render.request(nowMs(), line)}\n`),
+    event: (level, message, fields = {}) =>
+      add(`${render.event(nowMs(), level, message, fields)}\n`),
+    pass: add,
     flush,
   };
 }

@@ -7,52 +7,60 @@ const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Any other method is counted under one label, so that no client can make labels without end. */
 const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"]);
 
-interface OperationCounts {
-  /** By method and status. */
-  readonly requests: Map<string, Map<number, { count: number }>>;
-  readonly durations: Histogram;
+/** What was counted: numbers only, in objects and arrays, so that the counts of threads add up. */
+export interface Counts {
+  /** By operation, method and status. */
+  readonly requests: Record<string, Record<string, Record<number, number>>>;
+  /** By operation. */
+  readonly durations: Record<string, Histogram>;
+  readonly commitDurations: Histogram;
+  readonly groupSizes: Histogram;
+  brokenStreams: number;
+}
+
+interface Histogram {
+  readonly buckets: number[];
+  count: number;
+  sum: number;
 }
 
 export class Metrics {
   readonly #version: string;
-  readonly #operations = new Map<string, OperationCounts>();
-  readonly #commitDurations = new Histogram(durationBucketsSeconds);
-  #brokenStreams = 0;
-  readonly #groupSizes = new Histogram(groupBuckets);
+  readonly counts: Counts = {
+    requests: {},
+    durations: {},
+    commitDurations: emptyHistogram(durationBucketsSeconds),
+    groupSizes: emptyHistogram(groupBuckets),
+    brokenStreams: 0,
+  };
 
   constructor(version: string) {
     this.#version = version;
   }
 
   countRequest(operation: string, method: string, status: number, durationMs: number): void {
-    let counts = this.#operations.get(operation);
-    if (!counts) {
-      counts = { requests: new Map(), durations: new Histogram(durationBucketsSeconds) };
-      this.#operations.set(operation, counts);
-    }
-    counts.durations.observe(durationMs / 1000);
-    const known = counts.requests.get(method);
-    const label = known || countedMethods.has(method) ? method : "other";
-    let statuses = known ?? counts.requests.get(label);
-    if (!statuses) {
-      statuses = new Map();
-      counts.requests.set(label, statuses);
-    }
-    const counter = statuses.get(status);
-    if (counter) counter.count++;
-    else statuses.set(status, { count: 1 });
+    const { requests, durations } = this.counts;
+    durations[operation] ??= emptyHistogram(durationBucketsSeconds);
+    observe(durations[operation], durationBucketsSeconds, durationMs / 1000);
+    requests[operation] ??= {};
+    const label = countedMethods.has(method) ? method : "other";
+    requests[operation][label] ??= {};
+    const statuses = requests[operation][label];
+    statuses[status] = (statuses[status] ?? 0) + 1;
   }
 
   countBrokenStream(): void {
-    this.#brokenStreams++;
+    this.counts.brokenStreams++;
   }
 
   countCommit(writes: number, durationMs: number): void {
-    this.#groupSizes.observe(writes);
-    this.#commitDurations.observe(durationMs / 1000);
+    observe(this.counts.groupSizes, groupBuckets, writes);
+    observe(this.counts.commitDurations, durationBucketsSeconds, durationMs / 1000);
   }
 
-  render(): string {
+  /** Of this thread and of the others of the process, whose counts these are. */
+  render(others: readonly Counts[] = []): string {
+    const counts = others.reduce(addUp, this.counts);
     const cpu = process.cpuUsage();
     return [
       ...family("plantstore_build_info", "gauge", "The running version.", [
@@ -62,11 +70,10 @@ export class Metrics {
         "plantstore_requests_total",
         "counter",
         "Requests answered.",
-        [...this.#operations].flatMap(([name, { requests }]) =>
-          [...requests].flatMap(([method, statuses]) =>
-            Array.from(
-              statuses,
-              ([status, { count }]) =>
+        Object.entries(counts.requests).flatMap(([name, methods]) =>
+          Object.entries(methods).flatMap(([method, statuses]) =>
+            Object.entries(statuses).map(
+              ([status, count]) =>
                 `{operation="${name}",method="${method}",status="${status}"} ${count}`,
             ),
           ),
@@ -76,30 +83,30 @@ export class Metrics {
         "plantstore_request_duration_seconds",
         "histogram",
         "From the request's headers to the last byte handed over.",
-        [...this.#operations].flatMap(([name, { durations }]) =>
-          durations.render(`operation="${name}"`),
+        Object.entries(counts.durations).flatMap(([name, durations]) =>
+          renderHistogram(durations, durationBucketsSeconds, `operation="${name}"`),
         ),
       ),
       ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
-        ` ${this.#brokenStreams}`,
+        ` ${counts.brokenStreams}`,
       ]),
       ...family("plantstore_commits_total", "counter", "Durable commits of plant writes.", [
-        ` ${this.#groupSizes.count}`,
+        ` ${counts.groupSizes.count}`,
       ]),
       ...family("plantstore_writes_total", "counter", "Plant writes in those commits.", [
-        ` ${this.#groupSizes.sum}`,
+        ` ${counts.groupSizes.sum}`,
       ]),
       ...family(
         "plantstore_commit_group_size",
         "histogram",
         "Writes that shared one commit.",
-        this.#groupSizes.render(""),
+        renderHistogram(counts.groupSizes, groupBuckets, ""),
       ),
       ...family(
         "plantstore_commit_duration_seconds",
         "histogram",
         "How long a commit took, from its start until it was on stable storage.",
-        this.#commitDurations.render(""),
+        renderHistogram(counts.commitDurations, durationBucketsSeconds, ""),
       ),
       ...family("process_resident_memory_bytes", "gauge", "Resident memory.", [
         ` ${process.memoryUsage.rss()}`,
@@ -124,41 +131,55 @@ function family(name: string, type: string, help: string, samples: readonly stri
   ];
 }
 
-class Histogram {
-  readonly #bounds: readonly number[];
-  readonly #counts: number[];
-  count = 0;
-  sum = 0;
+function emptyHistogram(bounds: readonly number[]): Histogram {
+  return { buckets: bounds.map(() => 0), count: 0, sum: 0 };
+}
 
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-    this.#counts = bounds.map(() => 0);
-  }
-
-  observe(value: number): void {
-    this.count++;
-    this.sum += value;
-    for (let index = 0; index < this.#bounds.length; index++) {
-      if (value <= (this.#bounds[index] as number)) {
-        this.#counts[index] = (this.#counts[index] as number) + 1;
-        return;
-      }
+function observe(histogram: Histogram, bounds: readonly number[], value: number): void {
+  histogram.count++;
+  histogram.sum += value;
+  for (let index = 0; index < bounds.length; index++) {
+    if (value <= (bounds[index] as number)) {
+      histogram.buckets[index] = (histogram.buckets[index] as number) + 1;
+      return;
     }
   }
+}
 
-  render(labels: string): string[] {
-    const more = labels === "" ? "" : `${labels},`;
-    const alone = labels === "" ? "" : `{${labels}}`;
-    let total = 0;
-    const buckets = this.#bounds.map((bound, index) => {
-      total += this.#counts[index] as number;
-      return `_bucket{${more}le="${bound}"} ${total}`;
-    });
-    return [
-      ...buckets,
-      `_bucket{${more}le="+Inf"} ${this.count}`,
-      `_sum${alone} ${this.sum}`,
-      `_count${alone} ${this.count}`,
-    ];
-  }
+function renderHistogram(
+  histogram: Histogram,
+  bounds: readonly number[],
+  labels: string,
+): string[] {
+  const more = labels === "" ? "" : `${labels},`;
+  const alone = labels === "" ? "" : `{${labels}}`;
+  let total = 0;
+  const buckets = bounds.map((bound, index) => {
+    total += histogram.buckets[index] as number;
+    return `_bucket{${more}le="${bound}"} ${total}`;
+  });
+  return [
+    ...buckets,
+    `_bucket{${more}le="+Inf"} ${histogram.count}`,
+    `_sum${alone} ${histogram.sum}`,
+    `_count${alone} ${histogram.count}`,
+  ];
+}
+
+type Numbers = number | { readonly [key: string]: Numbers } | readonly Numbers[];
+
+/** Numbers are added, and whatever holds numbers is added part by part. */
+function addUp<Part>(left: Part, right: Part): Part {
+  return addNumbers(left as Numbers, right as Numbers) as Part;
+}
+
+function addNumbers(left: Numbers | undefined, right: Numbers | undefined): Numbers {
+  if (left === undefined || right === undefined) return left ?? right ?? 0;
+  if (typeof left === "number" || typeof right === "number") return Number(left) + Number(right);
+  if (Array.isArray(left))
+    return left.map((each, index) => addNumbers(each, right[index as never]));
+  const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return Object.fromEntries(
+    Array.from(keys, (key) => [key, addNumbers(left[key as never], right[key as never])]),
+  );
 }

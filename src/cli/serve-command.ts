@@ -12,7 +12,7 @@ export const serveCommand: Command = {
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: ["host", "port", "database", "basePath", "corsOrigins", "log"],
+  settings: ["host", "port", "database", "basePath", "corsOrigins", "log", "threads"],
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
@@ -28,7 +28,7 @@ export const serveCommand: Command = {
       log.event("info", "started", { url: service.url, database: config.database, version });
     }
     await welcome(service, config, terminal);
-    const signal = await stopped;
+    const signal = await Promise.race([stopped, service.failed]);
     log.event("info", "stopping", { signal });
     await service.stop();
     log.event("info", "stopped");

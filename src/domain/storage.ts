@@ -112,6 +112,12 @@ export interface Storage extends PlantStorage, TokenStorage {
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
 
+  /**
+   * What another thread of this process needs to work on the same storage: to be transferred to it,
+   * and given as `OpenOptions.joins` there. Absent where a thread needs nothing but the address.
+   */
+  share(): MessagePort | undefined;
+
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
 }
@@ -120,6 +126,8 @@ export interface Storage extends PlantStorage, TokenStorage {
 export interface OpenOptions {
   /** It answers requests from it, which an engine may permit to one process at a time. */
   readonly isServing: boolean;
+  /** What `share` gave, in another thread of the process that serves the storage. */
+  readonly joins?: MessagePort | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
 }

@@ -13,7 +13,7 @@ export interface Context {
   readonly readVersion: () => bigint | undefined;
   /** Fails with `unavailable` if the storage does not answer. */
   readonly checkStorage: () => Promise<void>;
-  readonly renderMetrics: () => string;
+  readonly renderMetrics: () => Promise<string>;
   readonly renderOpenApi: () => Promise<string>;
 }
 

@@ -208,7 +208,7 @@ const readMetrics = openOperation({
   run: async ({ renderMetrics }) => ({
     status: 200,
     contentType: "text/plain; version=0.0.4; charset=utf-8",
-    body: renderMetrics(),
+    body: await renderMetrics(),
   }),
 });
 

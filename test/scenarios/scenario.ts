@@ -5,8 +5,8 @@ import { issueToken, type TokenWish } from "../../src/auth/issue.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import type { Storage } from "../../src/domain/storage.ts";
 import { problems } from "../../src/http/problem.ts";
+import { type Assembly, assemble } from "../../src/listening/assembly.ts";
 import { createLog } from "../../src/log.ts";
-import { type Assembly, assemble } from "../../src/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 

@@ -15,9 +15,9 @@ import { parseJsonObject } from "../../../src/http/json-text.ts";
 import { KeptAnswers } from "../../../src/http/kept-answers.ts";
 import { checkHost, readBearerToken, readTarget } from "../../../src/http/request.ts";
 import { createRequestIds } from "../../../src/http/request-id.ts";
+import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
 import { Metrics } from "../../../src/metrics.ts";
-import { assemble } from "../../../src/serve.ts";
 import { GroupCommit, groupCommitDefaults } from "../../../src/storage/group-commit.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 

@@ -19,11 +19,13 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     const file = locate(path, options);
     const database = connect(file);
     opened.push(database);
-    checkFile(database);
-    if (options.isServing) opened.push(lockForServing(file));
-    useWriteAheadLog(database);
-    migrate(database);
-    checkWritable(database);
+    if (options.joins === undefined) {
+      checkFile(database);
+      if (options.isServing) opened.push(lockForServing(file));
+      useWriteAheadLog(database);
+      migrate(database);
+      checkWritable(database);
+    }
     return createStorage(file, database, opened, options);
   } catch (error) {
     for (const database of opened) database.close();
@@ -75,11 +77,12 @@ function createStorage(
   const { list, seek, version } = createReader(database);
   const tokens = createTokenStorage(database);
   const { dev, ino } = statSync(file);
+  let thread = options.joins ? WriteThread.join(options.joins) : undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.
-  let thread = options.isServing ? new WriteThread(file) : undefined;
+  if (options.isServing) thread ??= WriteThread.start(file);
 
   function writeThread(): WriteThread {
-    thread ??= new WriteThread(file);
+    thread ??= WriteThread.start(file);
     return thread;
   }
 
@@ -112,6 +115,7 @@ function createStorage(
       checkStillThere();
       return writeThread().apply(writes);
     },
+    share: () => writeThread().share(),
     forgetKeys: (nowMs) => writeThread().forgetKeys(nowMs),
     noteTokenUses: (uses) => writeThread().noteTokenUses(uses),
     async close() {

@@ -1,6 +1,10 @@
 /// <reference lib="webworker" />
-/** The thread that commits, so that a slow disk delays writers only. It opens the file once. */
+/**
+ * The thread that commits, so that a slow disk delays writers only. It opens the file once, and
+ * serves every thread that has joined it.
+ */
 import { PlantStoreError } from "../../domain/errors.ts";
+import type { Write } from "../../domain/storage.ts";
 import { connect } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
@@ -9,8 +13,17 @@ import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
 
+type End = Pick<MessagePort, "postMessage" | "onmessage">;
+
+/** The writes of one end that wait for a commit. */
+interface Group {
+  readonly end: End;
+  readonly writes: readonly Write[];
+}
+
 let writer: Writer | undefined;
 let close = () => {};
+let waiting: Group[] = [];
 
 function open(path: string): void {
   const database = connect(path);
@@ -18,31 +31,77 @@ function open(path: string): void {
   close = () => database.close();
 }
 
-function perform(request: WorkerRequest): unknown {
-  if (request.kind === "open") return open(request.path);
-  if (request.kind === "close") return close();
+function opened(): Writer {
   if (!writer) throw new PlantStoreError("unavailable", "The storage is not open.");
+  return writer;
+}
+
+function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   switch (request.kind) {
-    case "apply":
-      return packOutcomes(writer.apply(unpackWrites(request.writes)));
+    case "open":
+      return open(request.path);
+    case "join":
+      return attend(request.end);
     case "forget-keys":
-      return writer.forgetKeys(request.nowMs);
+      return opened().forgetKeys(request.nowMs);
     case "note-token-uses":
-      return writer.noteTokenUses(request.uses);
+      return opened().noteTokenUses(request.uses);
+    case "close":
+      return close();
   }
 }
 
-self.onmessage = (event: MessageEvent<WorkerRequest>) => {
-  let reply: Reply;
+/** Groups that came in during the last commit share the next one, whichever thread they are from. */
+function commitWaiting(): void {
+  const groups = waiting;
+  waiting = [];
+  if (groups.length === 0) return;
   try {
-    reply = { result: perform(event.data) };
+    const outcomes = opened().apply(groups.flatMap((group) => group.writes));
+    let from = 0;
+    for (const { end, writes } of groups) {
+      const result = packOutcomes(outcomes.slice(from, from + writes.length));
+      from += writes.length;
+      end.postMessage({ result } satisfies Reply);
+    }
   } catch (thrown) {
     const error = translate(thrown);
-    reply = {
-      code: error instanceof PlantStoreError ? error.code : undefined,
-      message: error instanceof Error ? error.message : String(error),
-      cause: error instanceof PlantStoreError ? String(error.cause) : undefined,
-    };
+    if (groups.length > 1 && !(error instanceof PlantStoreError)) {
+      // Not the storage failed but one of the writes: the groups beside it need not.
+      for (const group of groups) {
+        waiting = [group];
+        commitWaiting();
+      }
+      return;
+    }
+    for (const { end } of groups) end.postMessage(toReply(error));
   }
-  self.postMessage(reply);
-};
+}
+
+function toReply(error: unknown): Reply {
+  return {
+    code: error instanceof PlantStoreError ? error.code : undefined,
+    message: error instanceof Error ? error.message : String(error),
+    cause: error instanceof PlantStoreError ? String(error.cause) : undefined,
+  };
+}
+
+function attend(end: End): void {
+  end.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
+    if (request.kind === "apply") {
+      waiting.push({ end, writes: unpackWrites(request.writes) });
+      if (waiting.length === 1) setImmediate(commitWaiting);
+      return;
+    }
+    // Replies go out in the order of the requests.
+    commitWaiting();
+    try {
+      const result = perform(request);
+      if (request.kind !== "join") end.postMessage({ result } satisfies Reply);
+    } catch (thrown) {
+      end.postMessage(toReply(translate(thrown)));
+    }
+  };
+}
+
+attend(self as unknown as End);

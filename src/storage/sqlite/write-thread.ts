@@ -1,10 +1,11 @@
-/** The main thread's end of the worker: sends it one request at a time and waits for the reply. */
+/** A thread's end of the worker that commits: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
   | { readonly kind: "open"; readonly path: string }
+  | { readonly kind: "join"; readonly end: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
@@ -26,21 +27,41 @@ interface Waiter {
 const closeMs = 2_000;
 
 export class WriteThread {
-  readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-  /** The worker answers in the order of the requests, so the oldest waiter is always meant. */
+  readonly #end: Worker | MessagePort;
+  /** The worker answers each end in the order of its requests, so the oldest waiter is meant. */
   readonly #waiting: Waiter[] = [];
   #failure: Error | undefined;
   #isClosed = false;
 
-  constructor(path: string) {
-    this.#worker.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
-    this.#worker.onerror = (event) => this.#fail(event.message);
-    this.#worker.addEventListener("close", () => {
+  private constructor(end: Worker | MessagePort) {
+    this.#end = end;
+    end.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
+    end.addEventListener("close", () => {
       if (!this.#isClosed) this.#fail("The worker has ended.");
     });
-    this.#request({ kind: "open", path }).catch((error) => {
-      this.#failure = error;
+  }
+
+  /** Starts the worker, on the file at `path`. */
+  static start(path: string): WriteThread {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
+    const thread = new WriteThread(worker);
+    worker.onerror = (event) => thread.#fail(event.message);
+    thread.#request({ kind: "open", path }).catch((error) => {
+      thread.#failure = error;
     });
+    return thread;
+  }
+
+  /** Joins the worker that another thread of this process has started. */
+  static join(end: MessagePort): WriteThread {
+    return new WriteThread(end);
+  }
+
+  /** An end for another thread, to be transferred to it. */
+  share(): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    this.#end.postMessage({ kind: "join", end: port1 } satisfies WorkerRequest, [port1]);
+    return port2;
   }
 
   async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
@@ -61,19 +82,20 @@ export class WriteThread {
     if (this.#failure) throw this.#failure;
   }
 
-  /** A worker that does not answer any more is not waited for. */
+  /** Whoever started the worker ends it. If it does not answer any more, it is not waited for. */
   async close(): Promise<void> {
+    this.#isClosed = true;
+    if (!(this.#end instanceof Worker)) return this.#end.close();
     const closing = this.#request({ kind: "close" }).catch(() => {});
     await Promise.race([closing, Bun.sleep(closeMs)]);
-    this.#isClosed = true;
-    this.#worker.terminate();
+    this.#end.terminate();
   }
 
   #request(request: WorkerRequest): Promise<unknown> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      this.#worker.postMessage(request);
+      this.#end.postMessage(request);
     });
   }
 

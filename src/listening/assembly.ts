@@ -1,0 +1,67 @@
+/** The parts behind a socket, put together over a storage. It does not know how many threads there are. */
+import { Authenticator } from "../auth/authenticator.ts";
+import type { Config } from "../config.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { createPlants } from "../domain/plants.ts";
+import type { Storage } from "../domain/storage.ts";
+import { type App, createApp } from "../http/app.ts";
+import type { Log } from "../log.ts";
+import { Metrics } from "../metrics.ts";
+import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
+import { version } from "../version.ts";
+
+export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins">;
+
+export interface Assembly {
+  readonly app: App;
+  readonly authenticator: Authenticator;
+  readonly writer: GroupCommit;
+}
+
+/** What a thread counts, and how the counts of the whole process are shown. */
+export interface Counting {
+  readonly metrics: Metrics;
+  readonly render: () => Promise<string>;
+}
+
+export function countAlone(): Counting {
+  const metrics = new Metrics(version);
+  return { metrics, render: async () => metrics.render() };
+}
+
+export function assemble(
+  config: AssemblyConfig,
+  storage: Storage,
+  log: Log,
+  { metrics, render }: Counting = countAlone(),
+): Assembly {
+  const writer = new GroupCommit(storage, {
+    ...groupCommitDefaults,
+    onCommit: (writes, durationMs) => metrics.countCommit(writes, durationMs),
+  });
+  const authenticator = new Authenticator(storage, Date.now);
+  const app = createApp({
+    context: {
+      plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
+      basePath: config.basePath,
+      readVersion: () => storage.version(),
+      async checkStorage() {
+        if (writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
+        await storage.ping();
+      },
+      renderMetrics: render,
+      renderOpenApi: () => renderOpenApi(config.basePath),
+    },
+    authenticator,
+    log,
+    metrics,
+    allowedOrigins: config.corsOrigins,
+  });
+  return { app, authenticator, writer };
+}
+
+/** Loaded when it is first asked for: most processes never are, and the start is faster. */
+async function renderOpenApi(basePath: string): Promise<string> {
+  const { createOpenApi } = await import("../http/openapi.ts");
+  return JSON.stringify(createOpenApi({ version, basePath }));
+}

@@ -1,0 +1,45 @@
+/// <reference lib="webworker" />
+/** A listener in a thread of its own. It hears from the main thread only; so does the outside of it. */
+import type { Storage } from "../domain/storage.ts";
+import { createLog } from "../log.ts";
+import { Metrics } from "../metrics.ts";
+import { openStorage } from "../storage/open.ts";
+import { version } from "../version.ts";
+import { type Listener, openListener } from "./listener.ts";
+import type { FromThread, ToThread } from "./listener-thread.ts";
+
+declare const self: Worker;
+
+const tell = (message: FromThread) => self.postMessage(message);
+
+const metrics = new Metrics(version);
+const waitingForMetrics: ((text: string) => void)[] = [];
+let storage: Storage | undefined;
+let listener: Listener | undefined;
+
+function renderAll(): Promise<string> {
+  return new Promise((resolve) => {
+    waitingForMetrics.push(resolve);
+    tell({ kind: "metrics-wanted" });
+  });
+}
+
+self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
+  switch (message.kind) {
+    case "open": {
+      const { config, joins, logFormat } = message;
+      const log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
+      storage = await openStorage(config.database, { isServing: true, joins });
+      listener = await openListener(config, storage, log, { metrics, render: renderAll });
+      return tell({ kind: "opened" });
+    }
+    case "counts-wanted":
+      return tell({ kind: "counts", counts: metrics.counts });
+    case "metrics":
+      return waitingForMetrics.shift()?.(message.text);
+    case "stop":
+      await listener?.drain();
+      await storage?.close();
+      return tell({ kind: "stopped" });
+  }
+};
