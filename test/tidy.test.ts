@@ -46,7 +46,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 /** Packages and runtime modules that a room may import; a room that is not named may import any. */
 const packages: Readonly<Record<string, RegExp>> = {
   domain: /^valibot$/,
-  auth: /^node:(crypto|zlib)$/,
+  auth: /^$/,
 };
 
 function importsOf(path: string): string[] {

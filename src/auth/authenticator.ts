@@ -18,8 +18,8 @@ const notedUsesMax = 1_000;
 /** What is remembered counts only while the count of token changes was confirmed this recently. */
 const trustMs = 4_000;
 
-interface KnownToken {
-  readonly record: TokenRecord;
+/** As little as possible: a hundred thousand of them may be known. */
+interface KnownToken extends Pick<TokenRecord, "id" | "expiresAtMs" | "revokedAtMs"> {
   readonly caller: Caller;
   usedAtMs: number;
   gatheredAtMs: number;
@@ -76,7 +76,7 @@ export class Authenticator {
   }
 
   #admit(known: KnownToken | undefined, nowMs: number): Caller | PlantStoreError {
-    if (known === undefined || tokenState(known.record, nowMs) !== "active") return refusal;
+    if (known === undefined || tokenState(known, nowMs) !== "active") return refusal;
     known.usedAtMs = nowMs;
     return known.caller;
   }
@@ -115,7 +115,7 @@ export class Authenticator {
     for (const token of this.#known.values()) {
       if (token.usedAtMs === token.gatheredAtMs) continue;
       token.gatheredAtMs = token.usedAtMs;
-      this.#uses.set(token.record.id, token.usedAtMs);
+      this.#uses.set(token.id, token.usedAtMs);
     }
   }
 
@@ -131,8 +131,9 @@ export class Authenticator {
       }
       return undefined;
     }
-    const { user, garden, scope } = record;
-    const known = { record, caller: { user, garden, scope }, usedAtMs: 0, gatheredAtMs: 0 };
+    const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
+    const caller = { user, garden: garden === user ? user : garden, scope };
+    const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: 0, gatheredAtMs: 0 };
     if (isCurrent) {
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
       this.#known.set(token, known);

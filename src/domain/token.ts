@@ -19,7 +19,10 @@ export interface TokenRecord {
 
 export type TokenState = "active" | "expired" | "revoked";
 
-export function tokenState(token: TokenRecord, nowMs: number): TokenState {
+export function tokenState(
+  token: Pick<TokenRecord, "expiresAtMs" | "revokedAtMs">,
+  nowMs: number,
+): TokenState {
   if (token.revokedAtMs !== undefined) return "revoked";
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return "expired";
   return "active";

@@ -91,8 +91,15 @@ export function createApp(deps: AppDeps): App {
     if (!operation.isKept || exchange.body !== "none") return run(operation, exchange);
     // Neither a garden nor a query holds a line break.
     const key = `${caller.garden}\n${exchange.query}`;
-    const make = async () => prepare(await run(operation, exchange), exchange);
-    return keptAnswers.find(key) ?? keptAnswers.keep(key, make);
+    const kept = keptAnswers.find(key);
+    if (kept) return kept;
+    const isWanted = keptAnswers.isWanted(key);
+    const making = run(operation, exchange);
+    if (!isWanted) return making;
+    return keptAnswers.keep(
+      key,
+      making.then((answered) => prepare(answered, exchange)),
+    );
   }
 
   function run(operation: Operation, exchange: Exchange): Promise<Answer> {

@@ -18,7 +18,7 @@ function make(body: Answer["body"] = "[]"): () => Promise<Answer> {
 }
 
 async function ask(key: string, how: () => Promise<Answer>): Promise<Answer> {
-  return kept.find(key) ?? kept.keep(key, how);
+  return kept.find(key) ?? kept.keep(key, how());
 }
 
 /** The version is looked at once in a turn of the event loop. */
@@ -28,6 +28,26 @@ async function change(to: bigint | undefined): Promise<void> {
 }
 
 describe("an answer", () => {
+  test("is wanted when it is asked for again before anything changes", async () => {
+    expect([kept.isWanted("a"), kept.isWanted("b"), kept.isWanted("a")]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    await change(2n);
+    expect([kept.isWanted("a"), kept.isWanted("a")]).toEqual([false, true]);
+  });
+
+  test("is never wanted when its key is very long, and forgotten among very many", () => {
+    const longest = "k".repeat(256);
+    expect([kept.isWanted(longest), kept.isWanted(longest)]).toEqual([false, true]);
+    expect([kept.isWanted(`${longest}k`), kept.isWanted(`${longest}k`)]).toEqual([false, false]);
+    for (let key = 1; key < 4_096; key++) kept.isWanted(`key ${key}`);
+    expect(kept.isWanted(longest)).toBe(true);
+    kept.isWanted("one more");
+    expect(kept.isWanted(longest)).toBe(false);
+  });
+
   test("is made once while nothing changes, for each key", async () => {
     expect((await ask("a", make())).body).toBe("[]1");
     expect((await ask("a", make())).body).toBe("[]1");

@@ -1,7 +1,7 @@
 /// <reference lib="webworker" />
 /** A listener in a thread of its own. It hears from the main thread only; so does the outside of it. */
 import type { Storage } from "../domain/storage.ts";
-import { createLog } from "../log.ts";
+import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { openStorage } from "../storage/open.ts";
 import { version } from "../version.ts";
@@ -14,6 +14,7 @@ const tell = (message: FromThread) => self.postMessage(message);
 
 const metrics = new Metrics(version);
 const waitingForMetrics: ((text: string) => void)[] = [];
+let log: Log | undefined;
 let storage: Storage | undefined;
 let listener: Listener | undefined;
 
@@ -28,7 +29,7 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
   switch (message.kind) {
     case "open": {
       const { config, joins, logFormat } = message;
-      const log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
+      log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
       storage = await openStorage(config.database, { isServing: true, joins });
       listener = await openListener(config, storage, log, { metrics, render: renderAll });
       return tell({ kind: "opened" });
@@ -40,6 +41,7 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
     case "stop":
       await listener?.drain();
       await storage?.close();
+      log?.flush();
       return tell({ kind: "stopped" });
   }
 };

@@ -96,7 +96,7 @@ async function answerList(request: Request): Promise<Response> {
   if (stage === 2) return respond(200, list);
   const key = `${caller.garden}\n${query}`;
   const make = async () => ({ status: 200, body: list });
-  const { body } = kept.find(key) ?? (await kept.keep(key, make));
+  const { body } = kept.find(key) ?? (await kept.keep(key, make()));
   if (stage === 3) return respond(200, body as string);
   if (stage >= 5) account(request, 200, requestId, startedAtMs);
   return respond(200, body as string, { "X-Request-Id": requestId });
