@@ -25,7 +25,7 @@ export interface Service {
 export async function serve(config: Config, log: Log): Promise<Service> {
   const storage = await openStorage(config.database, { isServing: true });
   try {
-    await checkPortIsFree(config);
+    checkPortIsFree(config);
     return await start(config, storage, log);
   } catch (error) {
     await storage.close();

@@ -1,5 +1,5 @@
 /** Writes to standard output and error: results whole, log lines as far as their reader keeps up. */
-import { writeSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
 
 const pauseMs = 5;
 
@@ -16,6 +16,12 @@ export function writeOutput(descriptor: 1 | 2, text: string): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
     }
   }
+}
+
+/** Whether a person reads it. The runtime's stream, which knows, is not made for a pipe or a file: it takes 10 ms. */
+export function isTerminal(descriptor: 1 | 2): boolean {
+  if (!fstatSync(descriptor).isCharacterDevice()) return false;
+  return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
 }
 
 const retryMs = 100;

@@ -54,22 +54,38 @@ export async function openListener(
 }
 
 function listen(config: ListenerConfig, fetch: (request: Request) => Promise<Response>) {
-  const { host, port } = config;
-  try {
-    return Bun.serve({
+  const { host, port, threads } = config;
+  return orExplain(config, () =>
+    Bun.serve({
       hostname: host,
       port,
       fetch,
       error: answerLostError,
       development: false,
       // The kernel shares the connections out among the threads that listen.
-      reusePort: config.threads > 1,
+      reusePort: threads > 1,
       idleTimeout: idleTimeoutSeconds,
       // The app refuses large bodies itself, after the token and with a problem that says so.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    });
+    }),
+  );
+}
+
+/**
+ * Fails, as listening does, if another program has the port. A port that threads share would also be
+ * shared with another process, and the two would take turns in answering.
+ */
+export function checkPortIsFree(config: ListenerConfig): void {
+  const { host, port } = config;
+  orExplain(config, () => Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true));
+}
+
+function orExplain<Result>(config: ListenerConfig, listen: () => Result): Result {
+  try {
+    return listen();
   } catch (error) {
     const reason = explain((error as { code?: string }).code ?? String(error));
+    const { host, port } = config;
     throw new PlantStoreError("unavailable", `Cannot listen on ${host}:${port}: ${reason}.`);
   }
 }
@@ -80,13 +96,4 @@ function explain(code: string): string {
     return "the port is in use (choose another with --port), or the host is not this machine";
   }
   return code === "EACCES" ? "permission is denied; ports below 1024 need more rights" : code;
-}
-
-/**
- * Fails, as listening does, if another program has the port. A port that threads share would also be
- * shared with another process, and the two would take turns in answering.
- */
-export async function checkPortIsFree(config: ListenerConfig): Promise<void> {
-  if (config.threads === 1 || config.port === 0) return;
-  await listen({ ...config, threads: 1 }, async () => new Response()).stop(true);
 }
