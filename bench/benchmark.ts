@@ -1,7 +1,7 @@
 /** `npm run bench`: prepares, measures part by part, reports, and leaves nothing behind. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bare } from "./contenders/bare.ts";
+import { bare, bareThreads } from "./contenders/bare.ts";
 import type { Contender } from "./contenders/contender.ts";
 import { fastify } from "./contenders/fastify.ts";
 import { jsonServer } from "./contenders/json-server.ts";
@@ -97,7 +97,8 @@ async function measureParts(context: BenchContext, { scenarios: chosen, parts }:
 
 /** Plant Store comes first, because `bare` repeats its answers. */
 function chooseContenders(options: Options): { contenders: Contender[]; skipped: Skipped[] } {
-  const all = [plantStore, bare, fastify, createPocketbase(options.pocketbasePath), jsonServer];
+  const pocketbase = createPocketbase(options.pocketbasePath);
+  const all = [plantStore, bare, bareThreads, fastify, pocketbase, jsonServer];
   const contenders: Contender[] = [];
   const skipped: Skipped[] = [];
   for (const contender of all.filter(({ name }) => options.contenders.has(name))) {

@@ -5,6 +5,7 @@ import type { ChildWish } from "../process/children.ts";
 export const contenderNames = [
   "plant-store",
   "bare",
+  "bare-threads",
   "fastify",
   "pocketbase",
   "json-server",

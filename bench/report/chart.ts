@@ -13,6 +13,7 @@ const barWidthMax = width - left - 150;
 const colors: Record<ContenderName, string> = {
   "plant-store": "#2e9e5b",
   bare: "#8b949e",
+  "bare-threads": "#c4cad1",
   fastify: "#4c8fd6",
   pocketbase: "#b07cd8",
   "json-server": "#d98a3d",
