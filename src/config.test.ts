@@ -1,12 +1,13 @@
 /** Settings: flag, then environment, then default; and the one line for a value without sense. */
 import { describe, expect, test } from "bun:test";
-import { type Config, readConfig, readSetting, type SettingName, settings } from "./config.ts";
+import { readConfig, readSetting, type SettingName, settings } from "./config.ts";
 
 test("has a default for every setting", () => {
   expect(readConfig({}, {})).toEqual({
     host: "127.0.0.1",
     port: 8080,
     database: "data/plants.db",
+    limits: { poolSize: 10, connectTimeoutMs: 3_000, statementTimeoutMs: 8_000 },
     basePath: "",
     corsOrigins: "*",
     log: "auto",
@@ -35,7 +36,7 @@ test("names each variable after its flag", () => {
 });
 
 describe("a value that makes sense", () => {
-  test.each<[SettingName, string, Config[SettingName]]>([
+  test.each<[SettingName, string, string | number | readonly string[]]>([
     ["host", "0.0.0.0", "0.0.0.0"],
     ["host", "::1", "::1"],
     ["host", "plants.example", "plants.example"],
@@ -43,6 +44,12 @@ describe("a value that makes sense", () => {
     ["port", "65535", 65_535],
     ["database", "/var/lib/plants.db", "/var/lib/plants.db"],
     ["database", "postgres://host/name", "postgres://host/name"],
+    ["databasePoolSize", "1", 1],
+    ["databasePoolSize", "1000", 1_000],
+    ["databaseConnectTimeoutMs", "100", 100],
+    ["databaseConnectTimeoutMs", "20000", 20_000],
+    ["databaseStatementTimeoutMs", "100", 100],
+    ["databaseStatementTimeoutMs", "20000", 20_000],
     ["basePath", "", ""],
     ["basePath", "/", ""],
     ["basePath", "/v1", "/v1"],
@@ -76,6 +83,13 @@ describe("a value that makes no sense", () => {
     ["port", " 80"],
     ["port", "http"],
     ["database", ""],
+    ["databasePoolSize", "0"],
+    ["databasePoolSize", "1001"],
+    ["databaseConnectTimeoutMs", "99"],
+    ["databaseConnectTimeoutMs", "20001"],
+    ["databaseConnectTimeoutMs", "3s"],
+    ["databaseStatementTimeoutMs", "99"],
+    ["databaseStatementTimeoutMs", "20001"],
     ["basePath", "v1"],
     ["basePath", "//"],
     ["basePath", "/v1//x"],

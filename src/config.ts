@@ -1,6 +1,7 @@
 /** Settings: a flag, else the environment, else the default. The only reader of the environment. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
+import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
 
 const logChoices = ["auto", "json", "text", "off"] as const;
 
@@ -8,14 +9,23 @@ const logChoices = ["auto", "json", "text", "off"] as const;
 const automaticThreadsMax = 4;
 const threadsMax = 64;
 
-export interface Config {
+interface Settings {
   readonly host: string;
   readonly port: number;
   readonly database: string;
+  readonly databasePoolSize: number;
+  readonly databaseConnectTimeoutMs: number;
+  readonly databaseStatementTimeoutMs: number;
   readonly basePath: string;
   readonly corsOrigins: "*" | readonly string[];
   readonly log: (typeof logChoices)[number];
   readonly threads: number;
+}
+
+type LimitName = "databasePoolSize" | "databaseConnectTimeoutMs" | "databaseStatementTimeoutMs";
+
+export interface Config extends Omit<Settings, LimitName> {
+  readonly limits: ConnectionLimits;
 }
 
 interface Setting<Value> {
@@ -29,9 +39,9 @@ interface Setting<Value> {
   readonly expected: string;
 }
 
-export type SettingName = keyof Config;
+export type SettingName = keyof Settings;
 
-export const settings: { readonly [Name in SettingName]: Setting<Config[Name]> } = {
+export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]> } = {
   host: {
     flag: "host",
     environment: "PLANTSTORE_HOST",
@@ -47,17 +57,40 @@ export const settings: { readonly [Name in SettingName]: Setting<Config[Name]> }
     placeholder: "NUMBER",
     fallback: "8080",
     help: "port to listen on; 0 takes any free one",
-    parse: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
-    expected: "a number from 0 to 65535",
+    ...integerBetween(0, 65_535),
   },
   database: {
     flag: "database",
     environment: "PLANTSTORE_DATABASE",
     placeholder: "PATH",
     fallback: "data/plants.db",
-    help: "the SQLite file that keeps the plants",
+    help: "the SQLite file that keeps the plants, or postgres://user@host/database",
     parse: (text) => (text === "" || text === ":memory:" ? undefined : text),
-    expected: "the path of a file",
+    expected: "the path of a file or the URL of a PostgreSQL database",
+  },
+  databasePoolSize: {
+    flag: "database-pool-size",
+    environment: "PLANTSTORE_DATABASE_POOL_SIZE",
+    placeholder: "NUMBER",
+    fallback: String(defaultConnectionLimits.poolSize),
+    help: "connections to PostgreSQL at the most",
+    ...integerBetween(1, 1_000),
+  },
+  databaseConnectTimeoutMs: {
+    flag: "database-connect-timeout-ms",
+    environment: "PLANTSTORE_DATABASE_CONNECT_TIMEOUT_MS",
+    placeholder: "NUMBER",
+    fallback: String(defaultConnectionLimits.connectTimeoutMs),
+    help: "how long PostgreSQL may take to accept a connection, or to be found",
+    ...integerBetween(100, 20_000),
+  },
+  databaseStatementTimeoutMs: {
+    flag: "database-statement-timeout-ms",
+    environment: "PLANTSTORE_DATABASE_STATEMENT_TIMEOUT_MS",
+    placeholder: "NUMBER",
+    fallback: String(defaultConnectionLimits.statementTimeoutMs),
+    help: "how long PostgreSQL may take to answer",
+    ...integerBetween(100, 20_000),
   },
   basePath: {
     flag: "base-path",
@@ -106,6 +139,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     host: readSetting("host", flags, environment),
     port: readSetting("port", flags, environment),
     database: readSetting("database", flags, environment),
+    limits: readLimits(flags, environment),
     basePath: readSetting("basePath", flags, environment),
     corsOrigins: readSetting("corsOrigins", flags, environment),
     log: readSetting("log", flags, environment),
@@ -118,7 +152,7 @@ export function readSetting<Name extends SettingName>(
   name: Name,
   flags: Flags,
   environment: Environment = process.env,
-): Config[Name] {
+): Settings[Name] {
   const setting = settings[name];
   const flag = flags[setting.flag];
   const variable = environment[setting.environment];
@@ -132,7 +166,33 @@ export function readSetting<Name extends SettingName>(
   );
 }
 
-function parseOrigins(text: string): Config["corsOrigins"] | undefined {
+/** The settings that a command needs to open a storage. */
+export const storageSettings: readonly SettingName[] = [
+  "database",
+  "databasePoolSize",
+  "databaseConnectTimeoutMs",
+  "databaseStatementTimeoutMs",
+];
+
+export function readLimits(flags: Flags, environment: Environment = process.env): ConnectionLimits {
+  return {
+    poolSize: readSetting("databasePoolSize", flags, environment),
+    connectTimeoutMs: readSetting("databaseConnectTimeoutMs", flags, environment),
+    statementTimeoutMs: readSetting("databaseStatementTimeoutMs", flags, environment),
+  };
+}
+
+function integerBetween(min: number, max: number): Pick<Setting<number>, "parse" | "expected"> {
+  return {
+    parse: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
+        ? Number(text)
+        : undefined,
+    expected: `a number from ${min} to ${max}`,
+  };
+}
+
+function parseOrigins(text: string): Settings["corsOrigins"] | undefined {
   if (text === "*") return "*";
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (origin: string) => /^https?:\/\/[^\s/,]+$/.test(origin);

@@ -1,7 +1,7 @@
 /** The wiring of the process: opens the storage, listens on as many threads as are wanted, and stops. */
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
-import type { Storage } from "./domain/storage.ts";
+import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import { startChore } from "./listening/chore.ts";
 import { checkPortIsFree, openListener } from "./listening/listener.ts";
 import { ListenerThread } from "./listening/listener-thread.ts";
@@ -22,8 +22,10 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export async function serve(config: Config, log: Log): Promise<Service> {
-  const storage = await openStorage(config.database, { isServing: true });
+export async function serve(wanted: Config, log: Log): Promise<Service> {
+  const config = { ...wanted, limits: shareOf(wanted.limits, wanted.threads) };
+  const { database, limits } = config;
+  const storage = await openStorage(database, { isServing: true, limits });
   try {
     checkPortIsFree(config);
     return await start(config, storage, log);
@@ -70,4 +72,9 @@ async function start(config: Config, storage: Storage, log: Log): Promise<Servic
       await storage.close();
     },
   };
+}
+
+/** Each thread has connections of its own; together they are as many as the process may have. */
+function shareOf(limits: ConnectionLimits, threads: number): ConnectionLimits {
+  return { ...limits, poolSize: Math.max(1, Math.floor(limits.poolSize / threads)) };
 }

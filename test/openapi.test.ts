@@ -13,7 +13,7 @@ import { operations } from "../src/http/operations.ts";
 import { version } from "../src/version.ts";
 import { openWorld } from "./scenarios/scenario.ts";
 
-const world = openWorld();
+const world = openWorld("SQLite");
 
 interface Described {
   readonly headers?: Record<string, { required?: boolean; $ref?: string }>;

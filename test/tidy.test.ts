@@ -75,12 +75,15 @@ describe("imports", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("of the SQLite engine come from the one place that chooses engines", () => {
-    const users = sources.filter(
-      (path) => !path.startsWith("src/storage/sqlite/") && read(path).includes("/sqlite/"),
-    );
-    expect(users).toEqual(["src/storage/open.ts"]);
-  });
+  test.each(["sqlite", "postgres"])(
+    "of the %s engine come from the one place that chooses engines",
+    (engine) => {
+      const users = sources.filter(
+        (path) => !path.startsWith(`src/storage/${engine}/`) && read(path).includes(`/${engine}/`),
+      );
+      expect(users).toEqual(["src/storage/open.ts"]);
+    },
+  );
 
   test("form no circle", () => {
     const graph = new Map(

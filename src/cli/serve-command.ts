@@ -1,8 +1,9 @@
 /** `plantstore serve`: runs the service until it is told to stop. */
 import { issueToken } from "../auth/issue.ts";
-import { type Config, readConfig } from "../config.ts";
+import { type Config, readConfig, storageSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import { type Service, serve } from "../serve.ts";
+import { maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
 import { writeLog } from "./output.ts";
@@ -12,11 +13,12 @@ export const serveCommand: Command = {
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: ["host", "port", "database", "basePath", "corsOrigins", "log", "threads"],
+  settings: ["host", "port", ...storageSettings, "basePath", "corsOrigins", "log", "threads"],
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
     "PLANTSTORE_HOST=0.0.0.0 plantstore serve --base-path /v1",
+    "PLANTSTORE_DATABASE=postgres://plants:secret@db1,db2/plants plantstore serve",
   ],
   async run({ flags, terminal }) {
     const config = readConfig(flags);
@@ -25,7 +27,8 @@ export const serveCommand: Command = {
     const service = await serve(config, log);
     // A person has the banner instead.
     if (!terminal.isInteractive || !terminal.isWatched) {
-      log.event("info", "started", { url: service.url, database: config.database, version });
+      const database = maskAddress(config.database);
+      log.event("info", "started", { url: service.url, database, version });
     }
     await welcome(service, config, terminal);
     const signal = await Promise.race([stopped, service.failed]);
@@ -61,14 +64,15 @@ function untilToldToStop(): Promise<string> {
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
+  const database = maskAddress(config.database);
   if (terminal.isWatched) {
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
-    terminal.say(`Plants are kept in ${config.database}. Stop with Ctrl+C.\n`);
+    terminal.say(`Plants are kept in ${database}. Stop with Ctrl+C.\n`);
   }
   if ((await service.storage.listTokens()).length > 0) return;
   if (!isLoopback(config.host)) {
     terminal.say("No token exists yet, so nobody can call the service. Make one with:");
-    terminal.say(`  npx plantstore token create USER --database ${config.database}\n`);
+    terminal.say(`  npx plantstore token create USER --database ${database}\n`);
     return;
   }
   const wish = { user: "gardener", note: "made at the first start" };

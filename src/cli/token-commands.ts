@@ -2,12 +2,12 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/issue.ts";
-import { readSetting } from "../config.ts";
+import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
-import { openStorage } from "../storage/open.ts";
+import { isFile, openStorage } from "../storage/open.ts";
 import { alignColumns, type Call, type Command } from "./command.ts";
 import { readExpiry } from "./expiry.ts";
 
@@ -24,7 +24,7 @@ export const createTokenCommand: Command = {
     },
     note: { placeholder: "TEXT", help: "what the token is for" },
   },
-  settings: ["database"],
+  settings: storageSettings,
   examples: [
     "plantstore token create alice",
     "plantstore token create bob --garden greenhouse --scope read --expires 30d",
@@ -41,7 +41,7 @@ export const createTokenCommand: Command = {
       note: checkNote(textFlag(call, "note") ?? ""),
     };
     const address = readSetting("database", call.flags);
-    const isNew = !existsSync(address);
+    const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
     const { token, record } = await withStorage(call, issue, false);
     if (isNew) call.terminal.say(`Made a new database at ${resolve(address)}.`);
@@ -60,7 +60,7 @@ export const listTokensCommand: Command = {
   summary: "List all tokens, without their secrets.",
   words: [],
   flags: { json: { help: "as JSON" } },
-  settings: ["database"],
+  settings: storageSettings,
   examples: ["plantstore token list", "plantstore token list --json"],
   async run(call) {
     const tokens = await withStorage(call, (storage) => storage.listTokens());
@@ -92,7 +92,7 @@ export const revokeTokenCommand: Command = {
   summary: "Revoke a token. Every running service refuses it within 5 seconds.",
   words: ["ID"],
   flags: {},
-  settings: ["database"],
+  settings: storageSettings,
   examples: ["plantstore token revoke 4fQz81LmXa"],
   async run(call) {
     const [id = ""] = call.words;
@@ -114,7 +114,11 @@ async function withStorage<Result>(
   mustExist = true,
 ): Promise<Result> {
   const address = readSetting("database", call.flags);
-  const storage = await openStorage(address, { isServing: false, mustExist });
+  const storage = await openStorage(address, {
+    isServing: false,
+    mustExist,
+    limits: readLimits(call.flags),
+  });
   try {
     return await use(storage);
   } finally {

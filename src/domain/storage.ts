@@ -130,7 +130,24 @@ export interface OpenOptions {
   readonly joins?: MessagePort | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
+  /** The default unless given. An engine without connections has no use for it. */
+  readonly limits?: ConnectionLimits;
 }
+
+/** How an engine behind a network is connected to. */
+export interface ConnectionLimits {
+  readonly poolSize: number;
+  readonly connectTimeoutMs: number;
+  /** An operation takes a second longer than this at the most, with all its tries. */
+  readonly statementTimeoutMs: number;
+}
+
+/** Together below the deadline of a commit and the time after which idle clients are dropped. */
+export const defaultConnectionLimits: ConnectionLimits = {
+  poolSize: 10,
+  connectTimeoutMs: 3_000,
+  statementTimeoutMs: 8_000,
+};
 
 /** The highest id chosen by a client that moves the counter of assigned ids. */
 export const countedIdMax: PlantId = 2n ** 52n;

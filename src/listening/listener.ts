@@ -16,7 +16,7 @@ export const drainMs = 10_000;
 
 export type ListenerConfig = Pick<
   Config,
-  "host" | "port" | "database" | "basePath" | "corsOrigins" | "threads"
+  "host" | "port" | "database" | "limits" | "basePath" | "corsOrigins" | "threads"
 >;
 
 export interface Listener {

@@ -30,7 +30,8 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
     case "open": {
       const { config, joins, logFormat } = message;
       log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
-      storage = await openStorage(config.database, { isServing: true, joins });
+      const { database, limits } = config;
+      storage = await openStorage(database, { isServing: true, joins, limits });
       listener = await openListener(config, storage, log, { metrics, render: renderAll });
       return tell({ kind: "opened" });
     }

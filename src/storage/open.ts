@@ -1,14 +1,37 @@
 /** From the address of a database to the engine that keeps it: the only place that chooses. */
 import { PlantStoreError } from "../domain/errors.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
+import { maskAddress as maskPostgresAddress } from "./postgres/address.ts";
 import { openSqlite } from "./sqlite/engine.ts";
 
-/** Fails with `unavailable`, in one line, if the storage cannot be opened. */
+/** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
 export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1];
-  if (scheme === undefined) return openSqlite(address, options);
-  throw new PlantStoreError(
-    "unavailable",
-    `Cannot open a "${scheme}:" database: this version keeps plants in a SQLite file, named by its path.`,
-  );
+  switch (schemeOf(address)) {
+    case undefined:
+      return openSqlite(address, options);
+    case "postgres":
+    case "postgresql":
+      // Loaded where it is used: the driver takes a while.
+      return (await import("./postgres/engine.ts")).openPostgres(address, options);
+    default:
+      throw new PlantStoreError(
+        "unavailable",
+        `Cannot open a "${schemeOf(address)}:" database: plants are kept in a SQLite file, named by ` +
+          "its path, or in PostgreSQL, named by postgres://user@host/database.",
+      );
+  }
+}
+
+/** Whether it is the path of a file. */
+export function isFile(address: string): boolean {
+  return schemeOf(address) === undefined;
+}
+
+/** The address as it may be shown and logged: without a password. */
+export function maskAddress(address: string): string {
+  return isFile(address) ? address : maskPostgresAddress(address);
+}
+
+function schemeOf(address: string): string | undefined {
+  return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
 }

@@ -8,6 +8,7 @@ import { problems } from "../../src/http/problem.ts";
 import { type Assembly, assemble } from "../../src/listening/assembly.ts";
 import { createLog } from "../../src/log.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export interface Scenario {
@@ -42,22 +43,27 @@ export interface World {
   makeToken(wish: TokenWish): Promise<string>;
 }
 
+export const engines = ["SQLite", "PostgreSQL"] as const;
+export type Engine = (typeof engines)[number];
+
 /** One storage and one app for a test file; the hooks open and close them. */
 export function openWorld(
+  engine: Engine,
   config: Partial<Parameters<typeof assemble>[0]> = {},
   log = createLog("off", () => {}),
 ): World {
-  const folder = makeTemporaryFolder();
+  let place: Place | undefined;
   let storage: Storage | undefined;
   let assembly: Assembly | undefined;
   beforeAll(async () => {
-    storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
+    place = await makePlace(engine);
+    storage = await openStorage(place.address, { isServing: true });
     assembly = assemble({ basePath: "", corsOrigins: "*", ...config }, storage, log);
     await assembly.authenticator.refresh();
   });
   afterAll(async () => {
     await storage?.close();
-    folder[Symbol.dispose]();
+    await place?.remove();
   });
   const opened = <Part>(part: Part | undefined): Part => {
     if (part === undefined) throw new Error("The world is not open yet.");
@@ -80,11 +86,29 @@ export function openWorld(
       const url = `http://plants.test${target}`;
       return opened(assembly).app.fetch(new Request(url, { ...init, method, headers }));
     },
-    openAgain: () => openStorage(join(folder.path, "plants.db"), { isServing: false }),
+    openAgain: () => openStorage(opened(place).address, { isServing: false }),
     async makeToken(wish) {
       const { token } = await issueToken(opened(storage), wish, Date.now());
       return token;
     },
+  };
+}
+
+/** Where a storage can be opened. */
+interface Place {
+  readonly address: string;
+  remove(): Promise<void>;
+}
+
+async function makePlace(engine: Engine): Promise<Place> {
+  if (engine === "PostgreSQL") {
+    const database = await makeDatabase();
+    return { address: database.url, remove: database.drop };
+  }
+  const folder = makeTemporaryFolder();
+  return {
+    address: join(folder.path, "plants.db"),
+    remove: async () => folder[Symbol.dispose](),
   };
 }
 

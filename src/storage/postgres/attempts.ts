@@ -1,0 +1,84 @@
+/**
+ * Runs a transaction, and runs it again where that is safe and may help. It tells a failure that
+ * changed nothing from one whose outcome nobody knows.
+ */
+import type { ClientBase, QueryResult } from "pg";
+import { hasState, isDoubtful, isLost, unknownOutcome } from "./failure.ts";
+import type { Primary } from "./primary.ts";
+
+const triesMax = 10;
+const pauseMs = 5;
+const pauseMaxMs = 250;
+
+/** Two transactions were in each other's way, and the server undid this one. */
+const races = ["40001", "40P01"];
+
+/** `commit` is called before anything is sent that may make the work last. */
+export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
+
+export class Attempts {
+  readonly #primary: Primary;
+
+  constructor(primary: Primary) {
+    this.#primary = primary;
+  }
+
+  /** One statement that changes nothing, so it is asked once more where the connection was lost. */
+  read(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
+    return this.transact((client) => client.query(text, [...values]));
+  }
+
+  /** One statement that is a transaction of its own. */
+  write(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
+    return this.transact((client, commit) => {
+      commit();
+      return client.query(text, [...values]);
+    });
+  }
+
+  /**
+   * Runs the work again after a race, and once after a connection that was lost before `commit`. All
+   * tries together take no longer than one operation may.
+   */
+  async transact<Result>(work: Work<Result>, alsoRaces: readonly string[] = []): Promise<Result> {
+    const dueAtMs = this.#primary.dueAtMs();
+    for (let tries = 1; ; tries++) {
+      let isCommitting = false;
+      const commit = () => {
+        isCommitting = true;
+      };
+      try {
+        return await this.#primary.use(
+          (client) => watched(client, () => work(client, commit)),
+          dueAtMs,
+        );
+      } catch (error) {
+        if (isCommitting && isDoubtful(error)) throw unknownOutcome(error);
+        const isRace = hasState(error, ...races, ...alsoRaces);
+        const isWorthIt = isRace || (isLost(error) && tries === 1);
+        const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;
+        if (!isWorthIt || tries === triesMax || performance.now() + waitMs > dueAtMs) throw error;
+        await Bun.sleep(waitMs);
+      }
+    }
+  }
+}
+
+/**
+ * A commit that was told to stop waiting for its standby is reported as done, with a warning only: it
+ * would be gone after a failover. So a warning leaves the outcome unknown.
+ */
+async function watched<Result>(client: ClientBase, work: () => Promise<Result>): Promise<Result> {
+  let warning: unknown;
+  const note = (notice: { code?: string | undefined }) => {
+    if (notice.code?.startsWith("01")) warning = notice;
+  };
+  client.on("notice", note);
+  try {
+    const result = await work();
+    if (warning !== undefined) throw unknownOutcome(warning);
+    return result;
+  } finally {
+    client.off("notice", note);
+  }
+}

@@ -1,0 +1,190 @@
+/** One connection to one PostgreSQL server, with the settings that the promises of storage rest on. */
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "node:tls";
+import { Client, type ClientConfig, DatabaseError, types } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { ConnectionLimits } from "../../domain/storage.ts";
+import type { Address, Host } from "./address.ts";
+import { ConnectionLost, hasState } from "./failure.ts";
+
+/** How a server was found to take connections. */
+export interface Server extends Host {
+  readonly isEncrypted: boolean;
+  /** Whether it stops long statements itself. A PgBouncer before it does not take the setting. */
+  readonly keepsTime: boolean;
+}
+
+const oldestVersion = 15;
+const int8 = 20;
+
+export function clientConfig(
+  address: Address,
+  server: Server,
+  limits: ConnectionLimits,
+): ClientConfig {
+  return {
+    host: server.host,
+    port: server.port,
+    user: address.user,
+    password: address.password,
+    database: address.database ?? address.user,
+    application_name: address.applicationName,
+    ssl: server.isEncrypted && tlsOptions(address),
+    statement_timeout: server.keepsTime && limits.statementTimeoutMs,
+    keepAlive: true,
+    // Statements that do not need each other's results share one way there and back.
+    pipeline: true,
+    types: {
+      // Without it, integers of 64 bits come as text.
+      getTypeParser: ((oid: number, format: "text") =>
+        oid === int8 ? BigInt : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+    },
+  };
+}
+
+/** Connects to a host, checks that it can keep plants and takes writes, and tells how it was done. */
+export async function probe(
+  address: Address,
+  host: Host,
+  limits: ConnectionLimits,
+): Promise<Server> {
+  let server: Server = { ...host, isEncrypted: address.tls !== "disable", keepsTime: true };
+  for (;;) {
+    try {
+      await check(address, server, limits);
+      return server;
+    } catch (error) {
+      const next = lessDemanding(address, server, error);
+      if (next === undefined) throw error;
+      server = next;
+    }
+  }
+}
+
+/** Another way to try the same server, where the failure says that it may not take this one. */
+function lessDemanding(address: Address, server: Server, error: unknown): Server | undefined {
+  if (server.keepsTime && hasState(error, "08P01")) return { ...server, keepsTime: false };
+  const isTlsTrouble = error instanceof ConnectionLost && codeOf(error.cause) === undefined;
+  if (address.tls === "prefer" && server.isEncrypted && isTlsTrouble) {
+    return { ...server, isEncrypted: false };
+  }
+  return undefined;
+}
+
+async function check(address: Address, server: Server, limits: ConnectionLimits): Promise<void> {
+  const client = new Client(clientConfig(address, server, limits));
+  client.on("error", () => {});
+  const late = setTimeout(() => {
+    const timeout = Object.assign(new Error("The server did not answer."), { code: "ETIMEDOUT" });
+    (client as unknown as Socketed).connection.stream.destroy(timeout);
+  }, limits.connectTimeoutMs);
+  try {
+    await client.connect();
+    await requireWritable(client);
+    await requireSupported(client);
+  } catch (error) {
+    const isAnswer = error instanceof DatabaseError || error instanceof PlantStoreError;
+    throw isAnswer ? error : new ConnectionLost("No connection.", { cause: error });
+  } finally {
+    clearTimeout(late);
+    client.end().catch(() => {});
+  }
+}
+
+/** The part of a client that its types leave out. */
+interface Socketed {
+  readonly connection: { readonly stream: { destroy(error?: Error): void } };
+}
+
+/** Fails with `ConnectionLost` on a standby, and on a server that was made read-only. */
+export async function requireWritable(client: Pick<Client, "query">): Promise<void> {
+  const { rows } = await client.query("SHOW transaction_read_only");
+  if (rows[0]?.transaction_read_only !== "off") {
+    throw new ConnectionLost("The server takes no writes.", { cause: readOnly });
+  }
+}
+
+/** Not a failure of the network: the server answered. */
+const readOnly = Object.assign(new Error("It is a standby or read-only."), { code: "READ_ONLY" });
+
+async function requireSupported(client: Client): Promise<void> {
+  const { rows } = await client.query("SELECT version() AS version");
+  // Databases that speak like PostgreSQL count their versions in their own way.
+  const version = /^PostgreSQL (\d+)(?!.*-YB-)/.exec(String(rows[0]?.version))?.[1];
+  if (version !== undefined && Number(version) < oldestVersion) {
+    throw new PlantStoreError(
+      "unavailable",
+      `it is PostgreSQL ${version}, and ${oldestVersion} or later is needed`,
+    );
+  }
+  const encoding = (await client.query("SHOW server_encoding")).rows[0]?.server_encoding;
+  if (String(encoding).replace("-", "").toUpperCase() !== "UTF8") {
+    throw new PlantStoreError("unavailable", `its encoding is ${encoding}, and UTF8 is needed`);
+  }
+}
+
+/** `require` encrypts and trusts anyone, unless it is told whom; the others verify, as in libpq. */
+function tlsOptions(address: Address): ConnectionOptions {
+  const { tls, rootCertificatePath } = address;
+  const authorities =
+    rootCertificatePath === undefined ? {} : { ca: readCertificates(rootCertificatePath) };
+  const isVerified = tls.startsWith("verify") || (tls === "require" && rootCertificatePath);
+  if (!isVerified) return { ...authorities, rejectUnauthorized: false };
+  if (tls === "verify-full") return { ...authorities, rejectUnauthorized: true };
+  return { ...authorities, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+}
+
+function readCertificates(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    throw new PlantStoreError("unavailable", `the file of sslrootcert, ${path}, cannot be read`);
+  }
+}
+
+/** In words that follow "Cannot open …: ". */
+export function explain(error: unknown, address: Address): string {
+  if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
+  const code = codeOf(error instanceof ConnectionLost ? error.cause : error) ?? "";
+  switch (code) {
+    case "28P01":
+      return "the user or the password is wrong";
+    case "28000":
+      return "the server does not let this user in from here";
+    case "3D000":
+      return `there is no database ${JSON.stringify(address.database ?? address.user ?? "")}`;
+    case "42501":
+      return "the role lacks rights on it";
+    case "42P07":
+      return "it holds tables of another program";
+    case "53300":
+      return "the server has no connection left";
+    case "57P03":
+      return "the server is starting or stopping";
+    case "READ_ONLY":
+      return "the server takes no writes: it is a standby or read-only";
+    case "ECONNREFUSED":
+      return "nothing listens there";
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return "the host is not known";
+    case "ETIMEDOUT":
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return "the host does not answer";
+    case "":
+      return address.tls === "prefer" || address.tls === "disable"
+        ? "the connection was cut"
+        : `the server does not offer TLS, which sslmode=${address.tls} asks for`;
+    default:
+      return /CERT|SIGNATURE|TLS|SSL/.test(code)
+        ? `its certificate is not trusted (${code})`
+        : `the server refused (${code})`;
+  }
+}
+
+/** A SQLSTATE or the code of a system error. */
+export function codeOf(error: unknown): string | undefined {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : undefined;
+}

@@ -1,0 +1,17 @@
+/** The PostgreSQL engine: the storage contract, on a real server. */
+import { makeDatabase } from "../../../test/postgres-server.ts";
+import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
+import { openPostgres } from "./engine.ts";
+
+describeStorage("PostgreSQL", async () => {
+  const database = await makeDatabase();
+  const storage = await openPostgres(database.url, { isServing: true });
+  return {
+    storage,
+    openAgain: () => openPostgres(database.url, { isServing: false }),
+    async remove() {
+      await storage.close();
+      await database.drop();
+    },
+  };
+});

@@ -1,0 +1,69 @@
+/** Translates what `pg` throws into the domain's errors, by code. It never reads a message. */
+import { DatabaseError } from "pg";
+import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
+
+/** The connection could not be made, or was lost, or did not answer in time. */
+export class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
+}
+
+const unavailable = "The storage cannot be used right now. Try again shortly.";
+
+/** By SQLSTATE, whose first two characters are its class. */
+const failures: readonly [prefix: string, code: ErrorCode, message: string][] = [
+  ["53100", "storage-full", "The storage is full. Nothing was changed; reading still works."],
+  ["25006", "unavailable", "The storage is read-only right now. Reading still works."],
+  ["57014", "unavailable", "The storage took too long. Nothing was changed; try again shortly."],
+  [
+    "40",
+    "unavailable",
+    "Too many writes at the same time. Nothing was changed; try again shortly.",
+  ],
+  ["08", "unavailable", unavailable],
+  ["28", "unavailable", unavailable],
+  ["3D", "unavailable", unavailable],
+  ["42501", "unavailable", unavailable],
+  ["53", "unavailable", unavailable],
+  ["55P03", "unavailable", unavailable],
+  ["57P", "unavailable", unavailable],
+  ["58", "unavailable", unavailable],
+  ["XX", "unavailable", unavailable],
+];
+
+/** The domain's error for a failure of the engine; anything else comes back as it is. */
+export function translate(error: unknown): unknown {
+  if (error instanceof ConnectionLost) {
+    return new PlantStoreError("unavailable", unavailable, { cause: error });
+  }
+  const failure = failures.find(([prefix]) => hasState(error, prefix));
+  return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
+}
+
+/** Whether the server reported an error of this SQLSTATE or, by its first characters, class. */
+export function hasState(error: unknown, ...prefixes: readonly string[]): boolean {
+  if (!(error instanceof DatabaseError)) return false;
+  return prefixes.some((prefix) => error.code?.startsWith(prefix));
+}
+
+/** Another connection, perhaps to another server, may do better. */
+export function isLost(error: unknown): boolean {
+  return error instanceof ConnectionLost || hasState(error, "08", "57P", "25006");
+}
+
+/**
+ * Whether a commit that ended with this error may have happened. What the server reports of a
+ * statement was undone; that it goes away, or nothing at all, says nothing of the commit.
+ */
+export function isDoubtful(error: unknown): boolean {
+  if (!(error instanceof DatabaseError)) return true;
+  return hasState(error, "08", "57P", "58", "XX", "40003");
+}
+
+export function unknownOutcome(cause: unknown): PlantStoreError {
+  return new PlantStoreError(
+    "unavailable",
+    "The connection to the storage was lost, so the outcome is unknown. " +
+      "Retry with the same Idempotency-Key.",
+    { cause },
+  );
+}

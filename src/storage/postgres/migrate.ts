@@ -1,0 +1,69 @@
+/** Brings a database to the newest schema, one numbered step at a time, each applied once and whole. */
+import type { ClientBase } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
+import start from "./migrations/0001-start.sql" with { type: "text" };
+
+/** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
+const migrations: readonly string[] = [start];
+
+/** Of all who migrate at the same time, the holder of this lock does it. Any number that is ours. */
+const lockKey = 0x504c4e54;
+
+const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes"];
+const rights = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+
+/** The schema that the database has; 0 if it has none. Fails if it is of a newer version. */
+export async function readSchema(client: ClientBase, known = migrations.length): Promise<number> {
+  const found = await client.query(
+    "SELECT to_regclass('plantstore_schema') IS NOT NULL AS is_there",
+  );
+  if (!found.rows[0]?.is_there) return 0;
+  const { rows } = await client.query("SELECT version FROM plantstore_schema");
+  const schema = Number(rows[0]?.version ?? 0);
+  if (schema > known) {
+    throw new PlantStoreError(
+      "unavailable",
+      `its schema is ${schema}, and this version knows schemas up to ${known}: use a newer version`,
+    );
+  }
+  return schema;
+}
+
+/** The lock goes with the transaction, so it also holds through a PgBouncer. */
+export async function migrate(
+  client: ClientBase,
+  steps: readonly string[] = migrations,
+): Promise<void> {
+  if ((await readSchema(client, steps.length)) === steps.length) return;
+  await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
+  try {
+    await client.query(`SELECT pg_advisory_xact_lock(${lockKey})`);
+    const from = await readSchema(client, steps.length);
+    if (from === 0) {
+      await client.query(
+        `CREATE TABLE plantstore_schema
+           (one bigint NOT NULL PRIMARY KEY CHECK (one = 1), version bigint NOT NULL);
+         INSERT INTO plantstore_schema (one, version) VALUES (1, 0)`,
+      );
+    }
+    for (const step of steps.slice(from)) await client.query(step);
+    await client.query(`UPDATE plantstore_schema SET version = ${steps.length}`);
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+/** Fails, naming what is missing, unless the role may read and write all tables. */
+export async function requireRights(client: ClientBase): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT name, privilege FROM unnest($1::text[]) AS tables (name)
+       CROSS JOIN unnest($2::text[]) AS privileges (privilege)
+       WHERE NOT has_table_privilege(name, privilege)`,
+    [tables, rights],
+  );
+  if (rows.length === 0) return;
+  const missing = rows.map(({ name, privilege }) => `${privilege} on ${name}`).join(", ");
+  throw new PlantStoreError("unavailable", `the role lacks rights: ${missing}`);
+}

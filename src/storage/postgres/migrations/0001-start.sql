@@ -1,0 +1,52 @@
+-- Only what PostgreSQL, Citus, CockroachDB and YugabyteDB all take. Every table that grows with use has
+-- the garden at the head of its key, so that it can be the distribution key. Text that is compared has
+-- the collation "C": its order never changes with an upgrade of the machine's locales.
+CREATE TABLE plants (
+  garden text COLLATE "C" NOT NULL,
+  id bigint NOT NULL,
+  name text NOT NULL,
+  tag text NOT NULL,
+  PRIMARY KEY (garden, id)
+);
+
+-- The highest id that a garden assigned or was given, so that no assigned id comes twice. Whoever
+-- creates plants in a garden locks its row first.
+CREATE TABLE gardens (
+  garden text COLLATE "C" NOT NULL PRIMARY KEY,
+  last_id bigint NOT NULL CHECK (last_id <= 9007199254740991)
+);
+
+-- The request is kept to tell a repeated one from another one under the same key.
+CREATE TABLE idempotency_keys (
+  garden text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  request text NOT NULL,
+  plant_id bigint NOT NULL,
+  expires_at_ms bigint NOT NULL,
+  PRIMARY KEY (garden, key)
+);
+
+CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
+
+-- The position tells which of two tokens of the same moment was made first.
+CREATE TABLE tokens (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  hash text COLLATE "C" NOT NULL UNIQUE,
+  "user" text NOT NULL,
+  garden text NOT NULL,
+  scope text NOT NULL CHECK (scope IN ('read', 'write')),
+  note text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  expires_at_ms bigint,
+  revoked_at_ms bigint,
+  last_used_at_ms bigint,
+  position bigint NOT NULL
+);
+
+-- One row: how often a token was added or revoked. Processes poll it to drop what they remember.
+CREATE TABLE token_changes (
+  one bigint NOT NULL PRIMARY KEY CHECK (one = 1),
+  count bigint NOT NULL
+);
+
+INSERT INTO token_changes (one, count) VALUES (1, 0);

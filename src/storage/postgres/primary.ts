@@ -1,0 +1,188 @@
+/**
+ * Finds the server that takes writes, hands out connections to it, and looks for it again when it is
+ * gone. It knows when a connection is lost, and nothing of what is asked over it.
+ */
+import { DatabaseError, Pool, type PoolClient } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { ConnectionLimits } from "../../domain/storage.ts";
+import { type Address, describeHost } from "./address.ts";
+import {
+  clientConfig,
+  codeOf,
+  explain,
+  probe,
+  requireWritable,
+  type Server,
+} from "./connection.ts";
+import { ConnectionLost, hasState, isLost } from "./failure.ts";
+
+/** Beyond the server's own limit, so that its answer is heard before the connection is cut. */
+const graceMs = 1_000;
+const pauseMinMs = 50;
+const pauseMaxMs = 500;
+const closeMs = 2_000;
+
+export class Primary {
+  readonly #address: Address;
+  readonly #limits: ConnectionLimits;
+  #pool: Pool | undefined;
+  #finding: Promise<Pool> | undefined;
+  #isClosed = false;
+
+  constructor(address: Address, limits: ConnectionLimits) {
+    this.#address = address;
+    this.#limits = limits;
+  }
+
+  /** Looks once. Fails with `unavailable` and the reason, in words that follow "Cannot open …: ". */
+  async open(): Promise<void> {
+    this.#pool = this.#makePool(await this.#look());
+  }
+
+  /** The moment by which an operation that starts now is over, one way or the other. */
+  dueAtMs(): number {
+    return performance.now() + this.#limits.statementTimeoutMs + graceMs;
+  }
+
+  /**
+   * Runs work on a connection of its own, which is cut when the work is not done in time. Fails with
+   * `ConnectionLost` where there is no connection, or none any more; other errors are the work's.
+   */
+  async use<Result>(
+    work: (client: PoolClient) => Promise<Result>,
+    dueAtMs = this.dueAtMs(),
+  ): Promise<Result> {
+    const [pool, client] = await this.#acquire(dueAtMs);
+    let isBroken = false;
+    const onError = () => {
+      isBroken = true;
+    };
+    client.on("error", onError);
+    try {
+      return await before(dueAtMs, work(client));
+    } catch (error) {
+      const isLate = error instanceof ConnectionLost;
+      isBroken ||= isLate || isLost(error) || client.getTransactionStatus() !== "I";
+      // A server that does not answer, or takes no writes any more, is not asked again.
+      if (isLate || hasState(error, "25006")) this.#leave(pool);
+      const isAnswer = error instanceof DatabaseError || !isBroken;
+      throw isLate || isAnswer ? error : new ConnectionLost("Connection lost.", { cause: error });
+    } finally {
+      client.off("error", onError);
+      client.release(isBroken);
+    }
+  }
+
+  /** Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers. */
+  async ping(): Promise<void> {
+    if (this.#pool === undefined) {
+      this.#find().catch(() => {});
+      throw new ConnectionLost("No server is known to take writes.");
+    }
+    await this.use(requireWritable);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const pool = this.#pool;
+    this.#pool = undefined;
+    await Promise.race([pool?.end(), new Promise((resolve) => setTimeout(resolve, closeMs))]);
+  }
+
+  /** Tries twice, because the first try may be how it is learnt that the server has changed. */
+  async #acquire(dueAtMs: number): Promise<[Pool, PoolClient]> {
+    for (let isLastTry = false; ; isLastTry = true) {
+      const pool = this.#pool ?? (await before(dueAtMs, this.#find()));
+      const connecting = pool.connect();
+      try {
+        return [pool, await before(dueAtMs, connecting)];
+      } catch (error) {
+        connecting.then(
+          (client) => client.release(),
+          () => {},
+        );
+        // All connections being busy says nothing of the server.
+        const isFull = pool.totalCount >= this.#limits.poolSize && codeOf(error) === undefined;
+        if (!isFull) this.#leave(pool);
+        if (isFull || isLastTry || performance.now() >= dueAtMs) {
+          throw error instanceof ConnectionLost
+            ? error
+            : new ConnectionLost("No connection.", { cause: error });
+        }
+      }
+    }
+  }
+
+  /** All who ask meanwhile share one search, so that a server that is down is not stormed. */
+  #find(): Promise<Pool> {
+    this.#finding ??= this.#search().finally(() => {
+      this.#finding = undefined;
+    });
+    return this.#finding;
+  }
+
+  async #search(): Promise<Pool> {
+    const giveUpAtMs = performance.now() + this.#limits.connectTimeoutMs;
+    for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
+      try {
+        const pool = this.#makePool(await this.#look());
+        this.#pool = pool;
+        return pool;
+      } catch (error) {
+        if (performance.now() + pauseMs > giveUpAtMs || this.#isClosed) {
+          throw new ConnectionLost("No server takes writes.", { cause: error });
+        }
+      }
+      await Bun.sleep(pauseMs * (0.5 + Math.random()));
+    }
+  }
+
+  /** Asks all hosts at once and takes the first that answers and takes writes. */
+  async #look(): Promise<Server> {
+    const address = this.#address;
+    const { hosts } = address;
+    try {
+      return await Promise.any(hosts.map((host) => probe(address, host, this.#limits)));
+    } catch (failure) {
+      const reasons = (failure as AggregateError).errors.map((error, index) => {
+        const host = hosts[index];
+        const where = hosts.length > 1 && host ? `${describeHost(host)}: ` : "";
+        return where + explain(error, address);
+      });
+      throw new PlantStoreError("unavailable", reasons.join("; "), { cause: failure });
+    }
+  }
+
+  #makePool(server: Server): Pool {
+    if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
+    const pool = new Pool({
+      ...clientConfig(this.#address, server, this.#limits),
+      max: this.#limits.poolSize,
+      connectionTimeoutMillis: this.#limits.connectTimeoutMs,
+      onConnect: requireWritable,
+    });
+    // What is lost is noticed where it is used; without a listener it would end the process.
+    pool.on("error", () => {});
+    pool.on("connect", (client) => client.on("error", () => {}));
+    return pool;
+  }
+
+  #leave(pool: Pool): void {
+    if (this.#pool === pool) this.#pool = undefined;
+    if (!pool.ending) pool.end().catch(() => {});
+  }
+}
+
+/** Fails with `ConnectionLost` when the time is over before the work is. */
+async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const remainingMs = Math.max(0, dueAtMs - performance.now());
+    timer = setTimeout(() => reject(new ConnectionLost("No answer in time.")), remainingMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * A real PostgreSQL for tests: started when it is first asked for, shared by all test files, and gone
+ * with the process that asked, however that ends. Each test gets a database of its own.
+ */
+import { join } from "node:path";
+import { Client } from "pg";
+
+export interface PostgresServer {
+  readonly port: number;
+  /** The process of the server itself, to be stopped and killed. */
+  readonly pid: number;
+  /** The address of a database on it, for the role that may do everything. */
+  url(database: string): string;
+  stop(): Promise<void>;
+}
+
+export interface TestDatabase {
+  readonly name: string;
+  readonly url: string;
+  /** Runs a statement as the role that may do everything. */
+  query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  drop(): Promise<void>;
+}
+
+export const serverPassword = "s3cret-of-the-server";
+
+/** Its standard input ends with this process, and then it stops the server and removes its data. */
+export async function startPostgres(flags: readonly string[] = []): Promise<PostgresServer> {
+  const keeper = Bun.spawn(
+    [process.execPath, join(import.meta.dir, "postgres-keeper.ts"), serverPassword, ...flags],
+    { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+  );
+  let line = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of keeper.stdout) {
+    line += decoder.decode(chunk);
+    if (line.includes("\n")) break;
+  }
+  const [port, pid] = line.split(" ").map(Number);
+  if (!port || !pid) throw new Error("PostgreSQL did not start.");
+  keeper.unref();
+  return {
+    port,
+    pid,
+    url: (database) => `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`,
+    async stop() {
+      keeper.stdin.end();
+      await keeper.exited;
+    },
+  };
+}
+
+/** All test files run in one process, but each has modules of its own, so the server is kept here. */
+const shared = globalThis as { plantStorePostgres?: Promise<PostgresServer> };
+
+export function sharedPostgres(): Promise<PostgresServer> {
+  // Nothing here outlives the tests, so nothing waits for the disk.
+  shared.plantStorePostgres ??= startPostgres(["-c", "fsync=off"]);
+  return shared.plantStorePostgres;
+}
+
+let databases = 0;
+
+export async function makeDatabase(server?: PostgresServer): Promise<TestDatabase> {
+  const { url } = server ?? (await sharedPostgres());
+  const name = `test_${process.pid}_${Bun.nanoseconds()}_${++databases}`;
+  await runStatement(url("postgres"), `CREATE DATABASE ${name}`);
+  return {
+    name,
+    url: url(name),
+    query: (text, values) => runStatement(url(name), text, values),
+    async drop() {
+      await runStatement(url("postgres"), `DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+async function runStatement(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Record<string, unknown>[]> {
+  const client = new Client(url);
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
