@@ -154,7 +154,10 @@ export function explain(error: unknown, address: Address): string {
     case "3D000":
       return `there is no database ${JSON.stringify(address.database ?? address.user ?? "")}`;
     case "42501":
-      return "the role lacks rights on it";
+      return (
+        "the role lacks rights on it (CREATE on the schema to make the tables; " +
+        "SELECT, INSERT, UPDATE and DELETE to use them)"
+      );
     case "42P07":
       return "it holds tables of another program";
     case "53300":
@@ -174,7 +177,7 @@ export function explain(error: unknown, address: Address): string {
       return "the host does not answer";
     case "":
       return address.tls === "prefer" || address.tls === "disable"
-        ? "the connection was cut"
+        ? "the connection was refused or cut"
         : `the server does not offer TLS, which sslmode=${address.tls} asks for`;
     default:
       return /CERT|SIGNATURE|TLS|SSL/.test(code)

@@ -14,10 +14,12 @@ const rights = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 
 /** The schema that the database has; 0 if it has none. Fails if it is of a newer version. */
 export async function readSchema(client: ClientBase, known = migrations.length): Promise<number> {
+  // Not by to_regclass: it remembers that there was no table before another process made it.
   const found = await client.query(
-    "SELECT to_regclass('plantstore_schema') IS NOT NULL AS is_there",
+    `SELECT 1 FROM pg_catalog.pg_tables
+       WHERE schemaname = current_schema() AND tablename = 'plantstore_schema'`,
   );
-  if (!found.rows[0]?.is_there) return 0;
+  if (found.rows.length === 0) return 0;
   const { rows } = await client.query("SELECT version FROM plantstore_schema");
   const schema = Number(rows[0]?.version ?? 0);
   if (schema > known) {

@@ -1,0 +1,149 @@
+/** Several instances on one database: whatever they do at the same time, the database decides once. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { makeDice } from "../../../test/dice.ts";
+import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import { create, remove } from "../../../test/storage-contract/tested-storage.ts";
+import type { CreateWrite, Outcome, Storage, Write } from "../../domain/storage.ts";
+import { openPostgres } from "./engine.ts";
+
+let database: TestDatabase;
+let instances: Storage[];
+
+beforeEach(async () => {
+  database = await makeDatabase();
+  instances = await Promise.all(
+    [1, 2, 3].map(() => openPostgres(database.url, { isServing: true })),
+  );
+});
+
+afterEach(async () => {
+  await Promise.all(instances.map((instance) => instance.close()));
+  await database.drop();
+});
+
+/** Each instance applies its groups one after the other, as it would; all do so at the same time. */
+async function applyAll(groupsOf: (instance: number) => Write[][]): Promise<Outcome[]> {
+  const outcomes = await Promise.all(
+    instances.map(async (storage, instance) => {
+      const own: Outcome[] = [];
+      for (const group of groupsOf(instance)) own.push(...(await storage.apply(group)));
+      return own;
+    }),
+  );
+  return outcomes.flat();
+}
+
+function countKinds(outcomes: readonly Outcome[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { kind } of outcomes) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+function idsOf(outcomes: readonly Outcome[]): bigint[] {
+  return outcomes
+    .flatMap((outcome) => (outcome.kind === "created" && !outcome.replayed ? [outcome.id] : []))
+    .toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+function times<Result>(count: number, make: (index: number) => Result): Result[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+const idempotency = (key: string) => ({ key, request: "r", nowMs: 0, expiresAtMs: 1_000 });
+
+describe("instances at the same time", () => {
+  test("assign every id once, without a gap, whatever else is in their groups", async () => {
+    const outcomes = await applyAll((instance) =>
+      times(20, (round) => {
+        const others: CreateWrite[] =
+          round % 2 === 0 ? [] : [create({ idempotency: idempotency(`${instance}-${round}`) })];
+        return [create(), ...others, create()];
+      }),
+    );
+    const ids = idsOf(outcomes);
+    expect(ids).toEqual(times(ids.length, (index) => BigInt(index + 1)));
+    expect(await instances[0]?.list("home", undefined, 1_000)).toHaveLength(ids.length);
+  });
+
+  test("give an id that several choose to one of them", async () => {
+    const outcomes = await applyAll(() => times(30, (id) => [create({ id: BigInt(id) })]));
+    expect(countKinds(outcomes)).toEqual({ created: 30, taken: 60 });
+  });
+
+  test("make one plant of one key", async () => {
+    const keyed = (index: number) => create({ idempotency: idempotency(`k${index}`) });
+    const outcomes = await applyAll(() => times(30, (index) => [keyed(index), create()]));
+    const created = outcomes.filter((outcome) => outcome.kind === "created");
+    expect(created.filter(({ replayed }) => replayed)).toHaveLength(60);
+    expect(await instances[0]?.list("home", undefined, 1_000)).toHaveLength(30 + 90);
+  });
+
+  test("delete a plant once, in groups of deletions and in mixed ones", async () => {
+    await instances[0]?.apply(times(60, (id) => create({ id: BigInt(id) })));
+    const outcomes = await applyAll((instance) =>
+      times(60, (id) =>
+        instance === 0 ? [remove(BigInt(id))] : [create({ garden: "other" }), remove(BigInt(id))],
+      ),
+    );
+    expect(countKinds(outcomes)).toEqual({ deleted: 60, missing: 120, created: 120 });
+  });
+
+  test("get through where their groups lock the same gardens and plants in different orders", async () => {
+    const gardens = times(8, (index) => `garden-${index}`);
+    await instances[0]?.apply(gardens.map((garden) => create({ garden, id: 1n })));
+    const outcomes = await applyAll((instance) =>
+      times(20, (round) => {
+        const order = instance === 0 ? gardens : gardens.toReversed();
+        if (round % 2 === 0) return order.map((garden) => create({ garden }));
+        return order.flatMap((garden) => [remove(1n, garden), create({ garden, id: 1n })]);
+      }),
+    );
+    expect(outcomes).toHaveLength(3 * (10 * 8 + 10 * 16));
+    for (const garden of gardens) {
+      expect(await instances[0]?.list(garden, undefined, 1_000)).toHaveLength(1 + 30);
+    }
+  });
+
+  test("see a revocation by another one in the count of token changes", async () => {
+    const [first, second] = instances;
+    const token = { id: "t", hash: "h", user: "u", garden: "g", scope: "read", note: "" } as const;
+    const rest = { expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined };
+    await first?.addToken({ ...token, createdAtMs: 1, ...rest });
+    const before = await second?.countTokenChanges();
+    const revoked = await Promise.all(instances.map((each) => each.revokeToken("t", 2)));
+    expect(revoked.filter(Boolean)).toHaveLength(1);
+    expect(await second?.countTokenChanges()).not.toBe(before);
+    expect((await second?.findToken("h"))?.revokedAtMs).toBe(2);
+  });
+});
+
+test("what was answered is what is there, after many random groups at the same time", async () => {
+  const pick = makeDice(20_260_101);
+  const write = (): Write => {
+    const garden = `garden-${pick(3)}`;
+    const id = BigInt(pick(12));
+    switch (pick(4)) {
+      case 0:
+        return create({ garden });
+      case 1:
+        return create({ garden, idempotency: idempotency(`k${pick(20)}`) });
+      case 2:
+        return create({ garden, id });
+      default:
+        return remove(id, garden);
+    }
+  };
+  const groups = times(3, () => times(40, () => times(1 + pick(6), write)));
+  const outcomes = await applyAll((instance) => groups[instance] ?? []);
+  const balance = new Map<string, number>();
+  for (const [index, { garden, ...sent }] of groups.flat(2).entries()) {
+    const outcome = outcomes[index] as Outcome;
+    const count = (id: bigint | undefined, change: number) =>
+      balance.set(`${garden} ${id}`, (balance.get(`${garden} ${id}`) ?? 0) + change);
+    if (outcome.kind === "created" && !outcome.replayed) count(outcome.id, 1);
+    if (outcome.kind === "deleted") count(sent.id, -1);
+  }
+  const expected = [...balance].flatMap(([place, count]) => times(count, () => place));
+  const rows = await database.query("SELECT garden || ' ' || id AS place FROM plants");
+  expect(rows.map(({ place }) => String(place)).toSorted()).toEqual(expected.toSorted());
+});

@@ -1,0 +1,191 @@
+/** Trouble between an instance and its server: races, lost connections, a commit that nobody confirms. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { Client } from "pg";
+import { waitFor } from "../../../test/end-to-end/running-service.ts";
+import {
+  makeDatabase,
+  type PostgresServer,
+  startPostgres,
+  type TestDatabase,
+} from "../../../test/postgres-server.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { openPostgres } from "./engine.ts";
+
+let server: PostgresServer | undefined;
+let database: TestDatabase;
+let storage: Storage;
+let intruder: Client;
+
+async function open(own?: PostgresServer): Promise<void> {
+  server = own;
+  database = await makeDatabase(own);
+  storage = await openPostgres(database.url, { isServing: true });
+  intruder = new Client(database.url);
+  await intruder.connect();
+}
+
+afterEach(async () => {
+  await intruder.end();
+  await storage.close();
+  await (server ? server.stop() : database.drop());
+});
+
+const keyed = create({
+  idempotency: { key: "k", request: "r", nowMs: 0, expiresAtMs: 1_000 },
+});
+
+/** Ends the connection of the storage, or what runs on it, once it waits for something. */
+async function strike(how: "terminate" | "cancel", waitingFor: string): Promise<void> {
+  await waitFor(async () => {
+    const { rows } = await intruder.query(
+      `SELECT pg_${how}_backend(pid) AS is_struck FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'plantstore'
+           AND wait_event_type = $1`,
+      [waitingFor],
+    );
+    return rows.length > 0 ? true : undefined;
+  });
+}
+
+async function countPlants(): Promise<number> {
+  return (await storage.list("home", undefined, 1_000)).length;
+}
+
+describe("transactions in each other's way", () => {
+  beforeEach(() => open());
+
+  test.each([
+    ["one statement", [create({ garden: "a" }), create({ garden: "b" })]],
+    ["a transaction", [create({ garden: "a", id: 2n }), create({ garden: "b", id: 2n })]],
+  ])("are tried again after a deadlock, for %s", async (_, group) => {
+    await storage.apply([create({ garden: "a" }), create({ garden: "b" })]);
+    await intruder.query("SET deadlock_timeout = '1min'");
+    await intruder.query("BEGIN");
+    await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'b'");
+    const applying = storage.apply(group);
+    await waitFor(async () => {
+      const waiting = await database.query(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+           AND wait_event_type = 'Lock'`,
+      );
+      return waiting.length > 0 ? true : undefined;
+    });
+    await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'a'");
+    await intruder.query("COMMIT");
+    expect(await applying).toEqual([created(2n), created(2n)]);
+  });
+
+  test("are tried again after a serialisation failure", async () => {
+    await storage.close();
+    const level = "default_transaction_isolation = 'serializable'";
+    await database.query(`ALTER DATABASE ${database.name} SET ${level}`);
+    storage = await openPostgres(database.url, { isServing: true });
+    const other = await openPostgres(database.url, { isServing: true });
+    const applyMany = async (instance: Storage) => {
+      for (let round = 0; round < 30; round++) await instance.apply([create(), create()]);
+    };
+    await Promise.all([applyMany(storage), applyMany(other)]);
+    await other.close();
+    expect(await countPlants()).toBe(120);
+  });
+
+  test("are given up in the end, and say that nothing was changed", async () => {
+    await intruder.query(
+      `CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$;
+       CREATE TRIGGER stop BEFORE INSERT ON plants EXECUTE FUNCTION stop()`,
+    );
+    const failure = await storage.apply([create()]).catch((error) => error);
+    expect(failure).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("Nothing was changed"),
+    });
+  });
+});
+
+describe("a connection that is lost", () => {
+  beforeEach(() => open());
+
+  async function lockGarden(): Promise<void> {
+    await intruder.query("BEGIN");
+    await intruder.query("INSERT INTO gardens VALUES ('home', 0)");
+  }
+
+  test("before the commit is replaced, and the writes are applied once", async () => {
+    await lockGarden();
+    const applying = storage.apply([keyed, create()]);
+    await strike("terminate", "Lock");
+    await intruder.query("COMMIT");
+    expect(await applying).toEqual([created(1n), created(2n)]);
+    expect(await countPlants()).toBe(2);
+  });
+
+  test("with the commit on its way leaves the outcome unknown, and says so", async () => {
+    await lockGarden();
+    const applying = storage.apply([create()]).catch((error) => error);
+    await strike("terminate", "Lock");
+    await intruder.query("COMMIT");
+    expect(await applying).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("outcome is unknown"),
+    });
+    expect(await storage.apply([create()])).toHaveLength(1);
+  });
+
+  test("while idle is replaced without anyone noticing", async () => {
+    await storage.apply([create()]);
+    for (let round = 0; round < 5; round++) {
+      await strike("terminate", "Client");
+      expect(await countPlants()).toBe(1);
+    }
+  });
+
+  test("in a read is replaced, and the read is done again", async () => {
+    await intruder.query("BEGIN");
+    await intruder.query("LOCK TABLE plants");
+    const listing = storage.list("home", undefined, 10);
+    await strike("terminate", "Lock");
+    await intruder.query("COMMIT");
+    expect(await listing).toEqual([]);
+  });
+});
+
+describe("a commit that waits for a standby", () => {
+  beforeEach(async () => open(await startPostgres()));
+
+  async function require(standby: string): Promise<void> {
+    await intruder.query(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
+    await intruder.query("SELECT pg_reload_conf()");
+    await waitFor(async () => {
+      const { rows } = await intruder.query("SHOW synchronous_standby_names");
+      return rows[0].synchronous_standby_names === standby ? true : undefined;
+    });
+  }
+
+  test.each(["terminate", "cancel"] as const)(
+    "and is told not to (%s) is not answered as done, and its key settles it",
+    async (how) => {
+      await require("nobody");
+      const applying = storage.apply([keyed]).catch((error) => error);
+      await strike(how, "IPC");
+      expect(await applying).toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining("outcome is unknown"),
+      });
+      await require("");
+      expect(await storage.apply([keyed])).toEqual([created(1n, true)]);
+      expect(await countPlants()).toBe(1);
+    },
+  );
+
+  test("is not told so of a deletion either", async () => {
+    await storage.apply([create()]);
+    await require("nobody");
+    const applying = storage.apply([remove(1n)]).catch((error) => error);
+    await strike("cancel", "IPC");
+    expect(await applying).toMatchObject({ code: "unavailable" });
+    await require("");
+    expect(await storage.apply([remove(1n)])).toEqual([{ kind: "missing" }]);
+  });
+});

@@ -1,0 +1,10 @@
+/** Chance that is the same in every run, for tests that try many cases. */
+
+/** Numbers from 0 on, below `sides`. */
+export function makeDice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * sides);
+  };
+}
