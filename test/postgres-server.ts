@@ -24,28 +24,38 @@ export interface TestDatabase {
 
 export const serverPassword = "s3cret-of-the-server";
 
-/** Its standard input ends with this process, and then it stops the server and removes its data. */
+/**
+ * Its keeper's standard input ends with this process, and then it stops the server and removes its
+ * data. A shell stands between, because the test runner kills its own children when a test is late.
+ */
 export async function startPostgres(flags: readonly string[] = []): Promise<PostgresServer> {
-  const keeper = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "postgres-keeper.ts"), serverPassword, ...flags],
+  const keeper = join(import.meta.dir, "postgres-keeper.ts");
+  const shell = Bun.spawn(
+    [
+      "sh",
+      "-c",
+      'exec 3<&0; "$@" <&3 & wait',
+      "sh",
+      process.execPath,
+      keeper,
+      serverPassword,
+      ...flags,
+    ],
     { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
   );
-  let line = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of keeper.stdout) {
-    line += decoder.decode(chunk);
-    if (line.includes("\n")) break;
-  }
-  const [port, pid] = line.split(" ").map(Number);
+  const output = shell.stdout.getReader();
+  const [port, pid] = new TextDecoder()
+    .decode((await output.read()).value)
+    .split(" ")
+    .map(Number);
   if (!port || !pid) throw new Error("PostgreSQL did not start.");
-  keeper.unref();
   return {
     port,
     pid,
     url: (database) => `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`,
     async stop() {
-      keeper.stdin.end();
-      await keeper.exited;
+      shell.stdin.end();
+      while (!(await output.read()).done);
     },
   };
 }
@@ -61,9 +71,12 @@ export function sharedPostgres(): Promise<PostgresServer> {
 
 let databases = 0;
 
-export async function makeDatabase(server?: PostgresServer): Promise<TestDatabase> {
+/** On the shared server, unless another one is given. */
+export async function makeDatabase(
+  server?: PostgresServer,
+  name = `test_${Bun.nanoseconds()}_${++databases}`,
+): Promise<TestDatabase> {
   const { url } = server ?? (await sharedPostgres());
-  const name = `test_${process.pid}_${Bun.nanoseconds()}_${++databases}`;
   await runStatement(url("postgres"), `CREATE DATABASE ${name}`);
   return {
     name,
@@ -78,7 +91,7 @@ export async function makeDatabase(server?: PostgresServer): Promise<TestDatabas
 async function runStatement(
   url: string,
   text: string,
-  values: unknown[] = [],
+  values?: unknown[],
 ): Promise<Record<string, unknown>[]> {
   const client = new Client(url);
   await client.connect();

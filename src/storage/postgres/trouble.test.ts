@@ -1,5 +1,5 @@
 /** Trouble between an instance and its server: races, lost connections, a commit that nobody confirms. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
@@ -11,6 +11,9 @@ import {
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
+
+/** Servers take their time to start. */
+setDefaultTimeout(60_000);
 
 let server: PostgresServer | undefined;
 let database: TestDatabase;

@@ -1,0 +1,140 @@
+/** Servers that go away, freeze, or stop to take writes: found again without a restart. */
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { waitFor } from "../../../test/end-to-end/running-service.ts";
+import {
+  makeDatabase,
+  type PostgresServer,
+  serverPassword,
+  startPostgres,
+  type TestDatabase,
+} from "../../../test/postgres-server.ts";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { openPostgres } from "./engine.ts";
+
+/** Servers take their time to start. */
+setDefaultTimeout(60_000);
+
+/** Short, so that what does not answer is given up while the test waits. */
+const limits = { poolSize: 3, connectTimeoutMs: 500, statementTimeoutMs: 500 };
+
+const cleanUps: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+async function startServer(): Promise<PostgresServer> {
+  const server = await startPostgres(["-c", "fsync=off"]);
+  cleanUps.push(() => server.stop());
+  return server;
+}
+
+async function open(url: string): Promise<Storage> {
+  const storage = await openPostgres(url, { isServing: true, limits });
+  cleanUps.push(() => storage.close());
+  return storage;
+}
+
+/** How a promise ended: `done`, or the code of its error. */
+function ending(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "done",
+    (error) => error.code ?? String(error),
+  );
+}
+
+function tryAll(storage: Storage): Promise<string[]> {
+  const attempts = [storage.list("home", undefined, 1), storage.apply([create()]), storage.ping()];
+  return Promise.all(attempts.map(ending));
+}
+
+async function untilAllWork(storage: Storage): Promise<void> {
+  await waitFor(async () =>
+    (await tryAll(storage)).every((each) => each === "done") ? true : undefined,
+  );
+}
+
+const allUnavailable = ["unavailable", "unavailable", "unavailable"];
+const allDone = ["done", "done", "done"];
+
+describe("a server that freezes", () => {
+  test("is given up in time, and used again when it goes on", async () => {
+    const server = await startServer();
+    const database = await makeDatabase(server);
+    const storage = await open(database.url);
+    // More than there are connections, so that some wait for one.
+    const readMany = () =>
+      Promise.all(Array.from({ length: 6 }, () => ending(storage.list("home", undefined, 1))));
+    expect(await tryAll(storage)).toEqual(allDone);
+    const rows = await database.query(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'plantstore'",
+    );
+    const processes = [server.pid, ...rows.map(({ pid }) => Number(pid))];
+    for (const pid of processes) process.kill(pid, "SIGSTOP");
+    try {
+      expect(await tryAll(storage)).toEqual(allUnavailable);
+      expect(new Set(await readMany())).toEqual(new Set(["unavailable"]));
+      expect(await tryAll(storage)).toEqual(allUnavailable);
+    } finally {
+      for (const pid of processes) process.kill(pid, "SIGCONT");
+    }
+    await untilAllWork(storage);
+    expect(new Set(await readMany())).toEqual(new Set(["done"]));
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("a server that is killed", () => {
+  test("leaves all of it unavailable, and never ends the process", async () => {
+    const server = await startServer();
+    const database = await makeDatabase(server);
+    const storage = await open(database.url);
+    expect(await tryAll(storage)).toEqual(allDone);
+    process.kill(server.pid, "SIGQUIT");
+    await waitFor(async () => (isAlive(server.pid) ? undefined : true));
+    expect(await tryAll(storage)).toEqual(allUnavailable);
+    expect(await tryAll(storage)).toEqual(allUnavailable);
+  });
+});
+
+describe("of several servers", () => {
+  test("the one that takes writes is used, and the other one once it does instead", async () => {
+    const servers = await Promise.all([startServer(), startServer()]);
+    const [first, second] = await Promise.all(
+      servers.map((server) => makeDatabase(server, "plants")),
+    );
+    const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    await refuseWrites(first as TestDatabase, true);
+    const storage = await open(
+      `postgres://postgres:${serverPassword}@${hosts}/plants?target_session_attrs=read-write`,
+    );
+    expect(await tryAll(storage)).toEqual(allDone);
+    expect(await second?.query("SELECT count(*) FROM plants")).toEqual([{ count: "1" }]);
+
+    await refuseWrites(second as TestDatabase, true);
+    expect(await tryAll(storage)).toEqual(allUnavailable);
+    await refuseWrites(first as TestDatabase, false);
+    await openPostgres(first?.url ?? "", { isServing: false }).then((each) => each.close());
+    await untilAllWork(storage);
+    expect(await second?.query("SELECT count(*) FROM plants")).toEqual([{ count: "1" }]);
+  });
+});
+
+/** As a standby does, for every connection from now on. */
+async function refuseWrites(database: TestDatabase, isRefusing: boolean): Promise<void> {
+  const setting = `default_transaction_read_only = ${isRefusing ? "on" : "off"}`;
+  await database.query(
+    `BEGIN READ WRITE; ALTER DATABASE ${database.name} SET ${setting}; COMMIT;
+     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+}
