@@ -83,8 +83,9 @@ async function check(address: Address, server: Server, limits: ConnectionLimits)
     await requireWritable(client);
     await requireSupported(client);
   } catch (error) {
-    const isAnswer = error instanceof DatabaseError || error instanceof PlantStoreError;
-    throw isAnswer ? error : new ConnectionLost("No connection.", { cause: error });
+    const known = [DatabaseError, PlantStoreError, ConnectionLost];
+    if (known.some((kind) => error instanceof kind)) throw error;
+    throw new ConnectionLost("No connection.", { cause: error });
   } finally {
     clearTimeout(late);
     client.end().catch(() => {});

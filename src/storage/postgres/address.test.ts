@@ -1,0 +1,87 @@
+/** URLs of PostgreSQL: what they say, which are refused, and that none of it shows a password. */
+import { describe, expect, test } from "bun:test";
+import { type Address, maskAddress, parseAddress } from "./address.ts";
+
+describe("a URL", () => {
+  const plain: Address = {
+    hosts: [{ host: "localhost", port: 5432 }],
+    user: undefined,
+    password: undefined,
+    database: undefined,
+    tls: "prefer",
+    rootCertificatePath: undefined,
+    applicationName: "plantstore",
+  };
+
+  test.each<[url: string, said: Partial<Address>]>([
+    ["postgres://", {}],
+    ["postgresql://localhost", {}],
+    ["POSTGRES://localhost/", {}],
+    ["postgres://db/plants", { hosts: [{ host: "db", port: 5432 }], database: "plants" }],
+    ["postgres://alice@localhost", { user: "alice" }],
+    ["postgres://alice:@localhost", { user: "alice" }],
+    ["postgres://alice:p%40ss%2Fw%25rd@localhost", { user: "alice", password: "p@ss/w%rd" }],
+    ["postgres://alice:p@ss:word@localhost", { user: "alice", password: "p@ss:word" }],
+    [
+      "postgres://localhost:6432/my%20plants",
+      { hosts: [{ host: "localhost", port: 6432 }], database: "my plants" },
+    ],
+    ["postgres://[::1]:65535", { hosts: [{ host: "::1", port: 65_535 }] }],
+    [
+      "postgres://%2Frun%2Fpostgresql/x",
+      { hosts: [{ host: "/run/postgresql", port: 5432 }], database: "x" },
+    ],
+    [
+      "postgres://a:1,b,[::1]:3/x?target_session_attrs=read-write",
+      {
+        hosts: [
+          { host: "a", port: 1 },
+          { host: "b", port: 5432 },
+          { host: "::1", port: 3 },
+        ],
+        database: "x",
+      },
+    ],
+    ["postgres://localhost?sslmode=disable", { tls: "disable" }],
+    [
+      "postgres://localhost?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+      { tls: "verify-full", rootCertificatePath: "/etc/ca.pem" },
+    ],
+    ["postgres://localhost?application_name=garden", { applicationName: "garden" }],
+  ])("%s is understood", (url, said) => {
+    expect(parseAddress(url)).toEqual({ ...plain, ...said });
+  });
+
+  test.each([
+    ["postgres:/u:s3cret@h/x", "form"],
+    ["postgres:u:s3cret@h/x", "form"],
+    ["postgres://u:s3cret/@h/x", "form"],
+    ["postgres://u:s3cret#@h/x", "form"],
+    ["postgres://u:s3cret@h/x/y", "form"],
+    ["postgres://u:s3cret@h:0/x", "hosts"],
+    ["postgres://u:s3cret@h:65536/x", "hosts"],
+    ["postgres://u:s3cret@h:port/x", "hosts"],
+    ["postgres://u:s3cret@::1/x", "hosts"],
+    ["postgres://u:s3cret%@h/x", "%25"],
+    ["postgres://u:s3cret@h/x?sslmode=on", "sslmode"],
+    ["postgres://u:s3cret@h/x?sslmode=", "sslmode"],
+    ["postgres://u:s3cret@h/x?sslmode=disable&sslmode=require", "twice"],
+    ["postgres://u:s3cret@h/x?connection_limit=5", "connection_limit"],
+    ["postgres://u:s3cret@h/x?target_session_attrs=standby", "target_session_attrs"],
+  ])("%s is refused in words that name the fault and hold no secret", (url, named) => {
+    const parse = () => parseAddress(url);
+    expect(parse).toThrow(expect.objectContaining({ code: "invalid-request" }));
+    expect(parse).toThrow(named);
+    expect(parse).not.toThrow("s3cret");
+    expect(maskAddress(url)).not.toContain("s3cret");
+  });
+});
+
+test.each([
+  ["postgres://u:s3cret@h/x?sslmode=require", "postgres://u@h:5432/x"],
+  ["postgres://u:s3@cret@a:1,[::1]/x", "postgres://u@a:1,[::1]:5432/x"],
+  ["postgres://%2Frun/x", "postgres://%2Frun:5432/x"],
+  ["postgres://h", "postgres://h:5432/"],
+])("%s is shown as %s", (url, shown) => {
+  expect(maskAddress(url)).toBe(shown);
+});

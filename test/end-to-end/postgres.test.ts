@@ -1,0 +1,163 @@
+/** The real program on PostgreSQL: two instances, and every reason not to start, without a secret. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { makeDatabase, sharedPostgres, type TestDatabase } from "../postgres-server.ts";
+import { runProgram, startService, waitFor } from "./running-service.ts";
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await makeDatabase();
+});
+
+afterAll(() => database.drop());
+
+describe("two instances on one database", () => {
+  test("share plants, keys and tokens, and both follow a revocation within 5 s", async () => {
+    const own = await makeDatabase();
+    await using first = await startService({ database: own.url });
+    await using second = await startService({ database: own.url });
+    const { token } = first;
+    expect(second.token).toBe("");
+    const plant = { method: "POST", body: '{"name":"Fern"}', headers: { "Idempotency-Key": "k" } };
+    const created = await first.call("POST /plants", plant);
+    const again = await second.call("POST /plants", { ...plant, token });
+    expect([created.status, again.status]).toEqual([201, 201]);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
+    expect((await second.call("GET /readyz")).status).toBe(200);
+
+    const variables = { PLANTSTORE_DATABASE: own.url };
+    const listed = await runProgram(["token", "list", "--json"], variables);
+    const [{ id }] = JSON.parse(listed.out);
+    await runProgram(["token", "revoke", id], variables);
+    for (const service of [first, second]) {
+      await waitFor(async () =>
+        (await service.call("GET /plants", { token })).status === 401 ? true : undefined,
+      );
+      service.signal("SIGTERM");
+      expect(await service.exited).toBe(0);
+      const { out, errors } = service.output();
+      expect(out + errors).not.toContain(new URL(own.url).password);
+      expect(out).toContain(`"database":"postgres://postgres@127.0.0.1:`);
+    }
+    await own.drop();
+  }, 30_000);
+});
+
+describe("it does not start, and says why in one line without a secret, when", () => {
+  const secret = "s3cret-of-the-role";
+
+  /** The end of the line that it ends with. */
+  async function reasonFor(url: string, command = "serve --port 0"): Promise<string> {
+    const finished = await runProgram(command.split(" "), { PLANTSTORE_DATABASE: url });
+    expect(finished.exitCode).toBe(url.includes("sslmode=maybe") ? 2 : 1);
+    expect(finished.out).toBe("");
+    expect(finished.errors).toMatch(/^plantstore: .+\n$/);
+    expect(finished.errors).not.toContain(secret);
+    return finished.errors;
+  }
+
+  async function addressOf(path: string, user = "postgres"): Promise<string> {
+    const { port } = await sharedPostgres();
+    return `postgres://${user}:${secret}@127.0.0.1:${port}/${path}`;
+  }
+
+  /** A role of its own, with the password that must not be shown. */
+  async function makeRole(rights = ""): Promise<string> {
+    const name = `role_${Bun.nanoseconds()}`;
+    await database.query(
+      `CREATE ROLE ${name} LOGIN PASSWORD '${secret}'; ${rights.replace("ROLE", name)}`,
+    );
+    return name;
+  }
+
+  test("the password is wrong", async () => {
+    const reason = await reasonFor(await addressOf(database.name));
+    expect(reason).toContain("the user or the password is wrong");
+  });
+
+  test("there is no such database", async () => {
+    const role = await makeRole();
+    const reason = await reasonFor(await addressOf("nowhere", role));
+    expect(reason).toContain('there is no database "nowhere"');
+  });
+
+  test.each([
+    [`postgres://u:${secret}@127.0.0.1:1/x`, "nothing listens there"],
+    [`postgres://u:${secret}@nope.invalid/x`, "the host is not known"],
+    [
+      `postgres://u:${secret}@127.0.0.1:1,nope.invalid/x`,
+      "127.0.0.1:1: nothing listens there; nope",
+    ],
+    [`postgres://u:${secret}@h/x?sslmode=maybe`, "sslmode must be one of"],
+  ])("its address leads nowhere: %s", async (url, reason) => {
+    expect(await reasonFor(url)).toContain(reason);
+  });
+
+  test("the host does not answer", async () => {
+    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const url = `postgres://u:${secret}@127.0.0.1:${silent.port}/x`;
+    const command = "serve --port 0 --database-connect-timeout-ms 200";
+    expect(await reasonFor(url, command)).toContain("the host does not answer");
+    silent.stop(true);
+  });
+
+  test("the server is older than 15", async () => {
+    const old = await makeDatabase();
+    await old.query(
+      `CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
+         $$ SELECT 'PostgreSQL 14.9 on a machine' $$`,
+    );
+    await old.query(`ALTER DATABASE ${old.name} SET search_path = public, pg_catalog`);
+    const role = await makeRole();
+    const reason = await reasonFor(await addressOf(old.name, role));
+    expect(reason).toContain("it is PostgreSQL 14, and 15 or later is needed");
+    await old.drop();
+  });
+
+  test("the server takes no writes", async () => {
+    const standby = await makeDatabase();
+    const setting = "default_transaction_read_only = on";
+    await standby.query(`ALTER DATABASE ${standby.name} SET ${setting}`);
+    const role = await makeRole();
+    const reason = await reasonFor(await addressOf(standby.name, role));
+    expect(reason).toContain("takes no writes");
+    await standby.drop();
+  });
+
+  test("the role may not make the tables", async () => {
+    const role = await makeRole();
+    const reason = await reasonFor(await addressOf(database.name, role));
+    expect(reason).toContain("the role lacks rights on it");
+  });
+
+  test("the role may not use the tables, or not all of them", async () => {
+    const own = await makeDatabase();
+    await runProgram(["token", "create", "alice", "--database", own.url]);
+    const role = await makeRole();
+    const url = await addressOf(own.name, role);
+    expect(await reasonFor(url)).toContain("the role lacks rights");
+    await own.query(
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
+    );
+    await own.query(`REVOKE DELETE ON plants FROM ${role}`);
+    expect(await reasonFor(url)).toContain("the role lacks rights: DELETE on plants");
+    await own.drop();
+  });
+
+  test("the schema is newer than this version", async () => {
+    const own = await makeDatabase();
+    const role = await makeRole();
+    await runProgram(["token", "create", "alice", "--database", own.url]);
+    await own.query("UPDATE plantstore_schema SET version = 99");
+    await own.query(`GRANT SELECT ON plantstore_schema TO ${role}`);
+    expect(await reasonFor(await addressOf(own.name, role))).toContain("its schema is 99");
+    await own.drop();
+  });
+
+  test("a command finds no plant store there", async () => {
+    const role = await makeRole();
+    const url = await addressOf(database.name, role);
+    expect(await reasonFor(url, "token list")).toContain("it holds no plant store yet");
+  });
+});
