@@ -48,10 +48,12 @@ export class Attempts {
         isCommitting = true;
       };
       try {
-        return await this.#primary.use(
+        const [result, warning] = await this.#primary.use(
           (client) => watched(client, () => work(client, commit)),
           dueAtMs,
         );
+        if (isCommitting && warning !== undefined) throw unknownOutcome(warning);
+        return result;
       } catch (error) {
         if (isCommitting && isDoubtful(error)) throw unknownOutcome(error);
         const isRace = hasState(error, ...races, ...alsoRaces);
@@ -65,19 +67,20 @@ export class Attempts {
 }
 
 /**
- * A commit that was told to stop waiting for its standby is reported as done, with a warning only: it
- * would be gone after a failover. So a warning leaves the outcome unknown.
+ * The result, and a warning if there was one: a commit that was told to stop waiting for its standby is
+ * reported as done, with a warning only, and would be gone after a failover.
  */
-async function watched<Result>(client: ClientBase, work: () => Promise<Result>): Promise<Result> {
+async function watched<Result>(
+  client: ClientBase,
+  work: () => Promise<Result>,
+): Promise<[Result, warning: unknown]> {
   let warning: unknown;
   const note = (notice: { code?: string | undefined }) => {
     if (notice.code?.startsWith("01")) warning = notice;
   };
   client.on("notice", note);
   try {
-    const result = await work();
-    if (warning !== undefined) throw unknownOutcome(warning);
-    return result;
+    return [await work(), warning];
   } finally {
     client.off("notice", note);
   }

@@ -16,6 +16,9 @@ import { Primary } from "./primary.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { createWriter } from "./writer.ts";
 
+/** How long the start may wait for migrations, its own or another process's. */
+const migrationMs = 60 * 60 * 1000;
+
 /** Fails with `unavailable`, in one line that names the database and no secret, if it cannot be opened. */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
   const address = parseAddress(url);
@@ -28,7 +31,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
       }
       await migrate(client);
       await requireRights(client);
-    });
+    }, performance.now() + migrationMs);
     return createStorage(primary);
   } catch (error) {
     await primary.close();

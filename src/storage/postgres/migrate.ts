@@ -39,6 +39,8 @@ export async function migrate(
   if ((await readSchema(client, steps.length)) === steps.length) return;
   await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
   try {
+    // A step may take long on many plants, and so may another process that holds the lock.
+    await client.query("SET LOCAL statement_timeout = 0");
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey})`);
     const from = await readSchema(client, steps.length);
     if (from === 0) {
