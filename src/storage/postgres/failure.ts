@@ -62,7 +62,7 @@ export function isDoubtful(error: unknown): boolean {
 export function unknownOutcome(cause: unknown): PlantStoreError {
   return new PlantStoreError(
     "unavailable",
-    "The connection to the storage was lost, so the outcome is unknown. " +
+    "The storage did not confirm the write, so its outcome is unknown. " +
       "Retry with the same Idempotency-Key.",
     { cause },
   );

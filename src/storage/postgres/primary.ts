@@ -101,8 +101,10 @@ export class Primary {
           (client) => client.release(),
           () => {},
         );
-        // All connections being busy says nothing of the server.
-        const isFull = pool.totalCount >= this.#limits.poolSize && codeOf(error) === undefined;
+        // That all connections are in use, here or there, is no reason to drop those that work.
+        const isFull =
+          hasState(error, "53300") ||
+          (pool.totalCount >= this.#limits.poolSize && codeOf(error) === undefined);
         if (!isFull) this.#leave(pool);
         if (isFull || isLastTry || performance.now() >= dueAtMs) {
           throw error instanceof ConnectionLost

@@ -2,20 +2,16 @@
  * Applies a group of writes to PostgreSQL in one transaction. Whoever creates plants locks the row of
  * their garden first, so instances take turns in a garden; constraints stop what might slip through.
  */
-import type { ClientBase, QueryResult } from "pg";
-import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
+import type { QueryResult } from "pg";
+import type { PlantId } from "../../domain/plant.ts";
 import type { CreateWrite, DeleteWrite, Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import type { Attempts } from "./attempts.ts";
-import { type Decision, decide, type KeptKey, pair } from "./decision.ts";
+import { pair } from "./decision.ts";
 import { hasState } from "./failure.ts";
+import { applyInOrder, deletion, type PlantPlace, placesOf, sorted } from "./in-order.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
-
-interface PlantPlace {
-  readonly garden: string;
-  readonly id: PlantId;
-}
 
 export interface Writer {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
@@ -129,138 +125,4 @@ async function createAll(
     const id = (firstIds.get(garden) ?? 0n) + BigInt(positions[index] ?? 0);
     return { kind: "created", id, replayed: false };
   });
-}
-
-/** Any group: what it depends on is locked and read in one go, then what was decided is stored in one. */
-async function applyInOrder(
-  client: ClientBase,
-  writes: readonly Write[],
-  commit: () => void,
-): Promise<readonly Outcome[]> {
-  const creates = writes.filter((write) => write.kind === "create");
-  const chosen = writes.flatMap(({ kind, garden, id }) =>
-    kind === "create" && id !== undefined ? [{ garden, id }] : [],
-  );
-  const keyed = creates.flatMap(({ garden, idempotency }) =>
-    idempotency ? [{ garden, key: idempotency.key }] : [],
-  );
-  const doomed = writes.filter((write) => write.kind === "delete");
-  try {
-    const [, counters, gone, existing, keys] = await inOneGo([
-      client.query("BEGIN ISOLATION LEVEL READ COMMITTED"),
-      client.query(lock, [sorted(new Set(creates.map(({ garden }) => garden)))]),
-      client.query(deletion, placesOf(doomed)),
-      client.query(lookUp, placesOf(chosen)),
-      client.query(lookUpKeys, [keyed.map(({ garden }) => garden), keyed.map(({ key }) => key)]),
-    ]);
-    const decision = await decide(writes, {
-      lastIds: new Map(counters?.rows.map(({ garden, last_id }) => [garden, last_id])),
-      plants: [...(gone?.rows ?? []), ...(existing?.rows ?? [])],
-      keys: keys?.rows.map(toKey) ?? [],
-      findFreeId: (garden, from) => findFreeId(client, garden, from),
-    });
-    commit();
-    await store(client, decision);
-    return decision.outcomes;
-  } catch (error) {
-    await client.query("ROLLBACK").catch(() => {});
-    throw error;
-  }
-}
-
-const lock = `
-  INSERT INTO gardens (garden, last_id) SELECT garden, 0 FROM unnest($1::text[]) AS touched (garden)
-    ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id RETURNING garden, last_id`;
-
-const deletion = `
-  DELETE FROM plants WHERE (garden, id) IN
-    (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS doomed (garden, id))
-    RETURNING garden, id`;
-
-const lookUp = `
-  SELECT garden, id FROM plants
-    JOIN unnest($1::text[], $2::bigint[]) AS chosen (garden, id) USING (garden, id)`;
-
-const lookUpKeys = `
-  SELECT garden, key, request, plant_id, expires_at_ms FROM idempotency_keys
-    JOIN unnest($1::text[], $2::text[]) AS sent (garden, key) USING (garden, key)`;
-
-function toKey(row: Record<string, unknown>): KeptKey {
-  const { garden, key, request } = row as { garden: string; key: string; request: string };
-  return {
-    garden,
-    key,
-    request,
-    plantId: row.plant_id as PlantId,
-    expiresAtMs: Number(row.expires_at_ms),
-  };
-}
-
-async function findFreeId(client: ClientBase, garden: string, from: PlantId): Promise<PlantId> {
-  const taken = await client.query(lookUp, placesOf([{ garden, id: from }]));
-  if (taken.rows.length === 0) return from;
-  const { rows } = await client.query(
-    `SELECT id + 1 AS id FROM plants AS taken
-       WHERE garden = $1 AND id >= $2 AND id <= $3 AND NOT EXISTS
-         (SELECT 1 FROM plants WHERE garden = $1 AND id = taken.id + 1)
-       ORDER BY taken.id LIMIT 1`,
-    [garden, from, assignedIdMax],
-  );
-  return rows[0].id;
-}
-
-/** A COMMIT after a failed statement is answered as ROLLBACK, without an error of its own. */
-async function store(client: ClientBase, { plants, keys, lastIds }: Decision): Promise<void> {
-  const results = await inOneGo([
-    client.query(
-      `INSERT INTO plants (garden, id, name, tag)
-         SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])`,
-      [
-        plants.map(({ garden }) => garden),
-        plants.map(({ id }) => id),
-        plants.map(({ name }) => name),
-        plants.map(({ tag }) => tag),
-      ],
-    ),
-    client.query(
-      `UPDATE gardens SET last_id = moved.last_id
-         FROM unnest($1::text[], $2::bigint[]) AS moved (garden, last_id)
-         WHERE gardens.garden = moved.garden`,
-      [[...lastIds.keys()], [...lastIds.values()]],
-    ),
-    client.query(
-      `INSERT INTO idempotency_keys (garden, key, request, plant_id, expires_at_ms)
-         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
-         ON CONFLICT (garden, key) DO UPDATE SET request = excluded.request,
-           plant_id = excluded.plant_id, expires_at_ms = excluded.expires_at_ms`,
-      [
-        keys.map(({ garden }) => garden),
-        keys.map(({ key }) => key),
-        keys.map(({ request }) => request),
-        keys.map(({ plantId }) => plantId),
-        keys.map(({ expiresAtMs }) => expiresAtMs),
-      ],
-    ),
-    client.query("COMMIT"),
-  ]);
-  const { command } = results.at(-1) as QueryResult;
-  if (command !== "COMMIT") throw new Error(`A commit was answered as ${command}.`);
-}
-
-/** Waits for all, so that the connection is at rest afterwards; fails with what failed first. */
-async function inOneGo(queries: readonly Promise<QueryResult>[]): Promise<QueryResult[]> {
-  const settled = await Promise.allSettled(queries);
-  return settled.map((each) => {
-    if (each.status === "rejected") throw each.reason;
-    return each.value;
-  });
-}
-
-function placesOf(places: readonly PlantPlace[]): [gardens: string[], ids: PlantId[]] {
-  return [places.map(({ garden }) => garden), places.map(({ id }) => id)];
-}
-
-/** Locks are taken in one order by all, so that nobody waits in a circle. */
-function sorted(gardens: Iterable<string>): string[] {
-  return [...gardens].sort();
 }
