@@ -90,9 +90,12 @@ export class Metrics {
       ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
         ` ${counts.brokenStreams}`,
       ]),
-      ...family("plantstore_commits_total", "counter", "Groups of plant writes that were committed durably.", [
-        ` ${counts.groupSizes.count}`,
-      ]),
+      ...family(
+        "plantstore_commits_total",
+        "counter",
+        "Groups of plant writes that were committed durably.",
+        [` ${counts.groupSizes.count}`],
+      ),
       ...family("plantstore_writes_total", "counter", "Plant writes in those groups.", [
         ` ${counts.groupSizes.sum}`,
       ]),
