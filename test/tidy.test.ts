@@ -29,7 +29,7 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["cli"],
-  cli: ["config", "serve", "log", "version", "auth", "storage", "domain"],
+  cli: ["config", "serve", "log", "version", "auth", "storage", "domain", "client"],
   config: ["domain"],
   serve: ["config", "log", "metrics", "version", "listening", "storage", "domain"],
   listening: ["config", "log", "metrics", "version", "auth", "http", "storage", "domain"],
@@ -39,6 +39,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ["log", "metrics", "auth", "domain"],
   auth: ["domain"],
   storage: ["domain"],
+  client: [],
   domain: [],
   "sql-text.d": [],
 };
@@ -47,6 +48,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 const packages: Readonly<Record<string, RegExp>> = {
   domain: /^valibot$/,
   auth: /^$/,
+  client: /^$/,
 };
 
 function importsOf(path: string): string[] {

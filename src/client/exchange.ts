@@ -1,0 +1,119 @@
+/** One request, tried until an answer stands. It knows of time, failures and retries, not of plants. */
+import { PlantStoreProblem, PlantStoreUnreachable } from "./problem-error.ts";
+
+export interface Exchange {
+  readonly address: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body?: string | undefined;
+  /** Whether a runtime may repeat it in silence, on a connection that turns out to be closed. */
+  readonly isRepeatable: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Patience {
+  readonly fetch: (address: string, init: RequestInit) => Promise<Response>;
+  /** Further tries after the first. */
+  readonly retries: number;
+  /** For each try, to the last byte of its answer. */
+  readonly timeoutMs: number;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Whether an earlier try may have been carried out although its answer was lost. */
+  readonly isRepeated: boolean;
+}
+
+/** The service or something before it is busy, restarting or cut off: all of these pass. */
+const passingStatuses: readonly number[] = [429, 502, 503, 504];
+const pauseMsFirst = 100;
+const pauseMsMax = 10_000;
+/** Whoever asks for more patience than this is told to the caller instead. */
+const retryAfterMsMax = 60_000;
+
+/**
+ * The first answer that is not one to wait out, or the last. Fails with `PlantStoreUnreachable` if
+ * there is none, and with the signal's reason once it is aborted.
+ */
+export async function exchange(wish: Exchange, patience: Patience): Promise<Answer> {
+  let isRepeated = false;
+  for (let tries = 1; ; tries++) {
+    let askedMs = 0;
+    try {
+      const answer = await tryOnce(wish, patience);
+      askedMs = readRetryAfter(answer.headers) ?? 0;
+      const isLast = tries > patience.retries || askedMs > retryAfterMsMax;
+      if (isLast || !passingStatuses.includes(answer.status)) return { ...answer, isRepeated };
+      // Only a 429 says for certain that nothing was done.
+      isRepeated ||= answer.status !== 429;
+    } catch (error) {
+      wish.signal?.throwIfAborted();
+      if (tries > patience.retries) throw new PlantStoreUnreachable(wish.address, tries, error);
+      isRepeated = true;
+    }
+    const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
+    // Clients that failed together must not come back together.
+    await pause(askedMs + stepMs * (0.5 + Math.random() / 2), wish.signal);
+  }
+}
+
+async function tryOnce(wish: Exchange, { fetch, timeoutMs }: Patience) {
+  const { address, method, headers, body = null, signal } = wish;
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  const late = new Error(`nothing came within ${timeoutMs} ms`);
+  const timer = setTimeout(() => controller.abort(late), timeoutMs);
+  signal?.addEventListener("abort", abort);
+  try {
+    const response = await fetch(address, {
+      ...{ method, headers, body, signal: controller.signal },
+      // The token is for this address only.
+      redirect: "manual",
+      // Bun sends GET and DELETE again by itself when a connection that it kept breaks.
+      ...(!wish.isRepeatable && { keepalive: false }),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch (error) {
+    throw controller.signal.aborted ? controller.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, durationMs);
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
+/** Seconds or a date (RFC 9110). */
+function readRetryAfter(headers: Headers): number | undefined {
+  const text = headers.get("retry-after");
+  if (text === null) return undefined;
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
+}
+
+/** An answer that is a refusal, as the error to throw. */
+export function toProblem({ status, headers, text }: Answer): PlantStoreProblem {
+  const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
+  const requestId = headers.get("x-request-id") ?? undefined;
+  return new PlantStoreProblem(status, isProblem ? JSON.parse(text) : {}, {
+    requestId,
+    retryAfterMs: readRetryAfter(headers),
+  });
+}

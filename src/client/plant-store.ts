@@ -1,0 +1,198 @@
+/**
+ * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, talks to the HTTP
+ * API only, and imports nothing else of the project.
+ */
+import { parseWithNumbersAsText, renderId } from "./exact-json.ts";
+import { type Answer, exchange, type Patience, toProblem } from "./exchange.ts";
+import type * as wire from "./wire-types.ts";
+
+export {
+  type Fault,
+  PlantStoreProblem,
+  PlantStoreUnreachable,
+  type ProblemCode,
+} from "./problem-error.ts";
+
+export interface PlantStoreOptions {
+  /** Where the service is, with its base path, such as `https://plants.example/v1`. */
+  readonly url: string;
+  readonly token: string;
+  /** In place of the global one. */
+  readonly fetch?: Patience["fetch"];
+  /** Further tries after the first, where a try can be repeated safely: 4 if absent. */
+  readonly retries?: number;
+  /** For each try, to the last byte of its answer: 30,000 if absent. */
+  readonly timeoutMs?: number;
+}
+
+export interface CallOptions {
+  /** Aborts the call, also while it waits between two tries. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CreateOptions extends CallOptions {
+  /** 1 to 255 visible ASCII characters; a random one if absent. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ListOptions<Field extends PlantField> extends CallOptions {
+  /** How many plants in all; every one if absent. */
+  readonly limit?: number | undefined;
+  /** An id; the list starts behind it. */
+  readonly after?: bigint | number | undefined;
+  /** What the plants come with; all fields if absent. */
+  readonly fields?: readonly Field[] | undefined;
+  /** How many plants are fetched at a time: 1,000 if absent. */
+  readonly pageSize?: number | undefined;
+}
+
+type Item = wire.PlantList[number];
+export type Plant = { readonly [Field in keyof Item]-?: NonNullable<Item[Field]> };
+export type PlantField = keyof Plant;
+export type PlantDraft = Omit<wire.PlantDraft, "id"> & {
+  /** Assigned by the service if absent. */
+  readonly id?: bigint | number | undefined;
+};
+
+export interface CreatedPlant extends Plant {
+  /** Whether an earlier request with the same key, or an earlier try, had created the plant. */
+  readonly replayed: boolean;
+}
+
+export interface Deletion {
+  /** False: a try's answer was lost, and the next one found no plant. It is gone, perhaps before. */
+  readonly confirmed: boolean;
+}
+
+const pageSizeDefault = 1_000;
+
+/**
+ * Calls fail with `PlantStoreProblem` if the service refuses, with `PlantStoreUnreachable` if it does
+ * not answer, and with the signal's reason if they are aborted.
+ */
+export class PlantStore {
+  readonly #address: string;
+  readonly #authorization: string;
+  readonly #patience: Patience;
+
+  constructor(options: PlantStoreOptions) {
+    const { origin, pathname, username } = new URL(options.url);
+    if (username !== "") throw new TypeError("The url must not hold a user or a password.");
+    this.#address = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
+    this.#authorization = `Bearer ${options.token}`;
+    this.#patience = {
+      fetch: options.fetch ?? globalThis.fetch,
+      retries: options.retries ?? 4,
+      timeoutMs: options.timeoutMs ?? 30_000,
+    };
+    // A token that no header can hold fails here, not as a call without an answer.
+    this.#headers();
+  }
+
+  /** Resolves once the plant is on stable storage. Its key makes tries safe: one plant at most. */
+  async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
+    const { name, tag, id } = draft;
+    const fields = JSON.stringify({ name, tag }).slice(1);
+    const separator = fields === "}" ? "" : ",";
+    const answer = await this.#call("POST", this.#address, options.signal, {
+      headers: {
+        "content-type": "application/json",
+        "idempotency-key": options.idempotencyKey ?? makeKey(),
+      },
+      body: `{${id === undefined ? "" : `"id":${renderId(id)}${separator}`}${fields}`,
+    });
+    if (answer.status !== 201) throw toProblem(answer);
+    return readAnswer(answer, ({ text, headers }) => ({
+      ...(JSON.parse(text) as wire.Plant),
+      id: BigInt(headers.get("location")?.split("/").at(-1) ?? "none"),
+      replayed: headers.get("idempotency-replayed") === "true",
+    }));
+  }
+
+  /** The plants by ascending id, fetched page by page as they are taken. */
+  async *list<Field extends PlantField = PlantField>(
+    options: ListOptions<Field> = {},
+  ): AsyncGenerator<Pick<Plant, Field>, void, undefined> {
+    for await (const page of this.pages(options)) yield* page;
+  }
+
+  /** The same as `list`, a page at a time. */
+  async *pages<Field extends PlantField = PlantField>(
+    options: ListOptions<Field> = {},
+  ): AsyncGenerator<Pick<Plant, Field>[], void, undefined> {
+    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault, after } = options;
+    let query: URLSearchParams | undefined = new URLSearchParams({
+      limit: String(pageSize),
+      fields: (options.fields ?? ["id", "name", "tag"]).join(),
+    });
+    if (after !== undefined) query.set("after", renderId(after));
+    for (let remaining = limit; query !== undefined && remaining !== 0; ) {
+      if (remaining < pageSize) query.set("limit", String(remaining));
+      const answer = await this.#call("GET", `${this.#address}?${query}`, options.signal);
+      if (answer.status !== 200) throw toProblem(answer);
+      const page = readAnswer(answer, readPage) as Pick<Plant, Field>[];
+      remaining -= page.length;
+      query = readNextQuery(answer.headers, query);
+      if (page.length > 0) yield page;
+    }
+  }
+
+  /** Resolves once the deletion is on stable storage. No such plant: a problem, `not-found`. */
+  async delete(id: bigint | number, options: CallOptions = {}): Promise<Deletion> {
+    const address = `${this.#address}/${renderId(id)}`;
+    const answer = await this.#call("DELETE", address, options.signal);
+    if (answer.status === 204) return { confirmed: true };
+    if (answer.status === 404 && answer.isRepeated) return { confirmed: false };
+    throw toProblem(answer);
+  }
+
+  #call(
+    method: string,
+    address: string,
+    signal: AbortSignal | undefined,
+    more: { headers?: Record<string, string>; body?: string } = {},
+  ): Promise<Answer> {
+    const headers = this.#headers(more.headers);
+    // A deletion that was repeated unseen would find no plant, and be taken for one that failed.
+    const isRepeatable = method !== "DELETE";
+    const wish = { address, method, headers, body: more.body, signal, isRepeatable };
+    return exchange(wish, this.#patience);
+  }
+
+  #headers(more: Record<string, string> = {}): Headers {
+    return new Headers({ ...more, authorization: this.#authorization });
+  }
+}
+
+/** Not `randomUUID`, which pages that came over plain HTTP do not have. */
+function makeKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** An answer that is none of a Plant Store's, such as a page to sign in at, is told as a problem. */
+function readAnswer<Result>(answer: Answer, read: (answer: Answer) => Result): Result {
+  try {
+    return read(answer);
+  } catch {
+    throw toProblem(answer);
+  }
+}
+
+function readPage({ text }: Answer): wire.PlantList {
+  const items = parseWithNumbersAsText(text) as { id?: string | bigint }[];
+  for (const item of items) if (item.id !== undefined) item.id = BigInt(item.id);
+  return items as wire.PlantList;
+}
+
+/**
+ * Only the query of the link is followed, at the client's own address: so the token goes nowhere
+ * else, and a proxy that changes paths does no harm.
+ */
+function readNextQuery(headers: Headers, last: URLSearchParams): URLSearchParams | undefined {
+  const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
+  if (query === undefined) return undefined;
+  const next = new URLSearchParams(query);
+  if (next.get("after") !== last.get("after")) return next;
+  throw new TypeError("The link to the next page leads nowhere.");
+}

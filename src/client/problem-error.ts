@@ -1,0 +1,55 @@
+/** The two ways in which a call fails: the service refused it, or no answer came. */
+import type { Problem } from "./wire-types.ts";
+
+type CodeOf<Type> = Type extends `urn:plantstore:problem:${infer Code}` ? Code : never;
+
+/** The service's codes; `unexpected` is an answer that is not one of the service's. */
+export type ProblemCode = CodeOf<Problem["type"]> | "unexpected";
+
+/** One thing that is wrong with a request, and where: in the body, a parameter or a header. */
+export type Fault = NonNullable<Problem["errors"]>[number];
+
+/** The service answered, and refused. `message` says what to fix and can be shown. */
+export class PlantStoreProblem extends Error {
+  override readonly name = "PlantStoreProblem";
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly title: string;
+  readonly detail: string;
+  /** Finds the request in the service's log. */
+  readonly requestId: string | undefined;
+  /** With status 400: every fault that was found. */
+  readonly errors: readonly Fault[];
+  /** How long the service asked to wait before another try. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    status: number,
+    problem: Partial<Problem>,
+    more: { requestId?: string | undefined; retryAfterMs?: number | undefined } = {},
+  ) {
+    const detail = problem.detail ?? "The address does not answer as a Plant Store does.";
+    super(detail);
+    this.status = status;
+    this.code = (problem.type?.split(":").at(-1) ?? "unexpected") as ProblemCode;
+    this.title = problem.title ?? `Unexpected answer ${status}`;
+    this.detail = detail;
+    this.requestId = problem.requestId ?? more.requestId;
+    this.errors = problem.errors ?? [];
+    this.retryAfterMs = more.retryAfterMs;
+  }
+}
+
+/** No whole answer came, in any of the tries; the last failure is the `cause`. */
+export class PlantStoreUnreachable extends Error {
+  override readonly name = "PlantStoreUnreachable";
+
+  constructor(
+    address: string,
+    readonly tries: number,
+    cause: unknown,
+  ) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`No answer from ${address} in ${tries} tries: ${reason}`, { cause });
+  }
+}

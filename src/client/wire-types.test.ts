@@ -1,0 +1,8 @@
+/** The client's types are those of the OpenAPI document as it is now. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { renderTypes, typesPath } from "../../scripts/generate-client-types.ts";
+
+test("are up to date; else run npm run generate:client-types", async () => {
+  expect(readFileSync(typesPath, "utf8")).toBe(await renderTypes());
+});

@@ -1,0 +1,60 @@
+/** What travels, from the OpenAPI document. Generated: `npm run generate:client-types`. */
+
+export type PlantDraft = {
+  /** 1 to 200 Unicode code points, not only white space, kept as sent. */
+  readonly name: string;
+  /** 0 to 100 Unicode code points, kept as sent. */
+  readonly tag?: string | undefined;
+  /** Identifies the plant in its garden. Held exactly over the whole signed 64-bit range. */
+  readonly id?: bigint | undefined;
+};
+
+export type Plant = {
+  /** 1 to 200 Unicode code points, not only white space, kept as sent. */
+  readonly name: string;
+  /** 0 to 100 Unicode code points, kept as sent. */
+  readonly tag: string;
+};
+
+export type PlantList = readonly {
+  /** Identifies the plant in its garden. Held exactly over the whole signed 64-bit range. */
+  readonly id?: bigint | undefined;
+  /** 1 to 200 Unicode code points, not only white space, kept as sent. */
+  readonly name?: string | undefined;
+  /** 0 to 100 Unicode code points, kept as sent. */
+  readonly tag?: string | undefined;
+}[];
+
+export type Problem = {
+  readonly type:
+    | "urn:plantstore:problem:invalid-request"
+    | "urn:plantstore:problem:unauthenticated"
+    | "urn:plantstore:problem:forbidden"
+    | "urn:plantstore:problem:not-found"
+    | "urn:plantstore:problem:method-not-allowed"
+    | "urn:plantstore:problem:conflict"
+    | "urn:plantstore:problem:too-large"
+    | "urn:plantstore:problem:unsupported-media-type"
+    | "urn:plantstore:problem:idempotency-mismatch"
+    | "urn:plantstore:problem:rate-limited"
+    | "urn:plantstore:problem:internal"
+    | "urn:plantstore:problem:unavailable"
+    | "urn:plantstore:problem:storage-full";
+  readonly title: string;
+  readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 429 | 500 | 503 | 507;
+  /** What to fix. Safe to show. */
+  readonly detail: string;
+  readonly requestId: string;
+  /** With status 400: every fault that was found, and where. */
+  readonly errors?:
+    | readonly {
+        /** A JSON Pointer into the body. */
+        readonly pointer?: string | undefined;
+        /** The name of a path or query parameter. */
+        readonly parameter?: string | undefined;
+        /** The name of a header. */
+        readonly header?: string | undefined;
+        readonly detail: string;
+      }[]
+    | undefined;
+};

@@ -1,0 +1,11 @@
+/** The whole battery of the client, in one list. */
+import type { ClientCase } from "./client-case.ts";
+import { plainCases } from "./plain-cases.ts";
+import { scriptedCases } from "./scripted-cases.ts";
+import { troubleCases } from "./trouble-cases.ts";
+
+export const clientCases: readonly ClientCase[] = [
+  ...plainCases,
+  ...troubleCases,
+  ...scriptedCases,
+];

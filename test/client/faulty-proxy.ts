@@ -1,0 +1,64 @@
+/** A TCP proxy that breaks connections at the moment that a test chooses. Runs under Bun and Node. */
+import { createServer, connect as openSocket, type Socket } from "node:net";
+
+/**
+ * `before`: the request is lost. `after`: the service carried it out, the answer is lost. `midway`:
+ * the answer breaks off before its last bytes. `silent`: the answer never comes.
+ */
+export type Breakage = "before" | "after" | "midway" | "silent";
+
+export interface FaultyProxy {
+  readonly url: string;
+  /** The next requests break like this, one after the other; those behind them do not. */
+  breakNext(...breakages: Breakage[]): void;
+  close(): void;
+}
+
+const lostBytes = 5;
+
+export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
+  const { hostname, port } = new URL(target);
+  const planned: Breakage[] = [];
+  const sockets = new Set<Socket>();
+
+  const server = createServer((client) => {
+    const service = openSocket(Number(port), hostname);
+    let breakage: Breakage | undefined;
+    let isAnswered = true;
+    const cut = () => {
+      client.destroy();
+      service.destroy();
+    };
+    for (const socket of [client, service]) {
+      sockets.add(socket);
+      socket.on("error", cut);
+      socket.on("close", () => {
+        sockets.delete(socket);
+        cut();
+      });
+    }
+    client.on("data", (bytes) => {
+      // A request may come in several pieces; the first one behind an answer starts it.
+      if (isAnswered) breakage = planned.shift();
+      isAnswered = false;
+      if (breakage === "before") cut();
+      else service.write(bytes);
+    });
+    service.on("data", (bytes: Buffer) => {
+      isAnswered = true;
+      if (breakage === undefined) client.write(bytes);
+      else if (breakage === "midway") client.end(bytes.subarray(0, -lostBytes));
+      else if (breakage === "after") cut();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    breakNext: (...breakages) => planned.push(...breakages),
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}

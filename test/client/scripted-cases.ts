@@ -1,0 +1,166 @@
+/** The client and answers that the real service cannot be made to give: patience, gateways, strangers. */
+import assert from "node:assert/strict";
+import { PlantStoreProblem } from "plantstore/client";
+import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
+import {
+  createdAnswer,
+  openScriptedService,
+  problemAnswer,
+  type ScriptedAnswer,
+} from "./scripted-service.ts";
+
+const draft = { name: "Fern" };
+
+function scripted(
+  name: string,
+  script: ScriptedAnswer[],
+  check: (
+    store: ReturnType<typeof openStore>,
+    service: Awaited<ReturnType<typeof openScriptedService>>,
+  ) => Promise<void>,
+): ClientCase {
+  return {
+    name,
+    async run(world) {
+      const service = await openScriptedService(...script);
+      try {
+        await check(openStore(world, { url: service.url }), service);
+      } finally {
+        service.close();
+      }
+    },
+  };
+}
+
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toUTCString();
+
+export const scriptedCases: readonly ClientCase[] = [
+  ...[429, 502, 503, 504].map((status) =>
+    scripted(
+      `tries again after ${status}, with the same key`,
+      [problemAnswer(status, "unavailable"), problemAnswer(status, "unavailable"), createdAnswer],
+      async (store, { requests }) => {
+        assert.equal((await store.create(draft)).id, 7n);
+        const keys = requests.map(({ headers }) => headers["idempotency-key"]);
+        assert.match(String(keys[0]), /^[0-9a-f]{32}$/);
+        assert.deepEqual(keys, [keys[0], keys[0], keys[0]]);
+      },
+    ),
+  ),
+  ...[400, 401, 403, 404, 409, 413, 422, 500, 507].map((status) =>
+    scripted(
+      `does not try again after ${status}`,
+      [problemAnswer(status, "internal"), createdAnswer],
+      async (store, { requests }) => {
+        assert.equal((await failure(store.create(draft), PlantStoreProblem)).status, status);
+        assert.equal(requests.length, 1);
+      },
+    ),
+  ),
+  scripted(
+    "gives up with the last problem after five tries",
+    [problemAnswer(503, "unavailable")],
+    async (store, { requests }) => {
+      const problem = await failure(store.create(draft), PlantStoreProblem);
+      assert.deepEqual([problem.status, problem.code], [503, "unavailable"]);
+      assert.equal(requests.length, 5);
+    },
+  ),
+  scripted(
+    "waits as many seconds as it is asked to",
+    [problemAnswer(429, "rate-limited", { "retry-after": "1" }), createdAnswer],
+    async (store) => {
+      const startedAtMs = performance.now();
+      await store.create(draft);
+      assert.ok(performance.now() - startedAtMs >= 990);
+    },
+  ),
+  {
+    name: "waits until the date that it is asked to",
+    async run(world) {
+      const wait = problemAnswer(503, "unavailable", { "retry-after": inSeconds(2) });
+      const service = await openScriptedService(wait, createdAnswer);
+      const startedAtMs = performance.now();
+      await openStore(world, { url: service.url }).create(draft);
+      // A date has whole seconds, so up to one of the two may be lost.
+      assert.ok(performance.now() - startedAtMs >= 900);
+      service.close();
+    },
+  },
+  scripted(
+    "tells the caller when it is asked to wait for very long",
+    [problemAnswer(429, "rate-limited", { "retry-after": "61" }), createdAnswer],
+    async (store, { requests }) => {
+      const problem = await failure(store.create(draft), PlantStoreProblem);
+      assert.deepEqual([problem.status, problem.retryAfterMs], [429, 61_000]);
+      assert.equal(requests.length, 1);
+    },
+  ),
+  scripted(
+    "takes a 404 for what it is when nothing can have been deleted before",
+    [problemAnswer(429, "rate-limited"), problemAnswer(404, "not-found")],
+    async (store) => {
+      assert.equal((await failure(store.delete(7), PlantStoreProblem)).code, "not-found");
+    },
+  ),
+  scripted(
+    "does not carry the token to where a redirection points",
+    [{ status: 307, headers: { location: "/elsewhere" } }, createdAnswer],
+    async (store, { requests }) => {
+      const problem = await failure(store.create(draft), PlantStoreProblem);
+      assert.deepEqual([problem.status, problem.code], [307, "unexpected"]);
+      assert.equal(requests.length, 1);
+    },
+  ),
+  scripted(
+    "follows a link at its own address only, and never in a circle",
+    [
+      {
+        status: 200,
+        headers: { link: '<http://other.invalid/x?limit=1&after=7>; rel="next"' },
+        body: '[{"id":7}]',
+      },
+    ],
+    async (store, { requests }) => {
+      const problem = await failure(collect(store.list({ fields: ["id"] })), TypeError);
+      assert.match(problem.message, /leads nowhere/);
+      assert.deepEqual(
+        requests.map(({ url }) => url),
+        ["/plants?limit=1000&fields=id", "/plants?limit=1&after=7"],
+      );
+    },
+  ),
+  ...[
+    { status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" },
+    { status: 201, body: "{}" },
+    { status: 404, body: "nothing here" },
+  ].map((answer) =>
+    scripted(
+      `tells that a stranger answered: ${answer.status} ${answer.body}`,
+      [answer],
+      async (store) => {
+        const calls = [
+          () => collect(store.list()),
+          () => store.create(draft),
+          () => store.delete(1),
+        ];
+        for (const call of calls) {
+          assert.equal((await failure(call(), PlantStoreProblem)).code, "unexpected");
+        }
+      },
+    ),
+  ),
+  scripted(
+    "speaks to a service under a base path",
+    [createdAnswer],
+    async (_store, { url, requests }) => {
+      for (const path of ["/v1", "/v1/"]) {
+        await openStore({ url: url + path, token: "t" }).create(draft);
+      }
+      assert.deepEqual(
+        requests.map((request) => request.url),
+        ["/v1/plants", "/v1/plants"],
+      );
+    },
+  ),
+];

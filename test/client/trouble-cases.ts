@@ -1,0 +1,129 @@
+/** The client when connections break, answers are late or lost, and the service asks for patience. */
+import assert from "node:assert/strict";
+import { PlantStoreProblem, PlantStoreUnreachable } from "plantstore/client";
+import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
+import { openFaultyProxy } from "./faulty-proxy.ts";
+
+const fewMs = 300;
+
+export const troubleCases: readonly ClientCase[] = [
+  ...(["before", "after", "midway"] as const).map(
+    (breakage): ClientCase => ({
+      name: `creates one plant, and one only, when the connection breaks: ${breakage}`,
+      async run(world) {
+        const proxy = await openFaultyProxy(world.url);
+        const store = openStore(world, { url: proxy.url });
+        for (let round = 0; round < 5; round++) {
+          proxy.breakNext(breakage);
+          const created = await store.create({ name: `Fern ${round}` });
+          assert.equal(created.replayed, breakage !== "before");
+          // On a connection that has served before, too.
+          await store.create({ name: `Moss ${round}` });
+        }
+        proxy.close();
+        const names = (await collect(openStore(world).list())).map(({ name }) => name);
+        assert.equal(names.length, 10);
+        assert.equal(new Set(names).size, 10);
+      },
+    }),
+  ),
+  {
+    name: "creates one plant through a row of different failures",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      proxy.breakNext("before", "after", "midway", "before");
+      const store = openStore(world, { url: proxy.url });
+      assert.equal((await store.create({ name: "Fern", id: 7 })).id, 7n);
+      proxy.close();
+      assert.equal((await collect(openStore(world).list())).length, 1);
+    },
+  },
+  {
+    name: "lists every plant once although answers break off midway",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url });
+      for (let id = 1; id <= 9; id++) await store.create({ name: `Plant ${id}`, id });
+      const seen: number[] = [];
+      for await (const { id } of store.list({ pageSize: 2 })) {
+        seen.push(Number(id));
+        if (Number(id) % 2 === 0) proxy.breakNext("midway");
+      }
+      proxy.close();
+      assert.deepEqual(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    },
+  },
+  {
+    name: "says that a deletion is not confirmed when its answer was lost",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url });
+      await store.create({ name: "Fern", id: 7 });
+      await store.create({ name: "Moss", id: 8 });
+      proxy.breakNext("after");
+      assert.deepEqual(await store.delete(7), { confirmed: false });
+      proxy.breakNext("before");
+      assert.deepEqual(await store.delete(8), { confirmed: true });
+      proxy.close();
+    },
+  },
+  {
+    name: "tries again when an answer does not come in time",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url, timeoutMs: fewMs });
+      proxy.breakNext("silent");
+      const created = await store.create({ name: "Fern" });
+      assert.equal(created.replayed, true);
+      proxy.close();
+    },
+  },
+  {
+    name: "gives up after the tries that it was given, and says why",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      proxy.breakNext("silent", "silent", "silent");
+      const store = openStore(world, { url: proxy.url, timeoutMs: fewMs, retries: 1 });
+      const error = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+      assert.equal(error.tries, 2);
+      assert.match(error.message, /nothing came within 300 ms/);
+      proxy.close();
+      const closed = openStore(world, { url: proxy.url, retries: 1 });
+      assert.equal((await failure(closed.delete(1), PlantStoreUnreachable)).tries, 2);
+      assert.equal((await collect(openStore(world).list())).length, 1);
+    },
+  },
+  {
+    name: "stops at once when it is aborted: before, during and between tries",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url });
+      const reason = new RangeError("enough");
+      const before = store.create({ name: "Fern" }, { signal: AbortSignal.abort(reason) });
+      assert.equal(await failure(before, RangeError), reason);
+
+      proxy.breakNext("silent");
+      const during = new AbortController();
+      setTimeout(() => during.abort(reason), fewMs);
+      const list = collect(store.list({ signal: during.signal }));
+      assert.equal(await failure(list, RangeError), reason);
+
+      proxy.close();
+      const between = new AbortController();
+      setTimeout(() => between.abort(reason), fewMs);
+      const patient = openStore(world, { url: proxy.url, retries: 1_000 });
+      const deletion = patient.delete(1, { signal: between.signal });
+      assert.equal(await failure(deletion, RangeError), reason);
+    },
+  },
+  {
+    name: "tells a problem, not a lost connection, when a try is refused in the end",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url });
+      proxy.breakNext("before", "before");
+      assert.equal((await failure(store.create({ name: "" }), PlantStoreProblem)).status, 400);
+      proxy.close();
+    },
+  },
+];
