@@ -1,6 +1,12 @@
 /** Settings: flag, then environment, then default; and the one line for a value without sense. */
 import { describe, expect, test } from "bun:test";
-import { readConfig, readSetting, type SettingName, settings } from "./config.ts";
+import {
+  readConfig,
+  readSetting,
+  readToken,
+  type SettingName,
+  settings,
+} from "./config.ts";
 
 test("has a default for every setting", () => {
   expect(readConfig({}, {})).toEqual({
@@ -65,6 +71,9 @@ describe("a value that makes sense", () => {
     ["log", "text", "text"],
     ["log", "off", "off"],
     ["log", "auto", "auto"],
+    ["url", "http://localhost:8080", "http://localhost:8080"],
+    ["url", "https://plants.example/v1/", "https://plants.example/v1"],
+    ["url", "http://[::1]:8080/", "http://[::1]:8080"],
   ])("of %s is %p", (name, text, expected) => {
     expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
   });
@@ -104,6 +113,14 @@ describe("a value that makes no sense", () => {
     ["corsOrigins", "ftp://a.example"],
     ["log", "JSON"],
     ["log", ""],
+    ["url", ""],
+    ["url", "plants.example"],
+    ["url", "ftp://plants.example"],
+    ["url", "http://"],
+    ["url", "http://user:word@plants.example"],
+    ["url", "http://plants.example/?a"],
+    ["url", "http://plants.example/#a"],
+    ["url", "http://plants.example:x"],
   ];
 
   test.each(cases)("of %s, such as %p, is refused in one line that names it", (name, text) => {
@@ -122,4 +139,10 @@ describe("a value that makes no sense", () => {
   test("in the environment does no harm when a flag takes its place", () => {
     expect(readSetting("port", { port: "1" }, { PLANTSTORE_PORT: "x" })).toBe(1);
   });
+});
+
+test("takes the token from the environment, and from nowhere else", () => {
+  expect(readToken({ PLANTSTORE_TOKEN: "plant_x" })).toBe("plant_x");
+  expect(readToken({})).toBe("");
+  expect(Object.values(settings).map(({ flag }) => flag)).not.toContain("token");
 });

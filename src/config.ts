@@ -9,7 +9,7 @@ const logChoices = ["auto", "json", "text", "off"] as const;
 const automaticThreadsMax = 4;
 const threadsMax = 64;
 
-interface Settings {
+interface ServiceSettings {
   readonly host: string;
   readonly port: number;
   readonly database: string;
@@ -24,8 +24,13 @@ interface Settings {
 
 type LimitName = "databasePoolSize" | "databaseConnectTimeoutMs" | "databaseStatementTimeoutMs";
 
-export interface Config extends Omit<Settings, LimitName> {
+export interface Config extends Omit<ServiceSettings, LimitName> {
   readonly limits: ConnectionLimits;
+}
+
+/** What a command needs that talks to a service. The token comes by `readToken`, never by a flag. */
+export interface ClientConfig {
+  readonly url: string;
 }
 
 interface Setting<Value> {
@@ -39,6 +44,7 @@ interface Setting<Value> {
   readonly expected: string;
 }
 
+type Settings = ServiceSettings & ClientConfig;
 export type SettingName = keyof Settings;
 
 export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]> } = {
@@ -129,6 +135,18 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
     parse: parseThreads,
     expected: `auto or a number from 1 to ${threadsMax}`,
   },
+  url: {
+    flag: "url",
+    environment: "PLANTSTORE_URL",
+    placeholder: "URL",
+    fallback: "http://127.0.0.1:8080",
+    help: "where the service is, with its base path",
+    parse: (text) =>
+      /^https?:\/\/[^/?#@]/.test(text) && URL.canParse(text) && !/[?#@\s]/.test(text)
+        ? text.replace(/\/+$/, "")
+        : undefined,
+    expected: "an address such as https://plants.example/v1",
+  },
 };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -192,7 +210,12 @@ function integerBetween(min: number, max: number): Pick<Setting<number>, "parse"
   };
 }
 
-function parseOrigins(text: string): Settings["corsOrigins"] | undefined {
+/** From the environment only: other users of the machine can see the flags of a process. */
+export function readToken(environment: Environment = process.env): string {
+  return environment.PLANTSTORE_TOKEN ?? "";
+}
+
+function parseOrigins(text: string): Config["corsOrigins"] | undefined {
   if (text === "*") return "*";
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (origin: string) => /^https?:\/\/[^\s/,]+$/.test(origin);

@@ -43,6 +43,14 @@ describe("arguments", () => {
     expect(readCall(rain, [], terminal).words).toEqual([]);
   });
 
+  test("may be left out where they stand in brackets", () => {
+    const spray: Command = { ...water, words: ["PLANT", "[BOTTLE]"] };
+    expect(readCall(spray, ["fern"], terminal).words).toEqual(["fern"]);
+    expect(readCall(spray, ["fern", "blue"], terminal).words).toEqual(["fern", "blue"]);
+    expect(refusalOf(spray, []).message).toContain("PLANT");
+    expect(refusalOf(spray, ["fern", "blue", "red"]).message).toContain("BOTTLE");
+  });
+
   test("may start with a dash behind two dashes", () => {
     expect(readCall(water, ["--", "-fern"], terminal).words).toEqual(["-fern"]);
   });

@@ -13,7 +13,7 @@ export interface Command {
   /** The words that call it, such as `token create`. */
   readonly name: string;
   readonly summary: string;
-  /** Names of the words that follow, such as `USER`; all are required. */
+  /** Names of the words that follow, such as `USER`; one in brackets, `[FILE]`, may be left out. */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
   /** Settings that it reads, each a flag and an environment variable. */
@@ -35,8 +35,12 @@ export interface Terminal {
   readonly isInteractive: boolean;
   /** Whether a person reads standard error. */
   readonly isWatched: boolean;
+  /** How many characters a line has. */
+  readonly columns?: number;
   out(text: string): void;
   say(text: string): void;
+  /** As `say`, but without ending the line, so that it can be drawn again. */
+  draw?(text: string): void;
 }
 
 /** Fails with `invalid-request` if the arguments do not fit the command. */
@@ -56,7 +60,8 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
     const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
     const repeated = given.find((name, index) => given.indexOf(name) !== index);
     if (repeated !== undefined) throw new Error(`--${repeated} is given twice`);
-    if (positionals.length !== command.words.length) {
+    const required = command.words.filter((word) => !word.startsWith("[")).length;
+    if (positionals.length < required || positionals.length > command.words.length) {
       throw new Error(
         command.words.length === 0
           ? `"${positionals[0]}" was not expected`
@@ -75,6 +80,11 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
       `${reason}. See plantstore ${command.name} --help.`,
     );
   }
+}
+
+export function textFlag(call: Call, name: string): string | undefined {
+  const value = call.flags[name];
+  return typeof value === "string" ? value : undefined;
 }
 
 export function renderHelp(command: Command): string {

@@ -3,19 +3,23 @@ import { fstatSync, writeSync } from "node:fs";
 
 const pauseMs = 5;
 
-/** Writes all of it, however slow the reader; fails if it cannot be written. A reader may go away. */
-export function writeOutput(descriptor: 1 | 2, text: string): void {
+/**
+ * Writes all of it, however slow the reader; fails if it cannot be written. A reader may go away:
+ * then the answer is false.
+ */
+export function writeOutput(descriptor: number, text: string): boolean {
   let bytes = Buffer.from(text);
   while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(descriptor, bytes));
     } catch (error) {
       const { code } = error as { code?: string };
-      if (code === "EPIPE") return;
+      if (code === "EPIPE") return false;
       if (code !== "EAGAIN") throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
     }
   }
+  return true;
 }
 
 /** Whether a person reads it. The runtime's stream, which knows, is not made for a pipe or a file: it takes 10 ms. */

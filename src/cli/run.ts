@@ -2,6 +2,9 @@
 import { PlantStoreError } from "../domain/errors.ts";
 import { version } from "../version.ts";
 import { alignColumns, type Command, readCall, renderHelp, type Terminal } from "./command.ts";
+import { exportCommand } from "./export-command.ts";
+import { importCommand } from "./import-command.ts";
+import { addPlantCommand, deletePlantCommand, listPlantsCommand } from "./plants-commands.ts";
 import { serveCommand } from "./serve-command.ts";
 import { createTokenCommand, listTokensCommand, revokeTokenCommand } from "./token-commands.ts";
 
@@ -10,9 +13,14 @@ export const commands: readonly Command[] = [
   createTokenCommand,
   listTokensCommand,
   revokeTokenCommand,
+  addPlantCommand,
+  listPlantsCommand,
+  deletePlantCommand,
+  importCommand,
+  exportCommand,
 ];
 
-/** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly. */
+/** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(args, terminal);

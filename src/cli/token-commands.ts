@@ -8,7 +8,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, openStorage } from "../storage/open.ts";
-import { alignColumns, type Call, type Command } from "./command.ts";
+import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
 import { readExpiry } from "./expiry.ts";
 
 export const createTokenCommand: Command = {
@@ -124,11 +124,6 @@ async function withStorage<Result>(
   } finally {
     await storage.close();
   }
-}
-
-function textFlag(call: Call, name: string): string | undefined {
-  const value = call.flags[name];
-  return typeof value === "string" ? value : undefined;
 }
 
 function checkIdentity(source: string, text: string): string {

@@ -51,13 +51,17 @@ export async function exchange(wish: Exchange, patience: Patience): Promise<Answ
       isRepeated ||= answer.status !== 429;
     } catch (error) {
       wish.signal?.throwIfAborted();
-      if (tries > patience.retries) throw new PlantStoreUnreachable(wish.address, tries, error);
+      if (tries > patience.retries) throw toUnreachable(wish, tries, error);
       isRepeated = true;
     }
     const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
     // Clients that failed together must not come back together.
     await pause(askedMs + stepMs * (0.5 + Math.random() / 2), wish.signal);
   }
+}
+
+function toUnreachable({ address }: Exchange, tries: number, error: unknown) {
+  return new PlantStoreUnreachable(new URL(address).origin, tries, error);
 }
 
 async function tryOnce(wish: Exchange, { fetch, timeoutMs }: Patience) {

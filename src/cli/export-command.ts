@@ -1,0 +1,81 @@
+/** `plantstore export`: all plants of a garden into a file or to standard output. */
+import { closeSync, openSync, renameSync, rmSync } from "node:fs";
+import type { PlantStore } from "../client/plant-store.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { type Call, type Command, textFlag } from "./command.ts";
+import { writeOutput } from "./output.ts";
+import { chooseFormat, type Format, renderHeader, renderPlants } from "./plant-file.ts";
+import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { exitCodes, withStore } from "./service-client.ts";
+
+const retries = 20;
+
+export const exportCommand: Command = {
+  name: "export",
+  summary: "Write all plants, with their ids, to a file or to standard output.",
+  words: ["[FILE]"],
+  flags: {
+    format: { placeholder: "FORMAT", help: "csv or jsonl [by the file's ending, else jsonl]" },
+  },
+  settings: ["url"],
+  examples: [
+    "plantstore export plants.csv",
+    "plantstore export --format csv | gzip > plants.csv.gz",
+  ],
+  run(call) {
+    const path = call.words[0] ?? "-";
+    const format = chooseFormat(textFlag(call, "format"), path);
+    const exportAll = async (store: PlantStore) => {
+      if (path === "-") await exportTo(call, store, format, (text) => call.terminal.out(text));
+      else {
+        await writeWhole(path, (descriptor) =>
+          exportTo(call, store, format, (text) => writeOutput(descriptor, text)),
+        );
+      }
+      return exitCodes.done;
+    };
+    return withStore(call, exportAll, retries);
+  },
+};
+
+async function exportTo(
+  { terminal }: Call,
+  store: PlantStore,
+  format: Format,
+  write: (text: string) => void,
+): Promise<void> {
+  let count = 0;
+  const progress = new Progress(terminal, () => ({ count }));
+  try {
+    write(renderHeader(format));
+    for await (const page of store.pages()) {
+      write(renderPlants(page, format));
+      count += page.length;
+    }
+  } finally {
+    progress.end();
+  }
+  const { elapsedMs } = progress;
+  const plants = `${count.toLocaleString("en")} plants`;
+  terminal.say(`${plants}, in ${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)}).`);
+}
+
+/** The file has its name only once it is whole; until then an older one stays. */
+async function writeWhole(path: string, write: (descriptor: number) => Promise<void>) {
+  const partial = `${path}.partial`;
+  let descriptor: number;
+  try {
+    descriptor = openSync(partial, "w");
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new PlantStoreError("not-found", `Cannot write ${path}: ${reason}.`, { cause: error });
+  }
+  try {
+    await write(descriptor);
+    closeSync(descriptor);
+    renameSync(partial, path);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,146 @@
+/** `plantstore import`: many plants from a file into a running service, as often as one likes. */
+import { createReadStream, fstatSync, openSync } from "node:fs";
+import { basename } from "node:path";
+import type { Readable } from "node:stream";
+import type { PlantStore } from "../client/plant-store.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { type Call, type Command, textFlag } from "./command.ts";
+import { Importer, type Tally } from "./importer.ts";
+import { chooseFormat, readPlantLines } from "./plant-file.ts";
+import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { exitCodes, withStore } from "./service-client.ts";
+
+const concurrencyDefault = 64;
+/** What the runtime's HTTP client sends at a time. */
+const concurrencyMax = 256;
+/** Long enough for a service that is being restarted. */
+const retries = 20;
+
+export const importCommand: Command = {
+  name: "import",
+  summary: "Add the plants of a file, or of standard input (-). Can be run again safely.",
+  words: ["FILE"],
+  flags: {
+    format: { placeholder: "FORMAT", help: "csv or jsonl [by the file's ending, else jsonl]" },
+    "on-error": { placeholder: "ACTION", help: "at a bad line: stop, or continue [stop]" },
+    concurrency: {
+      placeholder: "NUMBER",
+      help: `requests at a time [${concurrencyDefault}]; 1 keeps the order of assigned ids`,
+    },
+    batch: {
+      placeholder: "NAME",
+      help: "what lines without an id are known by in later runs [the file's name]",
+    },
+    json: { help: "the summary as JSON, also at a terminal" },
+  },
+  settings: ["url"],
+  examples: [
+    "plantstore import plants.csv",
+    "plantstore import plants.jsonl --on-error continue",
+    "zcat plants.csv.gz | plantstore import - --format csv --batch spring",
+  ],
+  run(call) {
+    const path = call.words[0] ?? "";
+    const isStopping = readChoice(call, "on-error", ["stop", "continue"]) === "stop";
+    const concurrency = readConcurrency(textFlag(call, "concurrency"));
+    const batch = textFlag(call, "batch") ?? basename(path);
+    const format = chooseFormat(textFlag(call, "format"), path);
+    const source = openSource(path);
+
+    const importAll = async (store: PlantStore) => {
+      const importer = new Importer(store, { batch, isStopping, concurrency });
+      const progress = new Progress(call.terminal, () => ({
+        count: importer.tally.stored + importer.tally.alreadyThere,
+        share: source.share(),
+      }));
+      const interrupt = () => importer.stop();
+      for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupt);
+      try {
+        const lines = readPlantLines(source.chunks(), format);
+        const refuse = (line: number, fault: string) => progress.say(`line ${line}: ${fault}`);
+        await importer.run(lines, refuse, source.close);
+      } finally {
+        for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, interrupt);
+        progress.end();
+        report(call, importer.tally, progress.elapsedMs);
+      }
+      if (importer.isInterrupted) {
+        call.terminal.say("plantstore: Interrupted. Run it again to go on; nothing is doubled.");
+        return exitCodes.interrupted;
+      }
+      return importer.tally.refused > 0 ? exitCodes.linesRefused : exitCodes.done;
+    };
+    return withStore(call, importAll, retries);
+  },
+};
+
+function report({ terminal, flags }: Call, tally: Tally, elapsedMs: number): void {
+  const { stored, alreadyThere, refused } = tally;
+  if (flags.json === true || !terminal.isInteractive) terminal.out(`${JSON.stringify(tally)}\n`);
+  const rate = renderRate(stored + alreadyThere, elapsedMs);
+  terminal.say(
+    `${stored.toLocaleString("en")} stored, ${alreadyThere.toLocaleString("en")} already there, ` +
+      `${refused.toLocaleString("en")} refused, in ${renderDuration(elapsedMs)} (${rate}).`,
+  );
+}
+
+/** A pipe has no size. Fails with `not-found` if there is nothing to read. */
+function openSource(path: string) {
+  const descriptor = path === "-" ? 0 : openFile(path);
+  const sizeBytes = fstatSync(descriptor).size;
+  let stream: Readable | undefined;
+  let isClosed = false;
+  let readBytes = 0;
+  return {
+    share: () => (sizeBytes > 0 ? readBytes / sizeBytes : undefined),
+    /** Ends the chunks, also while nothing comes. */
+    close() {
+      isClosed = true;
+      stream?.destroy();
+    },
+    async *chunks(): AsyncGenerator<Uint8Array> {
+      stream = path === "-" ? process.stdin : createReadStream(path, { fd: descriptor });
+      try {
+        for await (const chunk of stream) {
+          readBytes += chunk.length;
+          yield chunk;
+        }
+      } catch (error) {
+        if (!isClosed) throw cannotRead(path, error);
+      }
+    },
+  };
+}
+
+function openFile(path: string): number {
+  try {
+    return openSync(path, "r");
+  } catch (error) {
+    throw cannotRead(path, error);
+  }
+}
+
+function cannotRead(path: string, cause: unknown): PlantStoreError {
+  const reason = (cause as Error).message;
+  return new PlantStoreError("not-found", `Cannot read ${path}: ${reason}.`, { cause });
+}
+
+function readChoice<Choice extends string>(
+  call: Call,
+  flag: string,
+  choices: readonly [Choice, ...Choice[]],
+): Choice {
+  const text = textFlag(call, flag) ?? choices[0];
+  const choice = choices.find((each) => each === text);
+  if (choice !== undefined) return choice;
+  throw new PlantStoreError("invalid-request", `--${flag} must be ${choices.join(" or ")}.`);
+}
+
+function readConcurrency(text = String(concurrencyDefault)): number {
+  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= concurrencyMax) return value;
+  throw new PlantStoreError(
+    "invalid-request",
+    `--concurrency must be a number from 1 to ${concurrencyMax}, not "${text}".`,
+  );
+}

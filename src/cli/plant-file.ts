@@ -1,0 +1,144 @@
+/** Files of plants, as CSV and as JSON Lines: read line by line, written page by page. */
+import type { Plant, PlantDraft } from "../client/plant-store.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
+import { decodeBytes, splitRecords } from "./record-splitter.ts";
+
+export const formats = ["csv", "jsonl"] as const;
+export type Format = (typeof formats)[number];
+
+/** A plant to create, or what is wrong with its line. */
+export type PlantLine = { readonly line: number } & (
+  | { readonly draft: PlantDraft }
+  | { readonly fault: string }
+);
+
+/** By the flag, else by how the file's name ends, else JSON Lines. */
+export function chooseFormat(flag: string | undefined, path: string): Format {
+  if (flag === undefined) return /\.csv$/i.test(path) ? "csv" : "jsonl";
+  const format = formats.find((each) => each === flag);
+  if (format) return format;
+  throw new PlantStoreError("invalid-request", `--format must be ${formats.join(" or ")}.`);
+}
+
+/** Blank lines are passed over. Fails with `invalid-request` if CSV has no header that makes sense. */
+export function readPlantLines(
+  chunks: AsyncIterable<Uint8Array>,
+  format: Format,
+): AsyncGenerator<PlantLine, void, undefined> {
+  return format === "csv" ? readCsv(chunks) : readJsonLines(chunks);
+}
+
+const fieldNames = ["id", "name", "tag"] as const;
+type FieldName = (typeof fieldNames)[number];
+
+export function renderHeader(format: Format): string {
+  return format === "csv" ? renderCsvRecord(fieldNames) : "";
+}
+
+export function renderPlants(plants: readonly Plant[], format: Format): string {
+  const render =
+    format === "csv"
+      ? ({ id, name, tag }: Plant) => renderCsvRecord([String(id), name, tag])
+      : (plant: Plant) => `${renderJsonPlant(plant)}\n`;
+  return plants.map(render).join("");
+}
+
+/** The id is a JSON number with all its digits. */
+export function renderJsonPlant({ id, name, tag }: Plant): string {
+  return `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
+}
+
+const notUtf8 = "the text is not UTF-8";
+
+async function* readCsv(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<PlantLine, void> {
+  let columns: readonly FieldName[] | undefined;
+  for await (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
+    if (record && record.fields.join("") === "" && record.fields.length === 1) continue;
+    if (columns === undefined) columns = readColumns(record);
+    else yield { line, ...readCsvPlant(record, columns) };
+  }
+}
+
+function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
+  const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
+  const isSound =
+    given.includes("name") &&
+    new Set(given).size === given.length &&
+    given.every((field) => fieldNames.some((each) => each === field));
+  if (isSound) return given as FieldName[];
+  throw new PlantStoreError(
+    "invalid-request",
+    "CSV must start with a line that names its columns: name, and tag and id if they are there, " +
+      `and no other. It starts with ${JSON.stringify(given.join(","))}.`,
+  );
+}
+
+function readCsvPlant(
+  record: CsvRecord | undefined,
+  columns: readonly FieldName[],
+): { draft: PlantDraft } | { fault: string } {
+  if (record === undefined) return { fault: "a quote does not close, or the line is too long" };
+  if (record.fault !== undefined) return { fault: record.fault };
+  if (record.fields.length !== columns.length) {
+    return { fault: `there are ${record.fields.length} fields, not ${columns.length}` };
+  }
+  const read = (name: FieldName) => decodeBytes(record.fields[columns.indexOf(name)] ?? "");
+  try {
+    const draft = { name: read("name"), tag: read("tag") };
+    const idText = read("id");
+    if (idText === "") return { draft };
+    const id = readInteger(idText);
+    return id === undefined
+      ? { fault: "the id must be an integer in its shortest form" }
+      : { draft: { ...draft, id } };
+  } catch {
+    return { fault: notUtf8 };
+  }
+}
+
+function readInteger(text: string): bigint | undefined {
+  return /^(?:0|-?[1-9]\d{0,30})$/.test(text) ? BigInt(text) : undefined;
+}
+
+/** A line's text lies between `start` and its end. */
+function scanLine(text: string, start: number) {
+  const end = text.indexOf("\n", start);
+  return end === -1 ? undefined : { line: text.slice(start, end), end: end + 1 };
+}
+
+async function* readJsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<PlantLine, void> {
+  for await (const { line, record } of splitRecords(chunks, scanLine)) {
+    if (record?.line.trim() === "") continue;
+    yield { line, ...readJsonPlant(record?.line) };
+  }
+}
+
+/** The service judges name and tag; here is only told what would not reach it as it stands. */
+function readJsonPlant(bytes: string | undefined): { draft: PlantDraft } | { fault: string } {
+  if (bytes === undefined) return { fault: "the line is too long" };
+  let text: string;
+  try {
+    text = decodeBytes(bytes);
+  } catch {
+    return { fault: notUtf8 };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text, keepDigits);
+  } catch {
+    return { fault: "this is not JSON; if the file is CSV, say so with --format csv" };
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { fault: "this is not a JSON object" };
+  }
+  const unknown = Object.keys(value).find((key) => !fieldNames.some((name) => name === key));
+  if (unknown !== undefined) return { fault: `there is no field ${JSON.stringify(unknown)}` };
+  const { id } = value as { id?: unknown };
+  if (id !== undefined && typeof id !== "bigint") return { fault: "the id must be an integer" };
+  return { draft: value as PlantDraft };
+}
+
+function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
+  return typeof value === "number" ? (readInteger(context?.source ?? "") ?? value) : value;
+}

@@ -1,0 +1,128 @@
+/** `plantstore plants add|list|delete`: the plants of a running service, by its HTTP API. */
+import type { Plant } from "../client/plant-store.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { type Call, type Command, textFlag } from "./command.ts";
+import { renderJsonPlant } from "./plant-file.ts";
+import { PlantTable, showSafely } from "./plant-table.ts";
+import { exitCodes, withStore } from "./service-client.ts";
+
+const json = { help: "as JSON, also at a terminal" };
+
+export const addPlantCommand: Command = {
+  name: "plants add",
+  summary: "Add a plant. The token is read from PLANTSTORE_TOKEN.",
+  words: ["NAME"],
+  flags: {
+    tag: { placeholder: "TEXT", help: "its tag [none]" },
+    id: { placeholder: "ID", help: "its id; a negative one as --id=-7 [the next one]" },
+    json,
+  },
+  settings: ["url"],
+  examples: [
+    'plantstore plants add "Monstera deliciosa" --tag "living room"',
+    "plantstore plants add Fern --id 7 --url https://plants.example/v1",
+  ],
+  run: (call) =>
+    withStore(call, async (store) => {
+      const [name = ""] = call.words;
+      const idText = textFlag(call, "id");
+      const id = idText === undefined ? undefined : readId("--id", idText);
+      const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
+      if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
+      else call.terminal.out(`${renderJsonPlant(plant)}\n`);
+      return exitCodes.done;
+    }),
+};
+
+export const listPlantsCommand: Command = {
+  name: "plants list",
+  summary: "List plants by their id: a table at a terminal, JSON elsewhere.",
+  words: [],
+  flags: {
+    limit: { placeholder: "NUMBER", help: "at most so many [all]" },
+    tag: { placeholder: "TEXT", help: "only those with this tag, found by reading all" },
+    json,
+  },
+  settings: ["url"],
+  examples: [
+    "plantstore plants list --limit 20",
+    "plantstore plants list --json | jq -r '.[].name'",
+  ],
+  run: (call) =>
+    withStore(call, async (store) => {
+      const limit = readLimit(textFlag(call, "limit"));
+      const tag = textFlag(call, "tag");
+      const show = isForPeople(call) ? showTable(call) : showJson(call);
+      let count = 0;
+      // What is filtered here counts towards the limit here.
+      for await (const page of store.pages(tag === undefined ? { limit } : {})) {
+        const fitting = tag === undefined ? page : page.filter((plant) => plant.tag === tag);
+        const shown = fitting.slice(0, (limit ?? Number.POSITIVE_INFINITY) - count);
+        if (shown.length > 0) show.page(shown);
+        count += shown.length;
+        if (count === limit) break;
+      }
+      show.end(count);
+      return exitCodes.done;
+    }),
+};
+
+export const deletePlantCommand: Command = {
+  name: "plants delete",
+  summary: "Delete a plant by its id.",
+  words: ["ID"],
+  flags: { json },
+  settings: ["url"],
+  examples: ["plantstore plants delete 7", "plantstore plants delete -- -7"],
+  run: (call) =>
+    withStore(call, async (store) => {
+      const id = readId("ID", call.words[0] ?? "");
+      const { confirmed } = await store.delete(id);
+      if (!isForPeople(call)) call.terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
+      else if (confirmed) call.terminal.out(`Deleted plant ${id}.\n`);
+      else call.terminal.out(`Plant ${id} is gone; an answer was lost, so perhaps before.\n`);
+      return exitCodes.done;
+    }),
+};
+
+function isForPeople(call: Call): boolean {
+  return call.terminal.isInteractive && call.flags.json !== true;
+}
+
+function describe({ id, name, tag }: Plant): string {
+  const suffix = tag === "" ? "" : ` (${showSafely(tag)})`;
+  return `plant ${id}: ${showSafely(name)}${suffix}`;
+}
+
+function showTable({ terminal }: Call) {
+  const table = new PlantTable(terminal.columns);
+  return {
+    page: (plants: readonly Plant[]) => terminal.out(table.render(plants)),
+    end(count: number) {
+      if (count === 0) terminal.say("There are no plants. Add one: plantstore plants add NAME");
+    },
+  };
+}
+
+/** One array, a plant a line, so that it can be written before all plants are known. */
+function showJson({ terminal }: Call) {
+  let before = "[\n";
+  return {
+    page(plants: readonly Plant[]) {
+      terminal.out(before + plants.map(renderJsonPlant).join(",\n"));
+      before = ",\n";
+    },
+    end: (count: number) => terminal.out(count === 0 ? "[]\n" : "\n]\n"),
+  };
+}
+
+function readId(source: string, text: string): bigint {
+  if (/^-?\d{1,30}$/.test(text)) return BigInt(text);
+  throw new PlantStoreError("invalid-request", `${source} must be an integer, not "${text}".`);
+}
+
+function readLimit(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new PlantStoreError("invalid-request", `--limit must be a whole number, not "${text}".`);
+}

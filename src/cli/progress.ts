@@ -1,0 +1,75 @@
+/** How far a long command is: a bar at a terminal, now and then a plain line elsewhere. */
+import type { Terminal } from "./command.ts";
+
+export interface Standing {
+  readonly count: number;
+  /** From 0 to 1; absent if nobody knows how much there is. */
+  readonly share?: number | undefined;
+}
+
+const drawEveryMs = 100;
+const sayEveryMs = 10_000;
+const barColumns = 24;
+
+export class Progress {
+  readonly #terminal: Terminal;
+  readonly #read: () => Standing;
+  readonly #startedAtMs = performance.now();
+  readonly #timer: Timer;
+
+  /** `read` is asked each time that the standing is shown. */
+  constructor(terminal: Terminal, read: () => Standing) {
+    this.#terminal = terminal;
+    this.#read = read;
+    const everyMs = terminal.isWatched ? drawEveryMs : sayEveryMs;
+    this.#timer = setInterval(() => this.#show(), everyMs);
+  }
+
+  get elapsedMs(): number {
+    return performance.now() - this.#startedAtMs;
+  }
+
+  /** Says something that stays, above the bar. */
+  say(text: string): void {
+    this.#clear();
+    this.#terminal.say(text);
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#clear();
+  }
+
+  #show(): void {
+    const line = renderStanding(this.#read(), this.elapsedMs, this.#terminal.isWatched);
+    if (!this.#terminal.isWatched) this.#terminal.say(line);
+    else this.#terminal.draw?.(`\r\x1b[2K${line.slice(0, (this.#terminal.columns ?? 80) - 1)}`);
+  }
+
+  #clear(): void {
+    if (this.#terminal.isWatched) this.#terminal.draw?.("\r\x1b[2K");
+  }
+}
+
+export function renderStanding(standing: Standing, elapsedMs: number, hasBar: boolean): string {
+  const { count, share } = standing;
+  const parts = [`${count.toLocaleString("en")} plants`, renderRate(count, elapsedMs)];
+  if (share !== undefined && share > 0) {
+    const filled = Math.round(barColumns * Math.min(1, share));
+    const bar = "█".repeat(filled) + "░".repeat(barColumns - filled);
+    parts.unshift(`${hasBar ? `${bar} ` : ""}${Math.floor(share * 100)} %`);
+    parts.push(`${renderDuration((elapsedMs * (1 - share)) / share)} left`);
+  }
+  return parts.join(", ");
+}
+
+export function renderRate(count: number, elapsedMs: number): string {
+  return `${Math.round((count * 1_000) / Math.max(1, elapsedMs)).toLocaleString("en")}/s`;
+}
+
+export function renderDuration(durationMs: number): string {
+  const seconds = Math.max(0, Math.round(durationMs / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  const tail = `${String(minutes % 60).padStart(minutes < 60 ? 1 : 2, "0")}:${String(seconds % 60).padStart(2, "0")}`;
+  return minutes < 60 ? tail : `${Math.floor(minutes / 60)}:${tail}`;
+}

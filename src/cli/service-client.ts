@@ -1,0 +1,122 @@
+/** What commands share that call a running service: where it is, the token, and what went wrong. */
+import { isTokenForm } from "../auth/opaque-token.ts";
+import {
+  type Fault,
+  PlantStore,
+  PlantStoreProblem,
+  PlantStoreUnreachable,
+} from "../client/plant-store.ts";
+import { readSetting, readToken } from "../config.ts";
+import type { Call } from "./command.ts";
+
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  calledWrongly: 2,
+  notFound: 3,
+  tokenRefused: 4,
+  conflict: 5,
+  unavailable: 6,
+  linesRefused: 7,
+  interrupted: 130,
+} as const;
+
+/** For a person who waits; an import has more patience. */
+const retriesDefault = 2;
+
+/** Resolves to the exit code; what the service refuses is said in one line. */
+export async function withStore(
+  call: Call,
+  use: (store: PlantStore) => Promise<number>,
+  retries = retriesDefault,
+): Promise<number> {
+  const url = readSetting("url", call.flags);
+  const token = readToken();
+  const complaint = findTokenFault(token);
+  if (complaint !== undefined) {
+    call.terminal.say(`plantstore: ${complaint}`);
+    return exitCodes.tokenRefused;
+  }
+  try {
+    return await use(new PlantStore({ url, token, retries }));
+  } catch (error) {
+    const { message, exitCode } = explainFailure(error, url);
+    call.terminal.say(`plantstore: ${message}`);
+    return exitCode;
+  }
+}
+
+const howToGetOne = "Set PLANTSTORE_TOKEN; plantstore token create USER makes a token.";
+
+/** Catches a mistyped token before it is sent. What does not look like one of ours may be valid. */
+function findTokenFault(token: string): string | undefined {
+  if (token === "") return `There is no token. ${howToGetOne}`;
+  const isWhole = token.startsWith("plant_") ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token);
+  return isWhole ? undefined : "PLANTSTORE_TOKEN is not a whole token. Copy it again, all of it.";
+}
+
+interface Failure {
+  readonly message: string;
+  readonly exitCode: number;
+}
+
+/** Throws what is no failure of a call on. */
+function explainFailure(error: unknown, url: string): Failure {
+  if (error instanceof PlantStoreUnreachable) {
+    const { code, message } = error.cause as { code?: string; message: string };
+    return {
+      message:
+        `No answer from ${url} in ${error.tries} tries (${code ?? message}). Is the service ` +
+        "running? Start it with npm start, or say where it is with --url or PLANTSTORE_URL.",
+      exitCode: exitCodes.unavailable,
+    };
+  }
+  if (error instanceof PlantStoreProblem) return explainProblem(error, url);
+  throw error;
+}
+
+function explainProblem(problem: PlantStoreProblem, url: string): Failure {
+  const { code, detail, status, requestId } = problem;
+  switch (code) {
+    case "invalid-request":
+      return { message: renderFaults(problem), exitCode: exitCodes.calledWrongly };
+    case "unauthenticated":
+      return {
+        message: `The service refuses the token: it is unknown, expired or revoked. ${howToGetOne}`,
+        exitCode: exitCodes.tokenRefused,
+      };
+    case "forbidden":
+      return {
+        message: "The token may only read. Set PLANTSTORE_TOKEN to one with the scope write.",
+        exitCode: exitCodes.tokenRefused,
+      };
+    case "not-found":
+      return {
+        message: `${detail} See plantstore plants list, and check --url.`,
+        exitCode: exitCodes.notFound,
+      };
+    case "conflict":
+      return { message: detail, exitCode: exitCodes.conflict };
+    case "rate-limited":
+    case "unavailable":
+    case "storage-full":
+      return { message: `${detail} Try again later.`, exitCode: exitCodes.unavailable };
+    case "unexpected":
+      return {
+        message: `${url} does not answer as a Plant Store does (status ${status}). Check --url.`,
+        exitCode: exitCodes.failed,
+      };
+    default:
+      return { message: `${detail} (request ${requestId})`, exitCode: exitCodes.failed };
+  }
+}
+
+/** Every fault with its place, or what the problem says as a whole. */
+export function renderFaults(problem: PlantStoreProblem): string {
+  const faults = problem.errors.map((fault) => `${placeOf(fault)} ${fault.detail}`.trimStart());
+  return faults.length === 0 ? problem.detail : faults.join("; ");
+}
+
+function placeOf({ pointer, parameter, header }: Fault): string {
+  return pointer?.slice(1) ?? parameter ?? header ?? "";
+}
