@@ -1,5 +1,5 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
-import { closeSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import type { PlantStore } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
@@ -60,22 +60,31 @@ async function exportTo(
   terminal.say(`${plants}, in ${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)}).`);
 }
 
-/** The file has its name only once it is whole; until then an older one stays. */
+/**
+ * The file has its name only once it is whole; until then an older one stays. What is no plain file,
+ * such as a pipe or a device, is written to as it is and never replaced.
+ */
 async function writeWhole(path: string, write: (descriptor: number) => Promise<void>) {
-  const partial = `${path}.partial`;
-  let descriptor: number;
-  try {
-    descriptor = openSync(partial, "w");
-  } catch (error) {
-    const reason = (error as Error).message;
-    throw new PlantStoreError("not-found", `Cannot write ${path}: ${reason}.`, { cause: error });
-  }
+  const { descriptor, target, partial } = openTarget(path);
   try {
     await write(descriptor);
     closeSync(descriptor);
-    renameSync(partial, path);
+    if (partial !== undefined) renameSync(partial, target);
   } catch (error) {
-    rmSync(partial, { force: true });
+    if (partial !== undefined) rmSync(partial, { force: true });
     throw error;
+  }
+}
+
+function openTarget(path: string) {
+  try {
+    const older = statSync(path, { throwIfNoEntry: false });
+    if (older?.isFile() === false) return { descriptor: openSync(path, "w"), target: path };
+    const target = older ? realpathSync(path) : path;
+    const partial = `${target}.partial`;
+    return { descriptor: openSync(partial, "w", older?.mode), target, partial };
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new PlantStoreError("not-found", `Cannot write ${path}: ${reason}.`, { cause: error });
   }
 }

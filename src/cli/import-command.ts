@@ -102,8 +102,9 @@ function openSource(path: string) {
       stream = path === "-" ? process.stdin : createReadStream(path, { fd: descriptor });
       try {
         for await (const chunk of stream) {
-          readBytes += chunk.length;
           yield chunk;
+          // Now its lines have been taken.
+          readBytes += chunk.length;
         }
       } catch (error) {
         if (!isClosed) throw cannotRead(path, error);

@@ -1,6 +1,14 @@
 /** `plantstore plants`, `import` and `export` against a running service, as a script meets them. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
@@ -219,11 +227,36 @@ describe("an import", () => {
   });
 });
 
-test("an export that fails leaves the older file as it was", async () => {
-  const run = await openGarden("nick");
-  const path = writeFile("kept.jsonl", "older\n");
-  const broken = await openScriptedService(problemAnswer(500, "internal"));
-  expect(await run(["export", path], broken.url)).toMatchObject({ exitCode: 1 });
-  broken.close();
-  expect(readFileSync(path, "utf8")).toBe("older\n");
+describe("an export", () => {
+  test("that fails leaves the older file as it was", async () => {
+    const run = await openGarden("nick");
+    const path = writeFile("kept.jsonl", "older\n");
+    const broken = await openScriptedService(problemAnswer(500, "internal"));
+    expect(await run(["export", path], broken.url)).toMatchObject({ exitCode: 1 });
+    broken.close();
+    expect(readFileSync(path, "utf8")).toBe("older\n");
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  });
+
+  test("keeps the older file's mode, and follows a link to it", async () => {
+    const run = await openGarden("olga");
+    const path = writeFile("private.jsonl", "older\n");
+    chmodSync(path, 0o600);
+    const link = join(folder.path, "link.jsonl");
+    symlinkSync(path, link);
+    expect(await run(["export", link])).toMatchObject({ exitCode: 0 });
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect([readFileSync(path, "utf8"), statSync(path).mode & 0o777]).toEqual(["", 0o600]);
+  });
+
+  test("writes to a pipe as it is, and does not replace it", async () => {
+    const run = await openGarden("peggy");
+    await run(["plants", "add", "Fern", "--id", "7"]);
+    const pipe = join(folder.path, "pipe");
+    await Bun.$`mkfifo ${pipe}`;
+    const reader = Bun.spawn(["cat", pipe]);
+    expect(await run(["export", pipe, "--format", "csv"])).toMatchObject({ exitCode: 0 });
+    expect(await new Response(reader.stdout).text()).toBe("id,name,tag\r\n7,Fern,\r\n");
+    expect(statSync(pipe).isFIFO()).toBe(true);
+  });
 });
