@@ -106,7 +106,7 @@ describe("JSON Lines", () => {
     const text =
       '\uFEFF{"id":-9223372036854775808,"name":"\\"id\\":1"}\r\n\n{"name":"盆栽","tag":"1"}';
     expect(await readAll("jsonl", text)).toEqual([
-      { line: 1, draft: { id: -(2n ** 63n), name: '"id":1' } },
+      { line: 1, draft: { id: -(2n ** 63n), name: '"id":1', tag: "" } },
       { line: 3, draft: { name: "盆栽", tag: "1" } },
     ]);
   });
@@ -119,18 +119,23 @@ describe("JSON Lines", () => {
     ['{"name":"Fern","id":"7"}', "integer"],
     ['{"name":"Fern","id":7.5}', "integer"],
     ['{"name":"Fern","id":null}', "integer"],
+    ['{"name":5}', "name must"],
+    ['{"name":{"id":5}}', "name must"],
+    ['{"tag":"shade"}', "name must"],
+    ['{"name":"Fern","tag":null}', "tag must"],
+    ['{"name":"Fern","__proto__":1}', "__proto__"],
     [`{"name":"${"x".repeat(70_000)}"}`.padEnd(200_000), "too long"],
   ])("tell what is wrong with a line: %.40s", async (bad, reason) => {
     const read = await readAll("jsonl", `${bad}\n{"name":"Fern"}\n`);
     expect(read).toEqual([
       { line: 1, fault: expect.stringContaining(reason) },
-      { line: 2, draft: { name: "Fern" } },
+      { line: 2, draft: { name: "Fern", tag: "" } },
     ]);
   });
 
   test("leave it to the service to judge a name", async () => {
-    expect(await readAll("jsonl", '{"name":5}')).toEqual([
-      { line: 1, draft: { name: 5n as unknown as string } },
+    expect(await readAll("jsonl", '{"name":""}')).toEqual([
+      { line: 1, draft: { name: "", tag: "" } },
     ]);
   });
 });

@@ -114,7 +114,7 @@ async function* readJsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** The service judges name and tag; here is only told what would not reach it as it stands. */
+/** The service judges what stands in name and tag; here is told what would not reach it as it is. */
 function readJsonPlant(bytes: string | undefined): { draft: PlantDraft } | { fault: string } {
   if (bytes === undefined) return { fault: "the line is too long" };
   let text: string;
@@ -134,9 +134,11 @@ function readJsonPlant(bytes: string | undefined): { draft: PlantDraft } | { fau
   }
   const unknown = Object.keys(value).find((key) => !fieldNames.some((name) => name === key));
   if (unknown !== undefined) return { fault: `there is no field ${JSON.stringify(unknown)}` };
-  const { id } = value as { id?: unknown };
+  const { id, name, tag = "" } = value as { id?: unknown; name?: unknown; tag?: unknown };
   if (id !== undefined && typeof id !== "bigint") return { fault: "the id must be an integer" };
-  return { draft: value as PlantDraft };
+  if (typeof name !== "string") return { fault: "the name must be there, and a string" };
+  if (typeof tag !== "string") return { fault: "the tag must be a string" };
+  return { draft: { name, tag, ...(id !== undefined && { id }) } };
 }
 
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {

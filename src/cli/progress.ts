@@ -69,7 +69,7 @@ export function renderRate(count: number, elapsedMs: number): string {
 
 export function renderDuration(durationMs: number): string {
   const seconds = Math.max(0, Math.round(durationMs / 1_000));
-  const minutes = Math.floor(seconds / 60);
-  const tail = `${String(minutes % 60).padStart(minutes < 60 ? 1 : 2, "0")}:${String(seconds % 60).padStart(2, "0")}`;
-  return minutes < 60 ? tail : `${Math.floor(minutes / 60)}:${tail}`;
+  const parts = [Math.floor(seconds / 60) % 60, seconds % 60];
+  if (seconds >= 3_600) parts.unshift(Math.floor(seconds / 3_600));
+  return parts.map((part, index) => String(part).padStart(index === 0 ? 1 : 2, "0")).join(":");
 }

@@ -68,10 +68,9 @@ async function tryOnce(wish: Exchange, { fetch, timeoutMs }: Patience) {
   const { address, method, headers, body = null, signal } = wish;
   signal?.throwIfAborted();
   const controller = new AbortController();
-  const abort = () => controller.abort(signal?.reason);
-  const late = new Error(`nothing came within ${timeoutMs} ms`);
-  const timer = setTimeout(() => controller.abort(late), timeoutMs);
-  signal?.addEventListener("abort", abort);
+  const giveUp = () => controller.abort(new Error(`nothing came within ${timeoutMs} ms`));
+  const timer = setTimeout(giveUp, timeoutMs);
+  const unwatch = watch(signal, () => controller.abort(signal?.reason));
   try {
     const response = await fetch(address, {
       ...{ method, headers, body, signal: controller.signal },
@@ -85,23 +84,39 @@ async function tryOnce(wish: Exchange, { fetch, timeoutMs }: Patience) {
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
+    unwatch();
   }
 }
 
-function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
+async function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
+      unwatch();
       resolve();
     }, durationMs);
-    if (signal?.aborted) abort();
-    signal?.addEventListener("abort", abort, { once: true });
+    const unwatch = watch(signal, () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    });
   });
+}
+
+/** One listener for all calls that share a signal: Node warns of a leak when there are more than ten. */
+const watchers = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Hands back what ends the watch. */
+function watch(signal: AbortSignal | undefined, act: () => void): () => void {
+  if (signal === undefined) return () => {};
+  const acts = watchers.get(signal) ?? new Set();
+  if (!watchers.has(signal)) {
+    watchers.set(signal, acts);
+    signal.addEventListener("abort", () => {
+      for (const each of acts) each();
+    });
+  }
+  acts.add(act);
+  return () => acts.delete(act);
 }
 
 /** Seconds or a date (RFC 9110). */

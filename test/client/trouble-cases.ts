@@ -126,4 +126,19 @@ export const troubleCases: readonly ClientCase[] = [
       proxy.close();
     },
   },
+  {
+    name: "lets many calls share a signal without a warning of a leak",
+    async run(world) {
+      const warnings: Error[] = [];
+      const keep = (warning: Error) => warnings.push(warning);
+      process.on("warning", keep);
+      const store = openStore(world);
+      const { signal } = new AbortController();
+      const names = Array.from({ length: 30 }, (_, index) => `Plant ${index}`);
+      await Promise.all(names.map((name) => store.create({ name }, { signal })));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      process.off("warning", keep);
+      assert.deepEqual(warnings, []);
+    },
+  },
 ];
