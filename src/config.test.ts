@@ -1,12 +1,6 @@
 /** Settings: flag, then environment, then default; and the one line for a value without sense. */
 import { describe, expect, test } from "bun:test";
-import {
-  readConfig,
-  readSetting,
-  readToken,
-  type SettingName,
-  settings,
-} from "./config.ts";
+import { readConfig, readSetting, readToken, type SettingName, settings } from "./config.ts";
 
 test("has a default for every setting", () => {
   expect(readConfig({}, {})).toEqual({
