@@ -32,7 +32,7 @@ function makeGroups(seed: number): Write[][] {
       return create({ garden: any(gardens), id: any([undefined, any(ids)]), idempotency });
     },
   ];
-  return Array.from({ length: 150 }, (_, round) => {
+  return Array.from({ length: 80 }, (_, round) => {
     // Some groups are of one kind, because a single statement can do them.
     const ofGroup = kinds[round % 6] === undefined ? kinds : [any(kinds.slice(0, 2))];
     return Array.from({ length: 1 + pick(8) }, () => any(ofGroup)(round));

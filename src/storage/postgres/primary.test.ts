@@ -1,5 +1,13 @@
 /** Servers that go away, freeze, or stop to take writes: found again without a restart. */
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
   makeDatabase,
@@ -18,21 +26,23 @@ setDefaultTimeout(60_000);
 /** Short, so that what does not answer is given up while the test waits. */
 const limits = { poolSize: 3, connectTimeoutMs: 500, statementTimeoutMs: 500 };
 
-const cleanUps: (() => Promise<void>)[] = [];
+let servers: [PostgresServer, PostgresServer];
+const opened: Storage[] = [];
 
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+beforeAll(async () => {
+  const flags = ["-c", "fsync=off"];
+  servers = await Promise.all([startPostgres(flags), startPostgres(flags)]);
 });
 
-async function startServer(): Promise<PostgresServer> {
-  const server = await startPostgres(["-c", "fsync=off"]);
-  cleanUps.push(() => server.stop());
-  return server;
-}
+afterEach(async () => {
+  for (const storage of opened.splice(0)) await storage.close();
+});
+
+afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
 async function open(url: string): Promise<Storage> {
   const storage = await openPostgres(url, { isServing: true, limits });
-  cleanUps.push(() => storage.close());
+  opened.push(storage);
   return storage;
 }
 
@@ -60,7 +70,7 @@ const allDone = ["done", "done", "done"];
 
 describe("a server that freezes", () => {
   test("is given up in time, and used again when it goes on", async () => {
-    const server = await startServer();
+    const [server] = servers;
     const database = await makeDatabase(server);
     const storage = await open(database.url);
     // More than there are connections, so that some wait for one.
@@ -75,7 +85,6 @@ describe("a server that freezes", () => {
     try {
       expect(await tryAll(storage)).toEqual(allUnavailable);
       expect(new Set(await readMany())).toEqual(new Set(["unavailable"]));
-      expect(await tryAll(storage)).toEqual(allUnavailable);
     } finally {
       for (const pid of processes) process.kill(pid, "SIGCONT");
     }
@@ -93,22 +102,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe("a server that is killed", () => {
-  test("leaves all of it unavailable, and never ends the process", async () => {
-    const server = await startServer();
-    const database = await makeDatabase(server);
-    const storage = await open(database.url);
-    expect(await tryAll(storage)).toEqual(allDone);
-    process.kill(server.pid, "SIGQUIT");
-    await waitFor(async () => (isAlive(server.pid) ? undefined : true));
-    expect(await tryAll(storage)).toEqual(allUnavailable);
-    expect(await tryAll(storage)).toEqual(allUnavailable);
-  });
-});
-
 describe("of several servers", () => {
   test("the one that takes writes is used, and the other one once it does instead", async () => {
-    const servers = await Promise.all([startServer(), startServer()]);
     const [first, second] = await Promise.all(
       servers.map((server) => makeDatabase(server, "plants")),
     );
@@ -126,6 +121,19 @@ describe("of several servers", () => {
     await openPostgres(first?.url ?? "", { isServing: false }).then((each) => each.close());
     await untilAllWork(storage);
     expect(await second?.query("SELECT count(*) FROM plants")).toEqual([{ count: "1" }]);
+  });
+});
+
+describe("a server that is killed", () => {
+  test("leaves all of it unavailable, and never ends the process", async () => {
+    const [server] = servers;
+    const database = await makeDatabase(server);
+    const storage = await open(database.url);
+    expect(await tryAll(storage)).toEqual(allDone);
+    process.kill(server.pid, "SIGQUIT");
+    await waitFor(async () => (isAlive(server.pid) ? undefined : true));
+    expect(await tryAll(storage)).toEqual(allUnavailable);
+    expect(await tryAll(storage)).toEqual(allUnavailable);
   });
 });
 

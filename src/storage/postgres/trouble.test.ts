@@ -1,5 +1,14 @@
 /** Trouble between an instance and its server: races, lost connections, a commit that nobody confirms. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
@@ -15,14 +24,12 @@ import { openPostgres } from "./engine.ts";
 /** Servers take their time to start. */
 setDefaultTimeout(60_000);
 
-let server: PostgresServer | undefined;
 let database: TestDatabase;
 let storage: Storage;
 let intruder: Client;
 
-async function open(own?: PostgresServer): Promise<void> {
-  server = own;
-  database = await makeDatabase(own);
+async function open(server?: PostgresServer): Promise<void> {
+  database = await makeDatabase(server);
   storage = await openPostgres(database.url, { isServing: true });
   intruder = new Client(database.url);
   await intruder.connect();
@@ -31,7 +38,7 @@ async function open(own?: PostgresServer): Promise<void> {
 afterEach(async () => {
   await intruder.end();
   await storage.close();
-  await (server ? server.stop() : database.drop());
+  await database.drop();
 });
 
 const keyed = create({
@@ -63,7 +70,8 @@ describe("transactions in each other's way", () => {
     ["a transaction", [create({ garden: "a", id: 2n }), create({ garden: "b", id: 2n })]],
   ])("are tried again after a deadlock, for %s", async (_, group) => {
     await storage.apply([create({ garden: "a" }), create({ garden: "b" })]);
-    await intruder.query("SET deadlock_timeout = '1min'");
+    // Longer than the storage's, so that it is the storage that is struck.
+    await intruder.query("SET deadlock_timeout = '5s'");
     await intruder.query("BEGIN");
     await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'b'");
     const applying = storage.apply(group);
@@ -155,28 +163,36 @@ describe("a connection that is lost", () => {
 });
 
 describe("a commit that waits for a standby", () => {
-  beforeEach(async () => open(await startPostgres()));
+  let server: PostgresServer;
 
-  async function require(standby: string): Promise<void> {
-    await intruder.query(`ALTER SYSTEM SET synchronous_standby_names = '${standby}'`);
-    await intruder.query("SELECT pg_reload_conf()");
-    await waitFor(async () => {
-      const { rows } = await intruder.query("SHOW synchronous_standby_names");
-      return rows[0].synchronous_standby_names === standby ? true : undefined;
-    });
+  beforeAll(async () => {
+    const standby = ["-c", "synchronous_standby_names=nobody", "-c", "synchronous_commit=local"];
+    server = await startPostgres(["-c", "fsync=off", ...standby]);
+  });
+
+  beforeEach(() => open(server));
+
+  afterAll(() => server.stop());
+
+  /** From now on commits wait for the standby, which is not there, or they do not. */
+  async function wait(isWaiting: boolean): Promise<void> {
+    const level = isWaiting ? "on" : "local";
+    await intruder.query(`ALTER DATABASE ${database.name} SET synchronous_commit = ${level}`);
+    await storage.close();
+    storage = await openPostgres(database.url, { isServing: true });
   }
 
   test.each(["terminate", "cancel"] as const)(
     "and is told not to (%s) is not answered as done, and its key settles it",
     async (how) => {
-      await require("nobody");
+      await wait(true);
       const applying = storage.apply([keyed]).catch((error) => error);
       await strike(how, "IPC");
       expect(await applying).toMatchObject({
         code: "unavailable",
         message: expect.stringContaining("outcome is unknown"),
       });
-      await require("");
+      await wait(false);
       expect(await storage.apply([keyed])).toEqual([created(1n, true)]);
       expect(await countPlants()).toBe(1);
     },
@@ -184,11 +200,11 @@ describe("a commit that waits for a standby", () => {
 
   test("is not told so of a deletion either", async () => {
     await storage.apply([create()]);
-    await require("nobody");
+    await wait(true);
     const applying = storage.apply([remove(1n)]).catch((error) => error);
     await strike("cancel", "IPC");
     expect(await applying).toMatchObject({ code: "unavailable" });
-    await require("");
+    await wait(false);
     expect(await storage.apply([remove(1n)])).toEqual([{ kind: "missing" }]);
   });
 });
