@@ -7,6 +7,7 @@
  */
 import type { Plant, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
+import type { TransferStorage } from "./transfer.ts";
 
 export interface CreateWrite {
   readonly kind: "create";
@@ -109,6 +110,9 @@ export interface TokenStorage {
 }
 
 export interface Storage extends PlantStorage, TokenStorage {
+  /** All that it keeps, to be moved; without the idempotency keys that have expired by `nowMs`. */
+  transfer(nowMs: number): TransferStorage;
+
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
 

@@ -1,7 +1,11 @@
 /** From the address of a database to the engine that keeps it: the only place that chooses. */
+import { statSync } from "node:fs";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
-import { maskAddress as maskPostgresAddress } from "./postgres/address.ts";
+import {
+  isSameDatabase as isSamePostgres,
+  maskAddress as maskPostgresAddress,
+} from "./postgres/address.ts";
 import { openSqlite } from "./sqlite/engine.ts";
 
 /** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
@@ -30,6 +34,18 @@ export function isFile(address: string): boolean {
 /** The address as it may be shown and logged: without a password. */
 export function maskAddress(address: string): string {
   return isFile(address) ? address : maskPostgresAddress(address);
+}
+
+/** Whether two addresses surely lead to the same plants. */
+export function isSameDatabase(one: string, other: string): boolean {
+  if (isFile(one) !== isFile(other)) return false;
+  return isFile(one) ? isSameFile(one, other) : isSamePostgres(one, other);
+}
+
+/** Also through links. */
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return first !== undefined && first.dev === second?.dev && first.ino === second.ino;
 }
 
 function schemeOf(address: string): string | undefined {

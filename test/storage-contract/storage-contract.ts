@@ -5,6 +5,7 @@ import { countedIdMax, type Outcome, type Storage, type Write } from "../../src/
 import { describeKeys } from "./keys-contract.ts";
 import { create, created, remove, type TestedStorage } from "./tested-storage.ts";
 import { describeTokens } from "./tokens-contract.ts";
+import { describeTransfer } from "./transfer-contract.ts";
 
 export function describeStorage(engine: string, make: () => Promise<TestedStorage>): void {
   describe(`storage on ${engine}`, () => {
@@ -189,6 +190,7 @@ export function describeStorage(engine: string, make: () => Promise<TestedStorag
 
     describeKeys(() => tested);
     describeTokens(() => tested);
+    describeTransfer(() => tested);
 
     test("answers a ping while it is open", async () => {
       expect(await storage.ping()).toBeUndefined();

@@ -55,6 +55,17 @@ export function maskAddress(url: string): string {
   }
 }
 
+/** Whether user, database and one of the hosts are the same. Another user may see other tables. */
+export function isSameDatabase(one: string, other: string): boolean {
+  const [first, second] = [parseAddress(one), parseAddress(other)];
+  const hosts = second.hosts.map(describeHost);
+  return (
+    first.user === second.user &&
+    (first.database ?? first.user) === (second.database ?? second.user) &&
+    first.hosts.some((host) => hosts.includes(describeHost(host)))
+  );
+}
+
 export function describeHost({ host, port }: Host): string {
   if (host.startsWith("/")) return `${encodeURIComponent(host)}:${port}`;
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

@@ -38,10 +38,14 @@ export class Attempts {
 
   /**
    * Runs the work again after a race, and once after a connection that was lost before `commit`. All
-   * tries together take no longer than one operation may.
+   * tries together take no longer than `dueMs`, or than one operation may.
    */
-  async transact<Result>(work: Work<Result>, alsoRaces: readonly string[] = []): Promise<Result> {
-    const dueAtMs = this.#primary.dueAtMs();
+  async transact<Result>(
+    work: Work<Result>,
+    alsoRaces: readonly string[] = [],
+    dueMs?: number,
+  ): Promise<Result> {
+    const dueAtMs = dueMs === undefined ? this.#primary.dueAtMs() : performance.now() + dueMs;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const commit = () => {

@@ -7,6 +7,7 @@ import {
   type PlantReader,
   type Storage,
 } from "../../domain/storage.ts";
+import { retold } from "../../domain/transfer.ts";
 import { maskAddress, parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
 import { explain } from "./connection.ts";
@@ -14,6 +15,7 @@ import { translate } from "./failure.ts";
 import { migrate, readSchema, requireRights } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { createTokenStorage } from "./tokens.ts";
+import { createTransfer } from "./transfer.ts";
 import { createWriter } from "./writer.ts";
 
 /** How long the start may wait for migrations, its own or another process's. */
@@ -60,6 +62,7 @@ function createStorage(primary: Primary): Storage {
     addToken: translated(tokens.addToken),
     revokeToken: translated(tokens.revokeToken),
     countTokenChanges: translated(tokens.countTokenChanges),
+    transfer: (nowMs) => retold(createTransfer(attempts, nowMs), translate),
     ping: translated(() => primary.ping()),
     // Another thread makes connections of its own.
     share: () => undefined,

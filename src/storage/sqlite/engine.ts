@@ -5,11 +5,13 @@ import { dirname, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantStorage, Storage } from "../../domain/storage.ts";
+import { retold } from "../../domain/transfer.ts";
 import { connect, useWriteAheadLog } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { lockForServing } from "./lock.ts";
 import { checkFile, migrate } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
+import { createTransfer } from "./transfer.ts";
 import { WriteThread } from "./write-thread.ts";
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
@@ -78,6 +80,7 @@ function createStorage(
   const tokens = createTokenStorage(database);
   const { dev, ino } = statSync(file);
   let thread = options.joins ? WriteThread.join(options.joins) : undefined;
+  let moving: Database | undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.
   if (options.isServing) thread ??= WriteThread.start(file);
 
@@ -106,6 +109,11 @@ function createStorage(
     addToken: translated(tokens.addToken),
     revokeToken: translated(tokens.revokeToken),
     countTokenChanges: translated(tokens.countTokenChanges),
+    transfer(nowMs) {
+      // Of its own, because `version` does not see what is written over the connection that it asks.
+      moving ??= connect(file);
+      return retold(createTransfer(moving, nowMs), translate);
+    },
     ping: translated(async () => {
       checkStillThere();
       thread?.check();
@@ -120,6 +128,7 @@ function createStorage(
     noteTokenUses: (uses) => writeThread().noteTokenUses(uses),
     async close() {
       await thread?.close();
+      moving?.close();
       // In the order of opening: the lock is let go last.
       for (const each of opened) each.close();
     },

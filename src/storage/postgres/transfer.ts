@@ -1,0 +1,88 @@
+/** Moves records out of and into PostgreSQL. */
+import type { RecordKind, TransferStorage } from "../../domain/transfer.ts";
+import {
+  type Column,
+  keyOf,
+  movedTables,
+  namesOf,
+  selectionOf,
+  toRecord,
+  valuesOf,
+} from "../moved-tables.ts";
+import type { Attempts } from "./attempts.ts";
+
+/** To count may take a long look at all there is. */
+const countMs = 60 * 60 * 1000;
+
+export function createTransfer(attempts: Attempts, nowMs: number): TransferStorage {
+  /** The records of a kind that a move is about, those behind a key if `isBehind`. */
+  function source(kind: RecordKind, isBehind: boolean): string {
+    const table = movedTables[kind];
+    const names = namesOf(keyOf(table));
+    const behind = `(${names}) > (${keyOf(table).map((_, index) => `$${index + 1}`)})`;
+    const live = kind === "keys" ? `expires_at_ms > ${BigInt(nowMs)}` : "TRUE";
+    return `FROM ${table.name} WHERE ${live}${isBehind ? ` AND ${behind}` : ""}`;
+  }
+
+  return {
+    async read(kind, after, count) {
+      const table = movedTables[kind];
+      const { rows } = await attempts.read(
+        `SELECT ${selectionOf(table)} ${source(kind, after !== undefined)}
+           ORDER BY ${namesOf(keyOf(table))} LIMIT ${count}`,
+        after ? valuesOf(after, keyOf(table)) : [],
+      );
+      return rows.map((row) => toRecord<typeof kind>(table, row));
+    },
+
+    async last(kind) {
+      const table = movedTables[kind];
+      const order = keyOf(table).map(({ name }) => `"${name}" DESC`);
+      const { rows } = await attempts.read(
+        `SELECT ${selectionOf(table)} ${source(kind, false)} ORDER BY ${order} LIMIT 1`,
+      );
+      return rows.map((row) => toRecord<typeof kind>(table, row))[0];
+    },
+
+    async count(kind, after) {
+      const { rows } = await attempts.transact(
+        async (client) => {
+          await client.query("BEGIN READ ONLY");
+          await client.query("SET LOCAL statement_timeout = 0");
+          const counted = await client.query(
+            `SELECT count(*) AS count ${source(kind, after !== undefined)}`,
+            after ? valuesOf(after, keyOf(movedTables[kind])) : [],
+          );
+          await client.query("COMMIT");
+          return counted;
+        },
+        [],
+        countMs,
+      );
+      return Number(rows[0].count);
+    },
+
+    async add(kind, records) {
+      const { name, columns } = movedTables[kind];
+      const values = records.map((record) => valuesOf(record, columns));
+      // Not as a commit whose outcome may be unknown: it can be done again.
+      await attempts.transact((client) =>
+        client.query(
+          `${kind === "tokens" ? movePosition : ""}
+           INSERT INTO ${name} (${namesOf(columns)}) SELECT * FROM unnest(${columns.map(toArray)})
+             ON CONFLICT DO NOTHING`,
+          columns.map((_, index) => values.map((row) => row[index])),
+        ),
+      );
+    },
+  };
+}
+
+function toArray({ type }: Column, index: number): string {
+  return `$${index + 1}::${type === "text" ? "text" : "bigint"}[]`;
+}
+
+/** Later tokens come behind those that were moved. The position is their last column. */
+const movePosition = `
+  WITH counted AS (UPDATE token_changes
+    SET count = greatest(count, (SELECT max(position) FROM unnest($11::bigint[]) AS moved (position))) + 1)`;
