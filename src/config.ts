@@ -20,11 +20,13 @@ interface ServiceSettings {
   readonly corsOrigins: "*" | readonly string[];
   readonly log: (typeof logChoices)[number];
   readonly threads: number;
+  readonly copyFrom: string;
+  readonly copyTo: string;
 }
 
 type LimitName = "databasePoolSize" | "databaseConnectTimeoutMs" | "databaseStatementTimeoutMs";
 
-export interface Config extends Omit<ServiceSettings, LimitName> {
+export interface Config extends Omit<ServiceSettings, LimitName | "copyFrom" | "copyTo"> {
   readonly limits: ConnectionLimits;
 }
 
@@ -71,8 +73,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
     placeholder: "PATH",
     fallback: "data/plants.db",
     help: "the SQLite file that keeps the plants, or postgres://user@host/database",
-    parse: (text) => (text === "" || text === ":memory:" ? undefined : text),
-    expected: "the path of a file or the URL of a PostgreSQL database",
+    ...databaseAddress(),
   },
   databasePoolSize: {
     flag: "database-pool-size",
@@ -147,6 +148,22 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
         : undefined,
     expected: "an address such as https://plants.example/v1",
   },
+  copyFrom: {
+    flag: "from",
+    environment: "PLANTSTORE_COPY_FROM",
+    placeholder: "DATABASE",
+    fallback: "",
+    help: "what is copied: a SQLite file, or postgres://user@host/database",
+    ...databaseAddress(),
+  },
+  copyTo: {
+    flag: "to",
+    environment: "PLANTSTORE_COPY_TO",
+    placeholder: "DATABASE",
+    fallback: "",
+    help: "where it is copied to; a file is made if missing",
+    ...databaseAddress(),
+  },
 };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -177,7 +194,8 @@ export function readSetting<Name extends SettingName>(
   const text = typeof flag === "string" ? flag : (variable ?? setting.fallback);
   const value = setting.parse(text);
   if (value !== undefined) return value;
-  const source = typeof flag === "string" ? `--${setting.flag}` : setting.environment;
+  const isVariable = typeof flag !== "string" && variable !== undefined;
+  const source = isVariable ? setting.environment : `--${setting.flag}`;
   throw new PlantStoreError(
     "invalid-request",
     `${source} must be ${setting.expected}, not ${JSON.stringify(text)}.`,
@@ -197,6 +215,13 @@ export function readLimits(flags: Flags, environment: Environment = process.env)
     poolSize: readSetting("databasePoolSize", flags, environment),
     connectTimeoutMs: readSetting("databaseConnectTimeoutMs", flags, environment),
     statementTimeoutMs: readSetting("databaseStatementTimeoutMs", flags, environment),
+  };
+}
+
+function databaseAddress(): Pick<Setting<string>, "parse" | "expected"> {
+  return {
+    parse: (text) => (text === "" || text === ":memory:" ? undefined : text),
+    expected: "the path of a file or the URL of a PostgreSQL database",
   };
 }
 

@@ -2,6 +2,7 @@
 import { PlantStoreError } from "../domain/errors.ts";
 import { version } from "../version.ts";
 import { alignColumns, type Command, readCall, renderHelp, type Terminal } from "./command.ts";
+import { copyCommand } from "./copy-command.ts";
 import { exportCommand } from "./export-command.ts";
 import { importCommand } from "./import-command.ts";
 import { addPlantCommand, deletePlantCommand, listPlantsCommand } from "./plants-commands.ts";
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   deletePlantCommand,
   importCommand,
   exportCommand,
+  copyCommand,
 ];
 
 /** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own. */
