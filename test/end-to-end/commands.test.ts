@@ -14,6 +14,7 @@ describe("help and version", () => {
     ["token create --help"],
     ["token list --help"],
     ["token revoke --help"],
+    ["copy --help"],
   ])("explains itself: plantstore %s", async (line) => {
     const { exitCode, out, errors } = await runProgram(line.split(" "));
     expect([exitCode, errors]).toEqual([0, ""]);

@@ -13,7 +13,8 @@ export interface Finished {
 /** Only what a program needs to run: no setting of the machine reaches it. */
 const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
 
-function spawn(args: readonly string[], variables: Record<string, string> = {}) {
+/** Starts a command and does not wait for it. */
+export function spawnProgram(args: readonly string[], variables: Record<string, string> = {}) {
   return Bun.spawn([process.execPath, program, ...args], {
     env: { ...environment, ...variables },
     stdout: "pipe",
@@ -27,7 +28,7 @@ export async function runProgram(
   args: readonly string[],
   variables: Record<string, string> = {},
 ): Promise<Finished> {
-  const child = spawn(args, variables);
+  const child = spawnProgram(args, variables);
   const [out, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -57,7 +58,14 @@ export async function startService(
 ): Promise<RunningService> {
   const folder = makeTemporaryFolder();
   const database = options.database ?? join(folder.path, "plants.db");
-  const child = spawn(["serve", "--port", "0", "--database", database, ...(options.args ?? [])]);
+  const child = spawnProgram([
+    "serve",
+    "--port",
+    "0",
+    "--database",
+    database,
+    ...(options.args ?? []),
+  ]);
   const written = { out: "", errors: "" };
   const reading = Promise.all([
     collect(child.stdout, (text) => {
