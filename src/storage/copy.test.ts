@@ -52,13 +52,13 @@ async function copy(signal = neverStopped): Promise<Tally> {
   return tally;
 }
 
-async function compare(): Promise<{ found: Difference[]; equal: boolean[] }> {
+async function compare(plants = plantsInAll): Promise<{ found: Difference[]; equal: boolean[] }> {
   const found: Difference[] = [];
   const tally = { plants: 0, plantsInAll: 0 };
   const comparisons = await verifyAll(source, target, tally, neverStopped, (difference) => {
     found.push(difference);
   });
-  expect(tally).toEqual({ plants: plantsInAll, plantsInAll });
+  expect(tally).toEqual({ plants, plantsInAll: plants });
   return { found, equal: comparisons.map((each) => each.source.checksum === each.target.checksum) };
 }
 
@@ -139,6 +139,17 @@ describe("a comparison tells", () => {
       ["plants", "g1", 1_667, 1_666],
       ["plants", "g2", 1_666, 1_665],
     ]);
+  });
+
+  test("no other garden than the one that is missing, however their names are ordered", async () => {
+    const [missing, there] = ["\u{fffd}", "\u{10000}"].map((garden) => ({ ...plant(1n), garden }));
+    await source.add("plants", [missing, there] as MovedRecords["plants"][]);
+    await target.add("plants", [there] as MovedRecords["plants"][]);
+    const { found } = await compare(plantsInAll + 2);
+    const gardens = found
+      .filter(({ kind }) => kind === "plants")
+      .map(({ source }) => source?.group);
+    expect(gardens).toEqual(["g0", "g1", "g2", "\u{fffd}"]);
   });
 
   test("another counter", async () => {
