@@ -11,6 +11,7 @@ import { hasBody, mayExceedLimit } from "./body.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { Answer, Context, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
+import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
 import { type Arrival, checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRequestIds } from "./request-id.ts";
@@ -41,7 +42,7 @@ interface Exchange extends Arrival {
 
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics } = deps;
-  const findRoute = createRouter(context.basePath, operations);
+  const findRoute = createRouter(context.basePath, [...operations, ...pages]);
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
@@ -158,8 +159,8 @@ export function createApp(deps: AppDeps): App {
     const { status, contentType, body } = answered;
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
     const finish = (error?: unknown) => end(exchange, status, error);
-    let content: string | ReadableStream | null = null;
-    if (typeof body === "string") content = body;
+    let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
+    if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (body && request.method !== "HEAD") {
       content = streamText(whileAdmitted(body, exchange), finish);
     }

@@ -24,8 +24,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers of the response but its id, ready: for an answer that is sent more than once. */
   readonly prepared?: Headers | undefined;
-  /** Text that is whole, or pieces that are made as the client takes them. */
-  readonly body?: string | AsyncIterable<string> | undefined;
+  /** Text or bytes that are whole, or pieces of text that are made as the client takes them. */
+  readonly body?: string | Uint8Array<ArrayBuffer> | AsyncIterable<string> | undefined;
 }
 
 export interface HeaderDescription {
@@ -109,11 +109,12 @@ export function plantOperation<
   return operation as unknown as Operation;
 }
 
-/** An operation that anyone may call, without any input. */
+/** An operation that anyone may call, without a body. */
 export function openOperation(
   operation: Omit<Description, "method" | "problems"> & {
+    readonly parameters?: Parameters;
     readonly problems?: readonly ErrorCode[];
-    readonly run: (context: Context) => Promise<Answer>;
+    readonly run: Operation["run"];
   },
 ): Operation {
   return { method: "GET", parameters: {}, problems: [], ...operation };

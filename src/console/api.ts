@@ -1,0 +1,128 @@
+/** The three operations of the HTTP API, as this page uses them. Ids stay text: no digit is lost. */
+
+export interface Plant {
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string;
+}
+
+export interface Page {
+  readonly plants: readonly Plant[];
+  /** Where the list goes on; absent at its end. */
+  readonly next: string | undefined;
+}
+
+/** What a person typed; nothing is trimmed or checked here, because the service does that. */
+export interface Draft {
+  readonly name: string;
+  readonly tag: string;
+  readonly id: string;
+}
+
+export interface Fault {
+  readonly pointer?: string;
+  readonly detail: string;
+}
+
+/** The service answered, and the answer is no. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    detail: string,
+    readonly faults: readonly Fault[] = [],
+  ) {
+    super(detail);
+  }
+}
+
+/** There was no answer that this page understands: the network, a proxy, or the service is away. */
+export class Unreachable extends Error {}
+
+export interface Api {
+  /** A page of plants: the first, or the one that an address leads to. */
+  list(address?: string): Promise<Page>;
+  /** Answers the plant as it is stored. The same key with the same draft is stored once only. */
+  create(draft: Draft, key: string): Promise<Plant>;
+  delete(id: string): Promise<void>;
+}
+
+const pageSize = 500;
+
+/** With the service whose page this is; all addresses are relative to it. */
+export function connect(token: string, signal: AbortSignal): Api {
+  async function call(method: string, address: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("Authorization", `Bearer ${token}`);
+    const url = new URL(address, document.baseURI);
+    // A token goes to nobody else, wherever a link may lead.
+    if (url.origin !== location.origin) throw new Unreachable("The link leads to another host.");
+    let response: Response;
+    try {
+      response = await fetch(url, { ...init, method, headers, signal, cache: "no-store" });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw new Unreachable("The service did not answer.");
+    }
+    if (!response.ok) throw await readRefusal(response);
+    return response;
+  }
+
+  return {
+    async list(address = `plants?limit=${pageSize}&fields=id,name,tag`) {
+      const response = await call("GET", address);
+      return { plants: parsePlants(await readText(response)), next: readNext(response) };
+    },
+    async create(draft, key) {
+      const response = await call("POST", "plants", {
+        headers: { "Content-Type": "application/json", "Idempotency-Key": key },
+        body: renderDraft(draft),
+      });
+      const id = response.headers.get("Location")?.split("/").at(-1) ?? "";
+      return { name: draft.name, tag: draft.tag, id };
+    },
+    async delete(id) {
+      await call("DELETE", `plants/${encodeURIComponent(id)}`);
+    },
+  };
+}
+
+/** A body can break off after its head has come. */
+async function readText(response: Response): Promise<string> {
+  try {
+    return await response.text();
+  } catch {
+    throw new Unreachable("The answer broke off.");
+  }
+}
+
+async function readRefusal(response: Response): Promise<Refusal | Unreachable> {
+  const isProblem = response.headers.get("Content-Type") === "application/problem+json";
+  if (!isProblem) return new Unreachable(`Something answered ${response.status}, not the service.`);
+  const problem = JSON.parse(await readText(response));
+  return new Refusal(problem.status, problem.detail, problem.errors);
+}
+
+/** An unescaped quote begins or ends a string, so `"id":` is that field and never part of a name. */
+export function parsePlants(text: string): Plant[] {
+  return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
+}
+
+/** An id that is an integer goes out with its own digits; any other text as text, to be refused. */
+export function renderDraft({ name, tag, id }: Draft): string {
+  const fields = [`"name":${JSON.stringify(name)}`];
+  if (tag !== "") fields.push(`"tag":${JSON.stringify(tag)}`);
+  if (id !== "") {
+    fields.push(`"id":${/^(?:0|-?[1-9]\d*)$/.test(id) ? id : JSON.stringify(id)}`);
+  }
+  return `{${fields.join(",")}}`;
+}
+
+function readNext(response: Response): string | undefined {
+  return /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1];
+}
+
+/** Not `randomUUID`, which browsers keep from pages that came without TLS. */
+export function makeKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

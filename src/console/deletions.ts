@@ -1,0 +1,88 @@
+/**
+ * Deletions that can still be undone. Nothing is sent before the time is up, so to undo one means that
+ * it never happened: the plant keeps its id. It follows that a page that is closed deletes nothing.
+ */
+import type { Plant } from "./api.ts";
+import { count, find, show } from "./elements.ts";
+import { announce } from "./notices.ts";
+
+const undoMs = 6_000;
+
+export interface DeletionEvents {
+  /** Deletes the plant for good, and says what came of it. */
+  readonly send: (plant: Plant) => Promise<void>;
+  /** Puts plants back into the list. */
+  readonly restore: (plants: readonly Plant[]) => void;
+}
+
+export class Deletions {
+  readonly #events: DeletionEvents;
+  readonly #box = find("undo");
+  #waiting: Plant[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(events: DeletionEvents) {
+    this.#events = events;
+    find("undo-button").addEventListener("click", () => this.undo());
+    // Whoever is reading or reaching for the button has all the time they need.
+    for (const event of ["pointerenter", "focusin"]) {
+      this.#box.addEventListener(event, () => this.#stopClock());
+    }
+    for (const event of ["pointerleave", "focusout"]) {
+      this.#box.addEventListener(event, () => this.#startClock());
+    }
+  }
+
+  start(plant: Plant): void {
+    this.#waiting.push(plant);
+    const [first] = this.#waiting;
+    const more = this.#waiting.length - 1;
+    const what = more === 0 ? `“${first?.name}”` : `“${first?.name}” and ${more} more`;
+    const message =
+      `${what} will be deleted in ${undoMs / 1_000} seconds. ` +
+      "Undo keeps the id; closing the page keeps the plant.";
+    find("undo-text").textContent = message;
+    announce(message);
+    show(this.#box, true);
+    this.#startClock();
+  }
+
+  undo(): void {
+    if (this.#waiting.length === 0) return;
+    const plants = this.#take();
+    this.#events.restore(plants);
+    announce(`${count(plants.length, "plant")} kept.`);
+  }
+
+  /** Sends what waits, now. */
+  async finish(): Promise<void> {
+    for (const plant of this.#take()) await this.#events.send(plant);
+  }
+
+  /** Drops what waits: those plants stay in the garden. */
+  forget(): void {
+    this.#take();
+  }
+
+  #take(): Plant[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#stopClock();
+    show(this.#box, false);
+    return waiting;
+  }
+
+  #startClock(): void {
+    this.#stopClock();
+    if (this.#waiting.length === 0) return;
+    this.#box.classList.add("ticking");
+    this.#timer = setTimeout(() => void this.finish(), undoMs);
+  }
+
+  #stopClock(): void {
+    clearTimeout(this.#timer);
+    this.#box.classList.remove("ticking");
+    // Asking for a size lets the style sheet's clock begin anew.
+    void this.#box.offsetWidth;
+  }
+}

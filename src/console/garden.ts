@@ -1,0 +1,70 @@
+/** The plants that were loaded, in the order of their ids. It knows neither the page nor the network. */
+import type { Plant } from "./api.ts";
+
+interface Entry {
+  readonly plant: Plant;
+  readonly order: bigint;
+  /** What a filter looks into: without case and accents. */
+  readonly searched: string;
+}
+
+export interface Filter {
+  readonly text: string;
+  /** Only plants with this tag; absent: with any. */
+  readonly tag: string | undefined;
+}
+
+export class Garden {
+  #entries: Entry[] = [];
+  readonly #byId = new Map<string, Entry>();
+
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  /** Puts plants in their places. One whose id is there already is left as it is. */
+  add(plants: readonly Plant[]): void {
+    const last = this.#entries.at(-1)?.order;
+    const added: Entry[] = [];
+    for (const plant of plants) {
+      if (this.#byId.has(plant.id)) continue;
+      const searched = fold(`${plant.name}\n${plant.tag}\n${plant.id}`);
+      const entry = { plant, order: BigInt(plant.id), searched };
+      this.#byId.set(plant.id, entry);
+      added.push(entry);
+    }
+    this.#entries.push(...added);
+    // A page of a list comes in order and behind what is there; only a new plant may not.
+    const isInOrder = added.every(
+      ({ order }, index) => order > (added[index - 1]?.order ?? last ?? order - 1n),
+    );
+    if (!isInOrder) this.#entries.sort((a, b) => (a.order < b.order ? -1 : 1));
+  }
+
+  remove(id: string): void {
+    if (!this.#byId.delete(id)) return;
+    this.#entries = this.#entries.filter(({ plant }) => plant.id !== id);
+  }
+
+  /** Plants that hold every word of the text in their name, tag or id. */
+  select({ text, tag }: Filter): Plant[] {
+    const words = fold(text).split(/\s+/).filter(Boolean);
+    const selected: Plant[] = [];
+    for (const { plant, searched } of this.#entries) {
+      if (tag !== undefined && plant.tag !== tag) continue;
+      if (words.every((word) => searched.includes(word))) selected.push(plant);
+    }
+    return selected;
+  }
+
+  /** How many plants each tag has, the most frequent first. */
+  countTags(): [tag: string, plants: number][] {
+    const counts = new Map<string, number>();
+    for (const { plant } of this.#entries) counts.set(plant.tag, (counts.get(plant.tag) ?? 0) + 1);
+    return [...counts].sort(([tagA, a], [tagB, b]) => b - a || (tagA < tagB ? -1 : 1));
+  }
+}
+
+function fold(text: string): string {
+  return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+}

@@ -1,0 +1,159 @@
+/**
+ * The rows of the list. Only those near the window are in the page, each at its own place, so that
+ * ten thousand plants scroll like ten; readers are told the row numbers of the whole list.
+ */
+import type { Plant } from "./api.ts";
+import { find, make } from "./elements.ts";
+
+/** How many rows are ready beyond each edge of the window. */
+const overscan = 12;
+
+export class ListView {
+  readonly #table = find("table");
+  readonly #rows = find("rows");
+  readonly #shown = new Map<string, HTMLElement>();
+  readonly #onDelete: (plant: Plant) => void;
+  #plants: readonly Plant[] = [];
+  #canDelete = true;
+  #isDrawing = false;
+
+  constructor(onDelete: (plant: Plant) => void) {
+    this.#onDelete = onDelete;
+    addEventListener("scroll", () => this.#drawSoon(), { passive: true });
+    addEventListener("resize", () => this.#drawSoon());
+    this.#rows.addEventListener("keydown", (event) => this.#moveByKey(event));
+  }
+
+  setPlants(plants: readonly Plant[], options: { canDelete: boolean }): void {
+    this.#plants = plants;
+    if (options.canDelete !== this.#canDelete) this.#clear();
+    this.#canDelete = options.canDelete;
+    this.#table.setAttribute("aria-rowcount", String(plants.length + 1));
+    const idCharacters = plants.reduce((most, { id }) => Math.max(most, id.length), 2);
+    this.#table.style.setProperty("--id-characters", String(idCharacters));
+    this.#draw();
+  }
+
+  /** The place of a plant in the list, or -1. */
+  indexOf(id: string): number {
+    return this.#plants.findIndex((plant) => plant.id === id);
+  }
+
+  /** Brings a plant into sight and marks it for a moment. */
+  reveal(id: string): void {
+    const index = this.indexOf(id);
+    if (index < 0) return;
+    this.#bringIntoSight(index);
+    this.#shown.get(id)?.classList.add("fresh");
+  }
+
+  /** Puts the focus on the row at this place, or on the last one; false if there is none. */
+  focus(index: number): boolean {
+    const place = Math.min(index, this.#plants.length - 1);
+    const plant = this.#plants[place];
+    if (!plant) return false;
+    this.#bringIntoSight(place);
+    const button = this.#shown.get(plant.id)?.querySelector("button");
+    button?.focus({ preventScroll: true });
+    return button !== null && button !== undefined;
+  }
+
+  #bringIntoSight(index: number): void {
+    const height = this.#rowHeight();
+    const top = this.#rows.getBoundingClientRect().top + index * height;
+    const isInSight = top > height && top + 2 * height < innerHeight;
+    if (!isInSight) scrollBy({ top: top - innerHeight / 2, behavior: "instant" });
+    this.#draw();
+  }
+
+  #drawSoon(): void {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    requestAnimationFrame(() => {
+      this.#isDrawing = false;
+      this.#draw();
+    });
+  }
+
+  #draw(): void {
+    const height = this.#rowHeight();
+    const above = -this.#rows.getBoundingClientRect().top;
+    const places = this.#placesBetween(
+      Math.floor(above / height) - overscan,
+      Math.ceil((above + innerHeight) / height) + overscan,
+    );
+    this.#rows.style.height = `${this.#plants.length * height}px`;
+
+    const ids = new Set(places.map((place) => this.#plants[place]?.id));
+    for (const [id, row] of this.#shown) {
+      if (ids.has(id)) continue;
+      row.remove();
+      this.#shown.delete(id);
+    }
+    let before: HTMLElement | undefined;
+    for (const place of places) {
+      const plant = this.#plants[place] as Plant;
+      const row = this.#shown.get(plant.id) ?? this.#makeRow(plant);
+      row.setAttribute("aria-rowindex", String(place + 2));
+      row.style.transform = `translateY(${place * height}px)`;
+      // In the order of the list, for those who read or move through the page in sequence.
+      if (!row.isConnected) {
+        if (before) before.after(row);
+        else this.#rows.prepend(row);
+      }
+      before = row;
+    }
+  }
+
+  /** In order. The row that has the focus is always one of them, or the focus would go with it. */
+  #placesBetween(first: number, last: number): number[] {
+    const from = Math.max(0, first);
+    const to = Math.min(this.#plants.length, last);
+    const places = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
+    for (const [id, row] of this.#shown) {
+      if (!row.contains(document.activeElement)) continue;
+      const place = this.indexOf(id);
+      if (place >= to) places.push(place);
+      else if (place >= 0 && place < from) places.unshift(place);
+    }
+    return places;
+  }
+
+  #makeRow(plant: Plant): HTMLElement {
+    const { id, name, tag } = plant;
+    const row = make(
+      "div",
+      { class: "row", role: "row" },
+      make("span", { class: "number", role: "cell" }, id),
+      make("span", { class: "name", role: "cell", title: name, dir: "auto" }, name),
+      make("span", { class: "tag", role: "cell", title: tag, dir: "auto" }, tag),
+    );
+    const action = make("span", { class: "action", role: "cell" });
+    if (this.#canDelete) {
+      const button = make("button", { type: "button", "aria-label": `Delete ${name}` }, "Delete");
+      button.addEventListener("click", () => this.#onDelete(plant));
+      action.append(button);
+    }
+    row.append(action);
+    this.#shown.set(id, row);
+    return row;
+  }
+
+  #moveByKey(event: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const row = (event.target as Element).closest(".row");
+    if (!step || !row) return;
+    event.preventDefault();
+    this.focus(Math.max(0, Number(row.getAttribute("aria-rowindex")) - 2 + step));
+  }
+
+  #clear(): void {
+    for (const row of this.#shown.values()) row.remove();
+    this.#shown.clear();
+  }
+
+  /** The style sheet decides it, by the width of the window. */
+  #rowHeight(): number {
+    return Number.parseFloat(getComputedStyle(this.#rows).getPropertyValue("--row-height"));
+  }
+}

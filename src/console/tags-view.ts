@@ -1,0 +1,115 @@
+/** Plants by tag: chips that filter, and a small chart with its figures as text. */
+import { count, find, make, makeSvg } from "./elements.ts";
+
+type TagCount = readonly [tag: string, plants: number];
+
+const barsMax = 7;
+const chipsMax = 14;
+const allChipsMax = 400;
+
+export class TagsView {
+  readonly #chart = find("chart");
+  readonly #chips = find("chips");
+  readonly #known = find("known-tags");
+  readonly #onChoose: (tag: string | undefined) => void;
+  #areAllShown = false;
+
+  constructor(onChoose: (tag: string | undefined) => void) {
+    this.#onChoose = onChoose;
+    // A phone has more use for the room than for the chart.
+    find<HTMLDetailsElement>("chart-box").open = matchMedia("(min-width: 60rem)").matches;
+  }
+
+  draw(counts: readonly TagCount[], chosen: string | undefined): void {
+    this.#chart.replaceChildren(drawChart(counts));
+    this.#drawChips(counts, chosen);
+    const tags = counts.map(([tag]) => tag).filter(Boolean);
+    this.#known.replaceChildren(
+      ...tags.slice(0, allChipsMax).map((tag) => make("option", { value: tag })),
+    );
+  }
+
+  #drawChips(counts: readonly TagCount[], chosen: string | undefined): void {
+    const hadFocus = (document.activeElement as HTMLElement | null)?.dataset.tag;
+    const most = counts.slice(0, this.#areAllShown ? allChipsMax : chipsMax);
+    const chosenOne = counts.find(([tag]) => tag === chosen);
+    if (chosenOne && !most.includes(chosenOne)) most.push(chosenOne);
+    const chips = most.map(([tag, plants]) => {
+      const isChosen = tag === chosen;
+      const chip = make(
+        "button",
+        { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
+        make("span", { class: tag === "" ? "untagged" : "", dir: "auto" }, nameTag(tag)),
+        make("span", { class: "amount" }, plants.toLocaleString("en")),
+      );
+      chip.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));
+      return chip;
+    });
+    if (counts.length > chipsMax) chips.push(this.#makeToggle(counts, chosen));
+    this.#chips.replaceChildren(...chips);
+    chips.find((chip) => hadFocus !== undefined && chip.dataset.tag === hadFocus)?.focus();
+  }
+
+  #makeToggle(counts: readonly TagCount[], chosen: string | undefined): HTMLButtonElement {
+    const label = this.#areAllShown ? "Fewer tags" : `All ${count(counts.length, "tag")}`;
+    const toggle = make("button", { type: "button", class: "link", "data-tag": "toggle" }, label);
+    toggle.addEventListener("click", () => {
+      this.#areAllShown = !this.#areAllShown;
+      this.#drawChips(counts, chosen);
+    });
+    return toggle;
+  }
+}
+
+function nameTag(tag: string): string {
+  return tag === "" ? "no tag" : tag;
+}
+
+const width = 280;
+const barHeight = 6;
+const lineHeight = 34;
+
+/** Horizontal bars, the longest first; what does not fit is one bar at the end. */
+function drawChart(counts: readonly TagCount[]): SVGElement {
+  const bars: [label: string, plants: number][] = counts
+    .slice(0, barsMax)
+    .map(([tag, plants]) => [nameTag(tag), plants]);
+  const rest = counts.slice(barsMax);
+  if (rest.length > 0) {
+    const plants = rest.reduce((sum, [, each]) => sum + each, 0);
+    bars.push([count(rest.length, "other tag"), plants]);
+  }
+  const most = Math.max(1, ...bars.map(([, plants]) => plants));
+  const said = bars.map(([label, plants]) => `${label} ${plants}`).join(", ");
+  const chart = makeSvg("svg", {
+    role: "img",
+    "aria-label": `Plants by tag: ${said || "none"}.`,
+    viewBox: `0 0 ${width} ${Math.max(1, bars.length) * lineHeight}`,
+  });
+  for (const [index, [label, plants]] of bars.entries()) {
+    const y = index * lineHeight;
+    const length = Math.max(2, (plants / most) * width);
+    chart.append(
+      makeSvg("text", { x: 0, y: y + 14 }, shorten(label)),
+      makeSvg("text", { x: width, y: y + 14, class: "figure" }, plants.toLocaleString("en")),
+      makeSvg("rect", { class: "track", x: 0, y: y + 21, width, height: barHeight, rx: 3 }),
+      makeSvg("rect", {
+        class: index === barsMax ? "bar rest" : "bar",
+        x: 0,
+        y: y + 21,
+        width: length,
+        height: barHeight,
+        rx: 3,
+      }),
+    );
+  }
+  return chart;
+}
+
+const labelCharactersMax = 30;
+
+function shorten(label: string): string {
+  const characters = [...label];
+  if (characters.length <= labelCharactersMax) return label;
+  return `${characters.slice(0, labelCharactersMax - 1).join("")}…`;
+}

@@ -1,0 +1,126 @@
+/** The pages for people: the console, the API reference, and the files that they load. */
+import * as v from "valibot";
+import { PlantStoreError } from "../domain/errors.ts";
+import { type Answer, type Input, openOperation } from "./operation.ts";
+import type { PageFile } from "./page-files.ts";
+
+/** Nothing but what this service sends, no code or style in the page itself, and no HTML from text. */
+const consolePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "form-action 'self'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+/** The renderer puts style elements and HTML of its own making into the page; scripts it does not. */
+const referencePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "form-action 'none'",
+].join("; ");
+
+const text = v.string();
+const transfer = {
+  "Accept-Encoding": { in: "header", schema: text, description: "gzip?", example: "gzip" },
+  "If-None-Match": { in: "header", schema: text, description: "What is held.", example: '"a"' },
+} as const;
+
+const html = {
+  status: 200,
+  description: "The page.",
+  contentType: "text/html; charset=utf-8",
+  schema: "Text",
+} as const;
+
+const readConsole = openOperation({
+  name: "readConsole",
+  path: "/",
+  summary: "The console",
+  description: "A page for the plants of one garden.",
+  parameters: transfer,
+  success: html,
+  async run(_context, input) {
+    const { console } = await (await loadFiles()).loadConsole();
+    return pageAnswer(console, consolePolicy, input);
+  },
+});
+
+const readReference = openOperation({
+  name: "readReference",
+  path: "/docs",
+  summary: "The API reference",
+  description: "A page that shows the OpenAPI document and can try it.",
+  parameters: transfer,
+  success: html,
+  async run(_context, input) {
+    const { reference } = await (await loadFiles()).loadReference();
+    return pageAnswer(reference, referencePolicy, input);
+  },
+});
+
+const readAsset = openOperation({
+  name: "readAsset",
+  path: "/assets/{name}",
+  summary: "A file of a page",
+  description:
+    "A script or style sheet. Its name holds a hash of its content, so it never changes.",
+  parameters: {
+    ...transfer,
+    name: { in: "path", schema: text, description: "The file's name.", example: "console-1.js" },
+  },
+  success: { ...html, description: "The file.", contentType: "text/javascript; charset=utf-8" },
+  problems: ["not-found"],
+  async run(_context, input) {
+    const file = await (await loadFiles()).findAsset(String(input.parameters.name));
+    if (!file) throw new PlantStoreError("not-found", "There is nothing at this path.");
+    return fileAnswer(file, { "Cache-Control": "public, max-age=31536000, immutable" }, input);
+  },
+});
+
+export const pages = [readConsole, readReference, readAsset];
+
+/** Loaded when it is first asked for: most processes never are, and the start is faster. */
+function loadFiles() {
+  return import("./page-files.ts");
+}
+
+function pageAnswer(file: PageFile, policy: string, input: Input): Answer {
+  const headers = {
+    "Content-Security-Policy": policy,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+  };
+  return fileAnswer(file, headers, input);
+}
+
+function fileAnswer(file: PageFile, more: Record<string, string>, { parameters }: Input): Answer {
+  const { contentType, etag } = file;
+  const headers = { ...more, ETag: etag, Vary: "Accept-Encoding, Origin" };
+  const held = String(parameters["If-None-Match"] ?? "");
+  if (held.split(",").some((each) => each.trim() === etag)) return { status: 304, headers };
+  if (!acceptsGzip(String(parameters["Accept-Encoding"] ?? ""))) {
+    return { status: 200, contentType, headers, body: file.text };
+  }
+  const gzipHeaders = { ...headers, "Content-Encoding": "gzip" };
+  return { status: 200, contentType, headers: gzipHeaders, body: file.gzipped };
+}
+
+/** Whether it is named without a weight of zero. */
+function acceptsGzip(header: string): boolean {
+  return header.split(",").some((coding) => {
+    const [name = "", weight = "q=1"] = coding.split(";").map((part) => part.trim().toLowerCase());
+    return name === "gzip" && !/^q=0(?:\.0*)?$/.test(weight);
+  });
+}

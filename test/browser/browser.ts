@@ -1,0 +1,106 @@
+/** A real Chromium for the tests, and pages in it that notice what a user should never meet. */
+import { expect } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const pictures = join(import.meta.dir, "../.output/screenshots");
+const noChromium = 3;
+
+const server = Bun.spawn(["node", join(import.meta.dir, "chromium-server.mjs")], {
+  stdin: "pipe",
+  stdout: "pipe",
+  stderr: "pipe",
+});
+const endpoint = await readLine(server.stdout);
+if (endpoint === "" && (await server.exited) !== noChromium) {
+  throw new Error(`Chromium did not start. ${await new Response(server.stderr).text()}`);
+}
+
+/** Only where npm has no Chromium for the machine and none is installed; anything else fails. */
+export const isBrowserMissing = endpoint === "";
+if (isBrowserMissing) {
+  process.stderr.write(
+    `\n${"!".repeat(88)}\nTHE PAGES ARE NOT TESTED: npm has no Chromium for ${process.arch}, and none is installed.\n` +
+      `Install one, or name it in PLANTSTORE_TEST_CHROMIUM, and run the tests again.\n${"!".repeat(88)}\n\n`,
+  );
+}
+
+// One for all test files; it ends when this process closes its end of the pipe.
+server.unref();
+const browser = isBrowserMissing ? undefined : await chromium.connect(endpoint);
+
+/** What a page did that it must not: errors, other hosts, breaches of its policy. */
+export interface Watched {
+  readonly page: Page;
+  readonly troubles: string[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
+const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
+
+export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  if (!browser) throw new Error("There is no browser.");
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  context.setDefaultTimeout(10_000);
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    const isRefusal = refusal.test(message.text()) && message.location().url.includes("/plants");
+    if (["error", "warning"].includes(message.type()) && !isRefusal) troubles.push(message.text());
+  });
+  page.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol !== "data:" && origin !== new URL(url).origin) troubles.push(request.url());
+  });
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
+      setTimeout(() => {
+        throw new Error(`policy: ${violatedDirective} ${blockedURI}`);
+      });
+    });
+  });
+  await page.goto(url);
+  return {
+    page,
+    troubles,
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      expect(troubles).toEqual([]);
+    },
+  };
+}
+
+/** A picture of the page as it is, and no fault of accessibility, by day and by night. */
+export async function inspect(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: join(pictures, `${name}-${colorScheme}.png`) });
+    expect([name, colorScheme, await findBarriers(page)]).toEqual([name, colorScheme, []]);
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+}
+
+async function findBarriers(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+    const { violations } = await axe.run(document);
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
+    );
+  });
+}
+
+async function readLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = "";
+  for await (const chunk of stream) {
+    text += new TextDecoder().decode(chunk);
+    if (text.includes("\n")) break;
+  }
+  return text.trim();
+}

@@ -1,0 +1,177 @@
+/** What changes a garden in the console, in a real browser: adding, faults, deleting, undoing. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
+import { inspect, isBrowserMissing } from "./browser.ts";
+import { harvest, makeGardener, openGarden, shownNames, someplants, sow } from "./signed-in.ts";
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+describe.skipIf(isBrowserMissing)("adding a plant", () => {
+  test("begins in an empty garden, with and without an id, each digit kept", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.waitForSelector("#empty:not([hidden])");
+    await inspect(page, "empty");
+    await page.click("#first-add");
+    await page.fill("#add-name", "Monstera deliciosa");
+    await page.fill("#add-tag", "living room");
+    await page.click("#add-button");
+    await page.waitForSelector("#rows .row");
+    expect(await page.textContent("#notice-text")).toBe(
+      "“Monstera deliciosa” was added with the id 1.",
+    );
+    await page.fill("#add-name", "Sequoia");
+    await page.fill("#add-id", "9007199254740993");
+    await page.click("#add-button");
+    await page.waitForSelector("text=9007199254740993");
+    await page.fill("#add-name", "Welwitschia");
+    await page.fill("#add-id", "-9223372036854775808");
+    await page.click("#add-button");
+    await page.waitForSelector("[aria-label='Delete Welwitschia']");
+    expect(await shownNames(page)).toEqual(["Welwitschia", "Monstera deliciosa", "Sequoia"]);
+    expect(await page.textContent("#garden-title")).toBe("3 plants");
+    await inspect(page, "long-ids");
+    expect(await harvest(service, token)).toEqual(await shownNames(page));
+  });
+
+  test("shows the service's faults at the fields that they name", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.click("#open-add");
+    await page.fill("#add-tag", "t".repeat(101));
+    await page.fill("#add-id", "07x");
+    await page.click("#add-button");
+    await page.waitForSelector("#add-name[aria-invalid=true]");
+    for (const field of ["name", "tag", "id"]) {
+      expect(await page.getAttribute(`#add-${field}`, "aria-invalid")).toBe("true");
+      expect(await page.textContent(`#add-${field}-fault`)).toMatch(/^Must .+\.$/);
+    }
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("add-name");
+    await inspect(page, "faults");
+    await page.fill("#add-name", "Calathea orbifolia");
+    await page.fill("#add-tag", "bathroom");
+    await page.fill("#add-id", "3");
+    await page.click("#add-button");
+    await page.waitForFunction(() => document.getElementById("add-id-fault")?.textContent !== "");
+    expect(await page.textContent("#add-name-fault")).toBe("");
+    expect(await page.getAttribute("#add-id", "aria-invalid")).toBe("true");
+    expect(await page.inputValue("#add-name")).toBe("Calathea orbifolia");
+    await inspect(page, "id-taken");
+  });
+
+  test("stores a plant once although its first answer was lost", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    let lost = 0;
+    await page.route("**/plants", async (route) => {
+      if (route.request().method() !== "POST" || lost++ > 0) return route.continue();
+      await route.fetch();
+      await route.abort();
+    });
+    await page.click("#first-add");
+    await page.fill("#add-name", "Ginkgo biloba");
+    await page.click("#add-button");
+    await page.waitForFunction(() => document.getElementById("add-fault")?.textContent !== "");
+    await inspect(page, "unanswered");
+    await page.click("#add-button");
+    await page.waitForSelector("#rows .row");
+    expect(lost).toBe(2);
+    expect(await harvest(service, token)).toEqual(["Ginkgo biloba"]);
+  });
+
+  test("shows names as they are, and never as HTML", async () => {
+    const { token } = await makeGardener(service);
+    const name = "<img src=x onerror=alert(1)>";
+    await sow(service, token, [{ name, tag: "<b>bold</b>" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.waitForSelector("#rows .row");
+    expect(await shownNames(page)).toEqual([name]);
+    expect(await page.textContent(".chip span")).toBe("<b>bold</b>");
+    expect(await page.locator("#garden img, #garden b").count()).toBe(0);
+  });
+});
+
+describe.skipIf(isBrowserMissing)("deleting a plant", () => {
+  test("can be undone, and sends nothing before the time is up", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    const deletions: string[] = [];
+    page.on("request", (each) => each.method() === "DELETE" && deletions.push(each.url()));
+    await page.click("[aria-label='Delete Olea europaea']");
+    await page.click("[aria-label='Delete Aloë vera']");
+    expect(await page.textContent("#undo-text")).toContain("“Olea europaea” and 1 more");
+    expect(await shownNames(page)).toHaveLength(10);
+    await inspect(page, "deleting");
+    await page.click("#undo-button");
+    expect(await shownNames(page)).toEqual(someplants.map(({ name }) => name));
+    expect(await page.isVisible("#undo")).toBe(false);
+    expect(deletions).toEqual([]);
+    expect(await harvest(service, token)).toHaveLength(12);
+  });
+
+  test("happens when the time is up, but not if the page is closed before", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 3));
+    {
+      await using closed = await openGarden(service, token);
+      await closed.page.click("[aria-label='Delete Ficus lyrata']");
+    }
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.click("[aria-label='Delete Monstera deliciosa']");
+    await page.waitForSelector("#notice:not([hidden])");
+    expect(await page.textContent("#notice-text")).toBe("“Monstera deliciosa” is deleted.");
+    expect(await harvest(service, token)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
+  });
+
+  test("is done at once by signing out", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 2));
+    await using opened = await openGarden(service, token);
+    await opened.page.click("[aria-label='Delete Ficus lyrata']");
+    await opened.page.click("#sign-out");
+    await opened.page.waitForSelector("#token");
+    await waitFor(async () => ((await harvest(service, token)).length === 1 ? true : undefined));
+  });
+});
+
+describe.skipIf(isBrowserMissing)("a token that may only read", () => {
+  test("is noticed at its first refusal; then nothing invites to change the garden", async () => {
+    const { token, garden } = await makeGardener(service);
+    await sow(service, token, someplants);
+    const reader = await makeGardener(service, ["--scope", "read"], garden);
+    await using opened = await openGarden(service, reader.token);
+    const { page } = opened;
+    await page.click("#open-add");
+    await page.fill("#add-name", "Hedera helix");
+    await page.click("#add-button");
+    await page.waitForSelector("#read-only:not([hidden])");
+    expect(await page.isVisible("#open-add")).toBe(false);
+    expect(await page.isVisible("#add")).toBe(false);
+    expect(await page.locator("#rows button").count()).toBe(0);
+    expect(await shownNames(page)).toHaveLength(12);
+    await inspect(page, "read-only");
+  });
+
+  test("gets back a plant that it could not delete", async () => {
+    const { token, garden } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 2));
+    const reader = await makeGardener(service, ["--scope", "read"], garden);
+    await using opened = await openGarden(service, reader.token);
+    const { page } = opened;
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    await page.waitForSelector("#read-only:not([hidden])");
+    expect(await shownNames(page)).toEqual(["Monstera deliciosa", "Ficus lyrata"]);
+  });
+});

@@ -1,0 +1,93 @@
+/** The console's door, in a real browser: who gets in, what is kept, and what becomes of a token. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
+import { inspect, isBrowserMissing, openPage } from "./browser.ts";
+import { makeGardener, openGarden, revokeTokens, signIn, someplants, sow } from "./signed-in.ts";
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+describe.skipIf(isBrowserMissing)("the door of the console", () => {
+  test("asks for a token, and says what is wrong with one that is refused", async () => {
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    await inspect(page, "sign-in");
+    await page.click("#sign-in-button");
+    expect(await page.textContent("#token-fault")).toBe("Paste a token first.");
+    await page.fill("#token", "plant_ü");
+    await page.click("#sign-in-button");
+    expect(await page.textContent("#token-fault")).toContain("no spaces");
+    await page.fill("#token", `plant_${"x".repeat(49)}`);
+    await page.click("#sign-in-button");
+    await page.waitForFunction(() =>
+      document.getElementById("token-fault")?.textContent?.includes("not accepted"),
+    );
+    expect(await page.getAttribute("#token", "aria-invalid")).toBe("true");
+    await inspect(page, "sign-in-refused");
+  });
+
+  test("refuses a token that has expired", async () => {
+    const { token } = await makeGardener(service, ["--expires", "1s"]);
+    await waitFor(async () =>
+      (await service.call("GET /plants", { token })).status === 401 ? true : undefined,
+    );
+    await using opened = await openPage(`${service.url}/`);
+    await opened.page.fill("#token", token);
+    await opened.page.click("#sign-in-button");
+    await opened.page.waitForSelector("#token[aria-invalid=true]");
+    expect(await opened.page.isVisible("#garden")).toBe(false);
+  });
+
+  test("keeps the token out of the address, and forgets it with a reload", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    expect(page.url()).toBe(`${service.url}/`);
+    const kept = () =>
+      page.evaluate(() => JSON.stringify([{ ...sessionStorage, ...localStorage }]));
+    expect(await kept()).toBe("[{}]");
+    expect(await page.inputValue("#token")).toBe("");
+    await page.reload();
+    expect(await page.isVisible("#token")).toBe(true);
+  });
+
+  test("keeps the token over a reload for who asked for it, until they sign out", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants);
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    await page.check("#keep-token");
+    await signIn(page, token);
+    await page.reload();
+    await page.waitForSelector("#rows .row");
+    await page.click("#sign-out");
+    expect(await page.isVisible("#token")).toBe(true);
+    expect(await page.locator("#rows .row").count()).toBe(0);
+    await page.reload();
+    expect(await page.isVisible("#token")).toBe(true);
+  });
+
+  test("opens again when the token is revoked midway, says why, and keeps nothing", async () => {
+    const { token, garden } = await makeGardener(service);
+    await sow(service, token, someplants);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.waitForSelector("#rows .row");
+    await revokeTokens(service, garden);
+    await waitFor(async () =>
+      (await service.call("GET /plants", { token })).status === 401 ? true : undefined,
+    );
+    await page.click("#open-add");
+    await page.fill("#add-name", "Hedera helix");
+    await page.click("#add-button");
+    await page.waitForSelector("#sign-in-reason:not([hidden])");
+    expect(await page.textContent("#sign-in-reason")).toContain("expired or was revoked");
+    expect(await page.isVisible("#garden")).toBe(false);
+    expect(await page.textContent("#garden")).not.toContain("Monstera");
+    expect(await page.inputValue("#add-name")).toBe("");
+    await inspect(page, "expired");
+  });
+});
