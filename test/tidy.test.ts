@@ -37,6 +37,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   metrics: [],
   version: [],
   http: ["log", "metrics", "auth", "domain"],
+  console: [],
   auth: ["domain"],
   storage: ["domain"],
   client: [],
@@ -49,6 +50,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   domain: /^valibot$/,
   auth: /^$/,
   client: /^$/,
+  console: /^$/,
 };
 
 function importsOf(path: string): string[] {

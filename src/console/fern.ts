@@ -47,7 +47,7 @@ function drawLeaf(root: Point, heading: number, length: number, side: number): S
   let leaflets = "";
   for (let index = 1; index <= leafletsEachSide; index++) {
     const along = index / (leafletsEachSide + 1);
-    const size = (length / 6.2) * (1 - along) ** 0.7 + 0.8;
+    const size = (length / 7.4) * (1 - along) ** 0.7 + 0.8;
     const direction = heading - side * 0.4 * along;
     leaflets += drawLeaflet(at(along), direction - 0.98, size);
     leaflets += drawLeaflet(at(along), direction + 0.98, size);

@@ -154,6 +154,7 @@ export class GardenView {
     this.#canWrite = false;
     this.#add.reset();
     this.#draw();
+    find("read-only").scrollIntoView({ block: "center" });
     announce(find("read-only").textContent ?? "");
     return true;
   }
@@ -235,7 +236,7 @@ export class GardenView {
     this.#tags.draw(tags, this.#filter.tag);
 
     find("garden-title").textContent = size === 0 ? "Your garden" : count(size, "plant");
-    find("garden-note").textContent = this.#describe(tags.length);
+    find("garden-note").textContent = this.#describe(tags.filter(([tag]) => tag !== "").length);
     find("filter-note").textContent = this.#isFiltered() ? this.#describeFilter(shown.length) : "";
     find("no-match-note").textContent = this.#next
       ? "None of the plants that are loaded, that is. There are more."

@@ -14,9 +14,12 @@ export interface Filter {
   readonly tag: string | undefined;
 }
 
+export type TagCount = readonly [tag: string, plants: number];
+
 export class Garden {
   #entries: Entry[] = [];
   readonly #byId = new Map<string, Entry>();
+  #tagCounts: readonly TagCount[] | undefined;
 
   get size(): number {
     return this.#entries.length;
@@ -24,6 +27,7 @@ export class Garden {
 
   /** Puts plants in their places. One whose id is there already is left as it is. */
   add(plants: readonly Plant[]): void {
+    this.#tagCounts = undefined;
     const last = this.#entries.at(-1)?.order;
     const added: Entry[] = [];
     for (const plant of plants) {
@@ -43,6 +47,7 @@ export class Garden {
 
   remove(id: string): void {
     if (!this.#byId.delete(id)) return;
+    this.#tagCounts = undefined;
     this.#entries = this.#entries.filter(({ plant }) => plant.id !== id);
   }
 
@@ -57,13 +62,20 @@ export class Garden {
     return selected;
   }
 
-  /** How many plants each tag has, the most frequent first. */
-  countTags(): [tag: string, plants: number][] {
+  /** How many plants each tag has, the most frequent first; the same array until a plant changes. */
+  countTags(): readonly TagCount[] {
+    if (this.#tagCounts) return this.#tagCounts;
     const counts = new Map<string, number>();
     for (const { plant } of this.#entries) counts.set(plant.tag, (counts.get(plant.tag) ?? 0) + 1);
-    return [...counts].sort(([tagA, a], [tagB, b]) => b - a || (tagA < tagB ? -1 : 1));
+    this.#tagCounts = [...counts].sort(
+      ([tagA, a], [tagB, b]) => b - a || collator.compare(tagA, tagB),
+    );
+    return this.#tagCounts;
   }
 }
+
+/** `bed 2` before `bed 11`. */
+const collator = new Intl.Collator("en", { numeric: true });
 
 function fold(text: string): string {
   return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();

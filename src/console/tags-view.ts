@@ -1,7 +1,6 @@
 /** Plants by tag: chips that filter, and a small chart with its figures as text. */
 import { count, find, make, makeSvg } from "./elements.ts";
-
-type TagCount = readonly [tag: string, plants: number];
+import type { TagCount } from "./garden.ts";
 
 const barsMax = 7;
 const chipsMax = 14;
@@ -13,6 +12,7 @@ export class TagsView {
   readonly #known = find("known-tags");
   readonly #onChoose: (tag: string | undefined) => void;
   #areAllShown = false;
+  #drawn: { readonly counts: readonly TagCount[]; readonly chosen: string | undefined } | undefined;
 
   constructor(onChoose: (tag: string | undefined) => void) {
     this.#onChoose = onChoose;
@@ -20,7 +20,10 @@ export class TagsView {
     find<HTMLDetailsElement>("chart-box").open = matchMedia("(min-width: 60rem)").matches;
   }
 
+  /** The same counts are known by being the same array. */
   draw(counts: readonly TagCount[], chosen: string | undefined): void {
+    if (this.#drawn?.counts === counts && this.#drawn.chosen === chosen) return;
+    this.#drawn = { counts, chosen };
     this.#chart.replaceChildren(drawChart(counts));
     this.#drawChips(counts, chosen);
     const tags = counts.map(([tag]) => tag).filter(Boolean);
@@ -69,41 +72,45 @@ const width = 280;
 const barHeight = 6;
 const lineHeight = 34;
 
-/** Horizontal bars, the longest first; what does not fit is one bar at the end. */
+/** Horizontal bars, the longest first; what does not fit is summed up below them. */
 function drawChart(counts: readonly TagCount[]): SVGElement {
-  const bars: [label: string, plants: number][] = counts
-    .slice(0, barsMax)
-    .map(([tag, plants]) => [nameTag(tag), plants]);
+  const bars = counts.slice(0, barsMax);
   const rest = counts.slice(barsMax);
+  const lines: [label: string, plants: number][] = bars.map(([tag, plants]) => [
+    nameTag(tag),
+    plants,
+  ]);
   if (rest.length > 0) {
     const plants = rest.reduce((sum, [, each]) => sum + each, 0);
-    bars.push([count(rest.length, "other tag"), plants]);
+    lines.push([count(rest.length, "other tag"), plants]);
   }
-  const most = Math.max(1, ...bars.map(([, plants]) => plants));
-  const said = bars.map(([label, plants]) => `${label} ${plants}`).join(", ");
+  const said = lines.map(([label, plants]) => `${label} ${plants}`).join(", ");
   const chart = makeSvg("svg", {
     role: "img",
     "aria-label": `Plants by tag: ${said || "none"}.`,
-    viewBox: `0 0 ${width} ${Math.max(1, bars.length) * lineHeight}`,
+    viewBox: `0 0 ${width} ${Math.max(1, lines.length) * lineHeight}`,
   });
-  for (const [index, [label, plants]] of bars.entries()) {
+  for (const [index, [label, plants]] of lines.entries()) {
     const y = index * lineHeight;
-    const length = Math.max(2, (plants / most) * width);
     chart.append(
       makeSvg("text", { x: 0, y: y + 14 }, shorten(label)),
       makeSvg("text", { x: width, y: y + 14, class: "figure" }, plants.toLocaleString("en")),
-      makeSvg("rect", { class: "track", x: 0, y: y + 21, width, height: barHeight, rx: 3 }),
-      makeSvg("rect", {
-        class: index === barsMax ? "bar rest" : "bar",
-        x: 0,
-        y: y + 21,
-        width: length,
-        height: barHeight,
-        rx: 3,
-      }),
     );
+    const length = Math.max(2, (plants / (bars[0]?.[1] ?? 1)) * width);
+    if (index < bars.length) chart.append(drawBar("track", y, width), drawBar("bar", y, length));
   }
   return chart;
+}
+
+function drawBar(kind: string, y: number, length: number): SVGElement {
+  return makeSvg("rect", {
+    class: kind,
+    x: 0,
+    y: y + 21,
+    width: length,
+    height: barHeight,
+    rx: barHeight / 2,
+  });
 }
 
 const labelCharactersMax = 30;

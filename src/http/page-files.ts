@@ -30,7 +30,11 @@ export const loadReference = once(async () => {
     "js/standalone.js",
     import.meta.resolve("@scalar/fastify-api-reference"),
   );
-  const library = await addAsset("reference", "js", await Bun.file(fileURLToPath(renderer)).text());
+  const library = await addAsset(
+    "reference-renderer",
+    "js",
+    await Bun.file(fileURLToPath(renderer)).text(),
+  );
   const script = await bundle("reference.ts");
   const style = await bundle("reference.css");
   return { reference: await makePage("reference.html", { library, script, style }) };

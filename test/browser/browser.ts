@@ -1,5 +1,5 @@
 /** A real Chromium for the tests, and pages in it that notice what a user should never meet. */
-import { expect } from "bun:test";
+import { afterEach, expect, setDefaultTimeout } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
@@ -31,22 +31,32 @@ if (isBrowserMissing) {
 server.unref();
 const browser = isBrowserMissing ? undefined : await chromium.connect(endpoint);
 
-/** What a page did that it must not: errors, other hosts, breaches of its policy. */
-export interface Watched {
+/** What pages did that they must not: errors, other hosts, breaches of their policy. */
+const troubles: string[] = [];
+
+/** The hooks of a test file that opens pages. */
+export function watchPages(): void {
+  // A browser on a busy machine takes its time, and a deletion waits for six seconds.
+  setDefaultTimeout(90_000);
+  afterEach(() => expect(troubles.splice(0)).toEqual([]));
+}
+
+export interface OpenPage {
   readonly page: Page;
-  readonly troubles: string[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Watched> {
+export async function openPage(
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
   if (!browser) throw new Error("There is no browser.");
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
-  const troubles: string[] = [];
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {
     const isRefusal = refusal.test(message.text()) && message.location().url.includes("/plants");
@@ -66,34 +76,38 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   await page.goto(url);
   return {
     page,
-    troubles,
-    async [Symbol.asyncDispose]() {
-      await context.close();
-      expect(troubles).toEqual([]);
-    },
+    [Symbol.asyncDispose]: () => context.close(),
   };
 }
 
-/** A picture of the page as it is, and no fault of accessibility, by day and by night. */
+/** A picture of the page as it is, and no fault of accessibility, by day and (of colour) by night. */
 export async function inspect(page: Page, name: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    mkdirSync(pictures, { recursive: true });
-    await page.screenshot({ path: join(pictures, `${name}-${colorScheme}.png`) });
-    expect([name, colorScheme, await findBarriers(page)]).toEqual([name, colorScheme, []]);
+    await takePicture(page, `${name}-${colorScheme}`);
+    const barriers = await findBarriers(
+      page,
+      colorScheme === "light" ? undefined : "color-contrast",
+    );
+    expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }
 
-async function findBarriers(page: Page): Promise<string[]> {
+export async function takePicture(page: Page, name: string): Promise<void> {
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
   await page.evaluate(axeSource);
-  return page.evaluate(async () => {
+  return page.evaluate(async (rule) => {
     const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
-    const { violations } = await axe.run(document);
+    const { violations } = await axe.run(document, rule ? { runOnly: [rule] } : {});
     return violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
     );
-  });
+  }, onlyRule);
 }
 
 async function readLine(stream: ReadableStream<Uint8Array>): Promise<string> {

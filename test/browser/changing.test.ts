@@ -1,9 +1,10 @@
 /** What changes a garden in the console, in a real browser: adding, faults, deleting, undoing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing } from "./browser.ts";
+import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
 import { harvest, makeGardener, openGarden, shownNames, someplants, sow } from "./signed-in.ts";
 
+watchPages();
 let service: RunningService;
 beforeAll(async () => {
   service = await startService();

@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing, openPage } from "./browser.ts";
+import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { harvest, makeGardener, openGarden, shownNames, someplants, sow } from "./signed-in.ts";
 
+watchPages();
 let service: RunningService;
 let few: string;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { type RunningService, runProgram } from "../end-to-end/running-service.ts";
-import { openPage, type Watched } from "./browser.ts";
+import { type OpenPage, openPage } from "./browser.ts";
 
 let gardens = 0;
 
@@ -61,7 +61,7 @@ export async function openGarden(
   service: RunningService,
   token: string,
   options?: BrowserContextOptions,
-): Promise<Watched> {
+): Promise<OpenPage> {
   const watched = await openPage(`${service.url}/`, options);
   await signIn(watched.page, token);
   return watched;

@@ -1,9 +1,10 @@
 /** The console's door, in a real browser: who gets in, what is kept, and what becomes of a token. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing, openPage } from "./browser.ts";
+import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { makeGardener, openGarden, revokeTokens, signIn, someplants, sow } from "./signed-in.ts";
 
+watchPages();
 let service: RunningService;
 beforeAll(async () => {
   service = await startService();

@@ -1,0 +1,41 @@
+/** The API reference in a real browser: from this service alone, below a base path, and tried out. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
+import { harvest, openGarden } from "./signed-in.ts";
+
+watchPages();
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService({ args: ["--base-path", "/garden/v1"] });
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+describe.skipIf(isBrowserMissing)("below a base path", () => {
+  test("the reference shows the service's operations and tries them with a pasted token", async () => {
+    await using opened = await openPage(`${service.url}/docs`);
+    const { page } = opened;
+    await page.locator("input[placeholder='Token']:visible").first().fill(service.token);
+    await takePicture(page, "reference");
+    await page.locator("button:has-text('Test Request'):visible").first().click();
+    const answered = page.waitForResponse((response) => response.request().method() === "POST");
+    await page.locator("button:has-text('Send'):visible").first().click();
+    const response = await answered;
+    expect([response.status(), response.url()]).toEqual([201, `${service.url}/plants`]);
+    await takePicture(page, "reference-tried");
+    expect(await harvest(service, service.token)).toEqual(["Monstera deliciosa"]);
+    const kept = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage, ...sessionStorage }]),
+    );
+    expect(kept).not.toContain(service.token);
+  });
+
+  test("the console works, and leads to the reference", async () => {
+    await using opened = await openGarden(service, service.token);
+    const { page } = opened;
+    expect(await page.isVisible("#garden-title")).toBe(true);
+    await page.click("text=API reference");
+    await page.waitForSelector("text=Create a plant");
+    expect(page.url()).toStartWith(`${service.url}/docs`);
+  });
+});

@@ -1,0 +1,121 @@
+/** The pages for people, through the app: addresses, policies, caches, and what they weigh. */
+import { describe, expect, test } from "bun:test";
+import { checkHeaders, openWorld } from "./scenario.ts";
+
+const world = openWorld();
+const below = openWorld({ basePath: "/garden/v1" });
+const weightBytesMax = 60 * 1024;
+
+/** The addresses of all that a page loads, as the page has them. */
+async function findAssets(path: string, at = world): Promise<string[]> {
+  const page = await (await at.fetch(`GET ${path}`)).text();
+  return [...page.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, address = ""]) => address);
+}
+
+describe.each(["/", "/docs"])("the page %s", (path) => {
+  test("is HTML for anyone, to be asked for anew each time, under a strict policy", async () => {
+    const response = await world.fetch(`GET ${path}`);
+    expect(response.status).toBe(200);
+    checkHeaders(response.headers, {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-cache",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "cross-origin-opener-policy": "same-origin",
+      "content-security-policy": /^default-src 'none'; script-src 'self'; /,
+    });
+    expect(response.headers.get("content-security-policy")).not.toContain("unsafe-eval");
+    expect(await response.text()).not.toMatch(
+      /<script>|<style|style="|https?:\/\/(?!www\.w3\.org)/,
+    );
+  });
+
+  test("is not sent again to who has it", async () => {
+    const etag = (await world.fetch(`GET ${path}`)).headers.get("etag") ?? "";
+    const held = await world.fetch(`GET ${path}`, { headers: { "if-none-match": `"x", ${etag}` } });
+    expect([held.status, await held.text()]).toEqual([304, ""]);
+    checkHeaders(held.headers, { etag, "cache-control": "no-cache" });
+    const old = await world.fetch(`GET ${path}`, { headers: { "if-none-match": '"x"' } });
+    expect(old.status).toBe(200);
+  });
+
+  test("answers HEAD without a body, and nothing else", async () => {
+    const head = await world.fetch(`HEAD ${path}`);
+    expect(head.status).toBe(200);
+    const post = await world.fetch(`POST ${path}`);
+    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  test("takes no query, so that no token ever comes in one", async () => {
+    expect((await world.fetch(`GET ${path}?token=plant_x`)).status).toBe(400);
+  });
+
+  test("loads files whose names say what they hold, and that stay for a year", async () => {
+    const assets = await findAssets(path);
+    expect(assets.length).toBeGreaterThanOrEqual(2);
+    for (const address of assets) {
+      expect(address).toMatch(/-[0-9a-f]{16}\.(?:js|css)$/);
+      const response = await world.fetch(`GET /${address}`);
+      checkHeaders(response.headers, {
+        "cache-control": "public, max-age=31536000, immutable",
+        "content-type": address.endsWith("js")
+          ? "text/javascript; charset=utf-8"
+          : "text/css; charset=utf-8",
+        "content-encoding": null,
+      });
+      expect(response.status).toBe(200);
+    }
+  });
+
+  test("has relative addresses only, so that it works below a base path", async () => {
+    expect((await below.fetch(`GET ${path}`)).status).toBe(404);
+    for (const address of await findAssets(`/garden/v1${path}`, below)) {
+      expect((await below.fetch(`GET /garden/v1/${address}`)).status).toBe(200);
+    }
+  });
+});
+
+describe("the files of the pages", () => {
+  test.each([
+    ["gzip", true],
+    ["br, GZIP;q=0.5", true],
+    ["gzip;q=0", false],
+    ["gzip; q=0.0, br", false],
+    ["br", false],
+    ["", false],
+  ])("are compressed for who accepts %p: %p", async (accepted, isCompressed) => {
+    const [address] = await findAssets("/");
+    const plain = await world.fetch(`GET /${address}`);
+    const response = await world.fetch(`GET /${address}`, {
+      headers: { "accept-encoding": accepted },
+    });
+    checkHeaders(response.headers, {
+      "content-encoding": isCompressed ? "gzip" : null,
+      vary: /Accept-Encoding/,
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = isCompressed ? Bun.gunzipSync(bytes) : bytes;
+    expect(new TextDecoder().decode(text)).toBe(await plain.text());
+  });
+
+  test("of the console weigh less than 60 KiB in all", async () => {
+    const headers = { "accept-encoding": "gzip" };
+    let bytes = 0;
+    for (const address of ["", ...(await findAssets("/"))]) {
+      const response = await world.fetch(`GET /${address}`, { headers });
+      bytes += (await response.arrayBuffer()).byteLength;
+    }
+    expect(bytes).toBeGreaterThan(1_000);
+    expect(bytes).toBeLessThan(weightBytesMax);
+  });
+
+  test.each([
+    "x",
+    "console.js",
+    "..%2Fconsole.ts",
+    "console-0000000000000000.js",
+    "reference-0.js",
+  ])("are not found under the name %p", async (name) => {
+    expect((await world.fetch(`GET /assets/${name}`)).status).toBe(404);
+  });
+});
