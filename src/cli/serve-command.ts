@@ -89,7 +89,7 @@ function firstSteps(url: string, token: string): string {
 
   export TOKEN=${token}
 
-Then create, list and delete a plant:
+Paste it at ${url}/ in a browser, or create, list and delete a plant:
 
   curl -i ${url}/plants -H "Authorization: Bearer $TOKEN" \\
     -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room","id":7}'

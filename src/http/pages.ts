@@ -51,8 +51,8 @@ const readConsole = openOperation({
   parameters: transfer,
   success: html,
   async run(_context, input) {
-    const { console } = await (await loadFiles()).loadConsole();
-    return pageAnswer(console, consolePolicy, input);
+    const { loadConsole } = await loadFiles();
+    return pageAnswer(await loadConsole(), consolePolicy, input);
   },
 });
 
@@ -64,8 +64,8 @@ const readReference = openOperation({
   parameters: transfer,
   success: html,
   async run(_context, input) {
-    const { reference } = await (await loadFiles()).loadReference();
-    return pageAnswer(reference, referencePolicy, input);
+    const { loadReference } = await loadFiles();
+    return pageAnswer(await loadReference(), referencePolicy, input);
   },
 });
 
@@ -82,7 +82,8 @@ const readAsset = openOperation({
   success: { ...html, description: "The file.", contentType: "text/javascript; charset=utf-8" },
   problems: ["not-found"],
   async run(_context, input) {
-    const file = await (await loadFiles()).findAsset(String(input.parameters.name));
+    const { findAsset } = await loadFiles();
+    const file = await findAsset(String(input.parameters.name));
     if (!file) throw new PlantStoreError("not-found", "There is nothing at this path.");
     return fileAnswer(file, { "Cache-Control": "public, max-age=31536000, immutable" }, input);
   },
