@@ -74,7 +74,8 @@ export class AddForm {
       this.#events.onAdded(plant);
       if (!this.#form.hidden) input("name").focus();
     } catch (error) {
-      if (error instanceof Refusal) this.#unanswered = undefined;
+      // After a fault of the service the outcome is as unknown as without an answer.
+      if (error instanceof Refusal && error.status < 500) this.#unanswered = undefined;
       if (!this.#events.onError(error)) this.#showFaults(toFaults(error));
     } finally {
       this.#button.disabled = false;

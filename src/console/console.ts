@@ -15,14 +15,18 @@ const expired =
   "Your token is no longer accepted: it has expired or was revoked. Nothing of the garden is kept on " +
   "this page. Sign in with another token to go on.";
 
+/** How long signing out waits for deletions that were under way. */
+const signOutMs = 5_000;
+const lateNote = "Signed out. No answer came to the last deletions, so they may not have happened.";
+
 drawFern(find<SVGElement>("fern"));
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
   void signIn(tokenInput.value.trim());
 });
 find("sign-out").addEventListener("click", async () => {
-  await view.finish();
-  leave();
+  const isLate = new Promise<string>((resolve) => setTimeout(resolve, signOutMs, lateNote));
+  leave(await Promise.race([view.finish(), isLate]));
 });
 
 const recalled = recallToken();

@@ -9,8 +9,8 @@ import { announce } from "./notices.ts";
 const undoMs = 6_000;
 
 export interface DeletionEvents {
-  /** Deletes the plant for good, and says what came of it. */
-  readonly send: (plant: Plant) => Promise<void>;
+  /** Deletes the plant for good, and says what came of it; false if it may be there still. */
+  readonly send: (plant: Plant) => Promise<boolean>;
   /** Puts plants back into the list. */
   readonly restore: (plants: readonly Plant[]) => void;
 }
@@ -54,9 +54,13 @@ export class Deletions {
     announce(`${count(plants.length, "plant")} kept.`);
   }
 
-  /** Sends what waits, now. */
-  async finish(): Promise<void> {
-    for (const plant of this.#take()) await this.#events.send(plant);
+  /** Sends what waits, now; answers the plants that may be there still. */
+  async finish(): Promise<Plant[]> {
+    const left: Plant[] = [];
+    for (const plant of this.#take()) {
+      if (!(await this.#events.send(plant))) left.push(plant);
+    }
+    return left;
   }
 
   /** Drops what waits: those plants stay in the garden. */

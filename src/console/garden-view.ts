@@ -76,9 +76,11 @@ export class GardenView {
     if (!first) void this.#load("page");
   }
 
-  /** Does what still waits to be done. */
-  async finish(): Promise<void> {
-    await this.#deletions.finish();
+  /** Does what still waits to be done; answers what is to be said of it, or nothing. */
+  async finish(): Promise<string> {
+    const left = await this.#deletions.finish();
+    const names = left.map(({ name }) => `“${name}”`).join(", ");
+    return names && `Signed out. Not deleted, for want of an answer: ${names}.`;
   }
 
   /** Forgets everything. */
@@ -144,6 +146,8 @@ export class GardenView {
 
   /** What an error means for the whole page; false if it means nothing to it. */
   #handle(error: unknown): boolean {
+    // Whoever has left does not care.
+    if (!this.#api) return true;
     if (!(error instanceof Refusal)) return false;
     if (error.status === 401) {
       this.#onExpired();
@@ -205,23 +209,25 @@ export class GardenView {
     this.#list.reveal(first.id);
   }
 
-  async #sendDeletion(plant: Plant): Promise<void> {
+  async #sendDeletion(plant: Plant): Promise<boolean> {
     const api = this.#api;
     try {
       await api?.delete(plant.id);
       notify(`“${plant.name}” is deleted.`);
+      return true;
     } catch (error) {
-      if (api !== this.#api) return;
+      if (api !== this.#api) return false;
       if (error instanceof Refusal && error.status === 404) {
         notify(`“${plant.name}” was gone already.`);
-        return;
+        return true;
       }
       this.#garden.add([plant]);
-      if (this.#handle(error)) return;
       this.#draw();
+      if (this.#handle(error)) return false;
       const reason = error instanceof Error ? error.message : String(error);
       const advice = error instanceof Unreachable ? " Delete it once more to be sure." : "";
       notify(`“${plant.name}” is shown again. ${reason}${advice}`, "trouble");
+      return false;
     }
   }
 

@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
-import { harvest, makeGardener, openGarden, shownNames, someplants, sow } from "./signed-in.ts";
+import {
+  harvest,
+  makeGardener,
+  openGarden,
+  shownNames,
+  signIn,
+  someplants,
+  sow,
+} from "./signed-in.ts";
 
 watchPages();
 let service: RunningService;
@@ -144,6 +152,41 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     await opened.page.click("#sign-out");
     await opened.page.waitForSelector("#token");
     await waitFor(async () => ((await harvest(service, token)).length === 1 ? true : undefined));
+    expect(await opened.page.isVisible("#sign-in-reason")).toBe(false);
+  });
+
+  test("is not claimed where signing out got no answer to it", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 2));
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.route("**/plants/*", (route) => route.abort());
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    await page.click("#sign-out");
+    await page.waitForSelector("#sign-in-reason:not([hidden])");
+    expect(await page.textContent("#sign-in-reason")).toContain("“Ficus lyrata”");
+    expect(await harvest(service, token)).toHaveLength(2);
+  });
+
+  test("that got no answer shows the plant again, and one that was gone already does not", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 2));
+    await using opened = await openGarden(service, token, { reducedMotion: "reduce" });
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await signIn(page, token);
+    await page.route("**/plants/1", (route) => route.abort());
+    await page.click("[aria-label='Delete Monstera deliciosa']");
+    await page.clock.fastForward(6_000);
+    await page.waitForSelector("#notice.trouble:not([hidden])");
+    expect(await shownNames(page)).toEqual(["Monstera deliciosa", "Ficus lyrata"]);
+    await inspect(page, "not-deleted");
+    await service.call("DELETE /plants/2", { token });
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    await page.clock.fastForward(6_000);
+    await page.waitForSelector("text=“Ficus lyrata” was gone already.");
+    expect(await shownNames(page)).toEqual(["Monstera deliciosa"]);
   });
 });
 
@@ -171,7 +214,11 @@ describe.skipIf(isBrowserMissing)("a token that may only read", () => {
     const reader = await makeGardener(service, ["--scope", "read"], garden);
     await using opened = await openGarden(service, reader.token);
     const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await signIn(page, reader.token);
     await page.click("[aria-label='Delete Ficus lyrata']");
+    await page.clock.fastForward(6_000);
     await page.waitForSelector("#read-only:not([hidden])");
     expect(await shownNames(page)).toEqual(["Monstera deliciosa", "Ficus lyrata"]);
   });
