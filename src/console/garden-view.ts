@@ -28,11 +28,10 @@ export class GardenView {
     onAdded: (plant) => this.#showAdded(plant),
     onError: (error) => this.#handle(error),
   });
+  // On a busy machine several notes come together, and the last is the one that holds.
   readonly #end = new IntersectionObserver(
-    ([entry]) => entry?.isIntersecting && this.#loadAhead(),
-    {
-      rootMargin: `${loadAheadPixels}px`,
-    },
+    (entries) => entries.at(-1)?.isIntersecting && this.#loadAhead(),
+    { rootMargin: `${loadAheadPixels}px` },
   );
 
   #api: Api | undefined;

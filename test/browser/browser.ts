@@ -82,6 +82,7 @@ export async function openPage(
 
 /** A picture of the page as it is, and no fault of accessibility, by day and (of colour) by night. */
 export async function inspect(page: Page, name: string): Promise<void> {
+  await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await takePicture(page, `${name}-${colorScheme}`);
@@ -100,7 +101,6 @@ export async function takePicture(page: Page, name: string): Promise<void> {
 }
 
 async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
-  await page.evaluate(axeSource);
   return page.evaluate(async (rule) => {
     const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
     const { violations } = await axe.run(document, rule ? { runOnly: [rule] } : {});

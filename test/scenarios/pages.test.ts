@@ -75,6 +75,13 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
   });
 });
 
+test("the console permits neither inline code and style nor HTML from text", async () => {
+  const policy = (await world.fetch("GET /")).headers.get("content-security-policy");
+  expect(policy).toContain("style-src 'self';");
+  expect(policy).toContain("require-trusted-types-for 'script'; trusted-types 'none'");
+  expect(policy).not.toContain("unsafe");
+});
+
 describe("the files of the pages", () => {
   test.each([
     ["gzip", true],
