@@ -2,7 +2,7 @@
  * Finds and starts Chromium under Node, which owns its pipes, and prints where to reach it. It ends
  * with the process that started it. Exit code 3: there is no Chromium for this kind of machine.
  */
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
 
@@ -38,7 +38,9 @@ function isExecutable(path) {
 
 /** From the npm package, which holds the build for x64, with the libraries that bare machines lack. */
 async function unpackChromium() {
-  const folder = join(import.meta.dirname, "../.output/chromium");
+  const manifest = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
+  const version = JSON.parse(manifest).devDependencies["@sparticuz/chromium"];
+  const folder = join(import.meta.dirname, `../.output/chromium-${version}`);
   mkdirSync(folder, { recursive: true });
   const { TMPDIR } = process.env;
   process.env.TMPDIR = folder;
@@ -51,7 +53,7 @@ async function unpackChromium() {
   else process.env.TMPDIR = TMPDIR;
   // Its own arguments switch the browser's checks off that the tests are about: those are left out.
   const own = packed.args.filter((each) => !/web-security|insecure-content|headless/.test(each));
-  return { path, argumentLists: [["--no-zygote"], own] };
+  return { path, folder, argumentLists: [["--no-zygote"], own] };
 }
 
 const found = await findChromium();
@@ -68,4 +70,8 @@ for (const args of found.argumentLists) {
   failure = undefined;
   break;
 }
-if (failure) throw failure;
+if (failure) {
+  // It may have been unpacked in part only; the next run begins anew.
+  if (found.folder) rmSync(found.folder, { recursive: true, force: true });
+  throw failure;
+}
