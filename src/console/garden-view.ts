@@ -259,15 +259,16 @@ export class GardenView {
   }
 
   #describe(tags: number): string {
-    if (this.#garden.size === 0) return "";
-    const extent = this.#next ? "loaded so far, more as you scroll · " : "";
-    return `${extent}${count(tags, "tag")}`;
+    const parts = [];
+    if (this.#next) parts.push("loaded so far, more as you scroll");
+    if (tags > 0) parts.push(count(tags, "tag"));
+    return parts.join(" · ");
   }
 
   #describeFilter(shown: number): string {
     const all = count(this.#garden.size, "plant");
     const extent = this.#next ? `the ${all} loaded so far; there are more` : all;
-    return `${count(shown, "plant")} of ${extent}`;
+    return `${shown.toLocaleString("en")} of ${extent}`;
   }
 
   #drawEnd(size: number): void {

@@ -32,7 +32,7 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await shownNames(page)).toEqual(["Aloë vera"]);
     await page.fill("#filter", "OFFICINALIS herbs");
     expect(await shownNames(page)).toEqual(["Rosmarinus officinalis", "Salvia officinalis"]);
-    expect(await page.textContent("#filter-note")).toBe("2 plants of 12 plants");
+    expect(await page.textContent("#filter-note")).toBe("2 of 12 plants");
     await inspect(page, "filtered");
     await page.fill("#filter", "12");
     expect(await shownNames(page)).toEqual(["Aloë vera"]);
