@@ -54,7 +54,11 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   if (!browser) throw new Error("There is no browser.");
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    reducedMotion: "reduce",
+    ...options,
+  });
   context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
@@ -84,7 +88,7 @@ export async function openPage(
 export async function inspect(page: Page, name: string): Promise<void> {
   await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.emulateMedia({ colorScheme });
     await takePicture(page, `${name}-${colorScheme}`);
     const barriers = await findBarriers(
       page,
@@ -92,7 +96,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
     );
     expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
   }
-  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+  await page.emulateMedia({ colorScheme: null });
 }
 
 export async function takePicture(page: Page, name: string): Promise<void> {

@@ -119,6 +119,8 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     page.on("request", (each) => each.method() === "DELETE" && deletions.push(each.url()));
     await page.click("[aria-label='Delete Olea europaea']");
     await page.click("[aria-label='Delete Aloë vera']");
+    // The time stands still for who is about to press the button.
+    await page.hover("#undo");
     expect(await page.textContent("#undo-text")).toContain("“Olea europaea” and 1 more");
     expect(await shownNames(page)).toHaveLength(10);
     await inspect(page, "deleting");
@@ -171,7 +173,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   test("that got no answer shows the plant again, and one that was gone already does not", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, someplants.slice(0, 2));
-    await using opened = await openGarden(service, token, { reducedMotion: "reduce" });
+    await using opened = await openGarden(service, token);
     const { page } = opened;
     await page.clock.install();
     await page.reload();

@@ -87,7 +87,7 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
   test("of ten thousand plants scrolls and filters smoothly", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, makeMany(10_000));
-    await using opened = await openGarden(service, token);
+    await using opened = await openGarden(service, token, { reducedMotion: "no-preference" });
     const { page } = opened;
     await page.click("#load-all");
     await page.waitForFunction(
