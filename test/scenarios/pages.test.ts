@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { checkHeaders, openWorld } from "./scenario.ts";
 
-const world = openWorld();
-const below = openWorld({ basePath: "/garden/v1" });
+const world = openWorld("SQLite");
+const below = openWorld("SQLite", { basePath: "/garden/v1" });
 const weightBytesMax = 60 * 1024;
 
 /** The addresses of all that a page loads, as the page has them. */

@@ -1,10 +1,10 @@
 /** What holds for every request: paths, methods, the order of checks, ids of requests, browsers. */
 import { describe, expect, test } from "bun:test";
-import { checkHeaders, openWorld, runScenarios, type Scenario } from "./scenario.ts";
+import { checkHeaders, engines, openWorld, runScenarios, type Scenario } from "./scenario.ts";
 
 describe.each(engines)("on %s", (engine) => {
-  const _world = openWorld(engine);
-  const _unknownPaths = [
+  const world = openWorld(engine);
+  const unknownPaths = [
     "/docs/",
     "/assets",
     "/assets/",
@@ -18,9 +18,9 @@ describe.each(engines)("on %s", (engine) => {
     "/v1/plants",
     "/plants;x=1",
   ];
-  const _plantsMethods = "GET, HEAD, POST, OPTIONS";
+  const plantsMethods = "GET, HEAD, POST, OPTIONS";
 
-  describe("paths and methods", () => 
+  describe("paths and methods", () => {
     runScenarios(world, [
       ...unknownPaths.map(
         (path): Scenario => ({
@@ -75,7 +75,8 @@ describe.each(engines)("on %s", (engine) => {
         },
         { name: `answers HEAD ${path}`, request: `HEAD ${path}`, token: "none", status: 200 },
       ]),
-    ]););
+    ]);
+  });
 
   describe("the order of checks", () => {
     const bad = { body: "{", headers: { "Content-Type": "text/plain" } };
