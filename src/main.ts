@@ -10,7 +10,8 @@ const exitCode = await runCommand(process.argv.slice(2), {
   isInteractive: isTerminal(1),
   isWatched: isTerminal(2),
   get columns() {
-    return process.stdout.columns ?? process.stderr.columns ?? 80;
+    // A terminal that does not know its width says 0.
+    return process.stdout.columns || process.stderr.columns || 80;
   },
   out: (text) => writeOutput(1, text) || process.exit(unreadExitCode),
   say: (text) => writeOutput(2, `${text}\n`),

@@ -87,13 +87,13 @@ function isLoopback(host: string): boolean {
 function firstSteps(url: string, token: string): string {
   return `Your first token, for the user "gardener". It is shown only this once:
 
-  export TOKEN=${token}
+  export PLANTSTORE_TOKEN=${token}
 
 Paste it at ${url}/ in a browser, or create, list and delete a plant:
 
-  curl -i ${url}/plants -H "Authorization: Bearer $TOKEN" \\
+  curl -i ${url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN" \\
     -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room","id":7}'
-  curl -i ${url}/plants -H "Authorization: Bearer $TOKEN"
-  curl -i -X DELETE ${url}/plants/7 -H "Authorization: Bearer $TOKEN"
+  curl -i ${url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN"
+  curl -i -X DELETE ${url}/plants/7 -H "Authorization: Bearer $PLANTSTORE_TOKEN"
 `;
 }
