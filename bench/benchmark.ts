@@ -13,6 +13,7 @@ import { complain, say } from "./output.ts";
 import { type BenchContext, Templates } from "./parts/bench-context.ts";
 import { measureGrowthOfGardens, measureGrowthOfPlants } from "./parts/growth.ts";
 import { measureMemory } from "./parts/memory.ts";
+import { measurePostgres } from "./parts/postgres.ts";
 import { runScenario, type ScenarioResult } from "./parts/side-by-side.ts";
 import { measureSlowDisk } from "./parts/slow-disk.ts";
 import { measureStart } from "./parts/start-up.ts";
@@ -91,6 +92,7 @@ async function measureParts(context: BenchContext, { scenarios: chosen, parts }:
     slowDisk: typeof slowDisk === "string" ? [] : slowDisk,
     memory: parts.has("memory") ? await measureMemory(context) : undefined,
     start: parts.has("start") ? await measureStart(context) : [],
+    postgres: parts.has("postgres") ? await measurePostgres(context) : undefined,
     skipped,
   };
 }

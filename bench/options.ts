@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { type ContenderName, contenderNames } from "./contenders/contender.ts";
 import { scenarios } from "./scenarios.ts";
 
-const otherParts = ["growth", "slow-disk", "memory", "start"] as const;
+const otherParts = ["growth", "slow-disk", "memory", "start", "postgres"] as const;
 export type PartName = (typeof otherParts)[number];
 
 export interface Options {

@@ -14,6 +14,7 @@ export interface Plan {
   readonly growthPlants: readonly number[];
   readonly growthGardens: readonly number[];
   readonly slowDisk: Timing;
+  readonly postgres: Timing;
   /** Whether the peer's readers are measured too, and not only its writers. */
   readonly comparesReaders: boolean;
   readonly memoryCreates: number;
@@ -29,6 +30,7 @@ export const fullPlan: Plan = {
   growthPlants: [10, 10_000, 1_000_000, 10_000_000],
   growthGardens: [1, 1_000, 100_000],
   slowDisk: { warmUpSeconds: 1, roundSeconds: 2, rounds: 3 },
+  postgres: { warmUpSeconds: 1, roundSeconds: 2, rounds: 3 },
   comparesReaders: true,
   memoryCreates: 1_000_000,
   memoryConnections: 5_000,
@@ -44,6 +46,7 @@ export const quickPlan: Plan = {
   growthPlants: [10, 1_000_000],
   growthGardens: [],
   slowDisk: { warmUpSeconds: 1, roundSeconds: 1, rounds: 1 },
+  postgres: { warmUpSeconds: 1, roundSeconds: 1, rounds: 1 },
   comparesReaders: false,
   memoryCreates: 20_000,
   memoryConnections: 1_000,

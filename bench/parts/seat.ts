@@ -20,6 +20,9 @@ export interface Round extends Figures {
 
 export type SeatLoad = Omit<Load, "host" | "shares">;
 
+/** What must be known of who is measured; the name is for messages. */
+type Starter = Pick<Contender, "readyPath" | "describeStart"> & { readonly name: string };
+
 /** After it was woken, a service does what its timers missed; that is not measured. */
 const settleMs = 150;
 /** It is at rest once it answered this often in a row, each time within this long. */
@@ -27,26 +30,26 @@ const calmAnswers = 3;
 const calmMs = 100;
 const drainDeadlineMs = 60_000;
 
-export class Seat {
-  readonly contender: Contender;
+export class Seat<Who extends Starter = Contender> {
+  readonly contender: Who;
   readonly directory: string;
   readonly child: Child;
   readonly host: string;
   /** Numbers below were already sent, so that no plant is made or deleted twice. */
   #nextNumber = firstPlantNumber;
 
-  private constructor(contender: Contender, directory: string, child: Child, host: string) {
+  private constructor(contender: Who, directory: string, child: Child, host: string) {
     this.contender = contender;
     this.directory = directory;
     this.child = child;
     this.host = host;
   }
 
-  static async start(
-    contender: Contender,
+  static async start<Who extends Starter>(
+    contender: Who,
     directory: string,
     environment: Readonly<Record<string, string>> = {},
-  ): Promise<Seat> {
+  ): Promise<Seat<Who>> {
     const port = findFreePort();
     const host = `${loopback}:${port}`;
     const wish = contender.describeStart(directory, port);

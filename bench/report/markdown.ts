@@ -1,7 +1,10 @@
 /** Writes the results down as Markdown. */
+
+import { pairConnections } from "../parts/postgres.ts";
+import { groupWrites } from "../parts/postgres-pool.ts";
 import type { Round } from "../parts/seat.ts";
 import { pacedReaders, readerConnections, writerConnections } from "../parts/slow-disk.ts";
-import { listPromises, ratioTo } from "./must-show.ts";
+import { listPromises, postgresRatio, ratioTo } from "./must-show.ts";
 import type { Results } from "./results.ts";
 import { renderTable } from "./text-table.ts";
 
@@ -20,6 +23,8 @@ export function renderMarkdown(results: Results): string {
     "## Memory and start",
     renderMemory(results),
     renderStart(results),
+    "## PostgreSQL",
+    renderPostgres(results),
   ].join("\n\n")}\n`;
 }
 
@@ -127,6 +132,45 @@ function renderMemory({ memory }: Results): string {
 function renderStart({ start }: Results): string {
   const rows = start.map((row) => [row.contender, `${row.medianMs.toFixed(1)} ms`]);
   return renderTable(["start to first answer", "median"], rows);
+}
+
+function renderPostgres(results: Results): string {
+  const found = results.postgres;
+  if (!found) return "PostgreSQL was not measured.";
+  const percent = (share: number) => `${Math.round(share * 100)} %`;
+  const rows = found.http.map(({ trial, contender, median }) => [
+    trial,
+    contender,
+    Math.round(median.answersPerSecond).toLocaleString("en"),
+    median.p50Ms.toFixed(2),
+    median.p99Ms.toFixed(2),
+    percent(median.cpuShare),
+    percent(median.databaseCpuShare),
+    String(median.faults),
+    percent(median.othersCpuShare),
+    contender === "plant-store" ? "" : times(postgresRatio(results, trial)),
+  ]);
+  const header = [
+    ...["two instances", "contender", "answers/s", "p50 ms", "p99 ms", "CPU", "database"],
+    ...["faults", "others", "Plant Store"],
+  ];
+  const [single, groups] = found.pool;
+  const ratio = single && groups && groups.plantsPerSecond / single.plantsPerSecond;
+  const poolRows = found.pool.map((row) => [
+    row.title,
+    Math.round(row.plantsPerSecond).toLocaleString("en"),
+    row === groups ? times(ratio) : "",
+  ]);
+  return `PostgreSQL ${found.version} with its defaults (fsync and synchronous_commit on), the database, both
+instances and the load on the same cores. ${pairConnections} connections, half of them to each instance.
+"one-insert" has the same runtime, threads, driver and pool, looks a token up once, checks little, and
+stores each plant with one INSERT and an id from a sequence. The p50 and p99 are of the slower instance.
+
+${renderTable(header, rows)}
+
+Without HTTP, through a pool of the same size, in one process; groups are of ${groupWrites} plants:
+
+${renderTable(["the pool alone", "plants/s", "times"], poolRows)}`;
 }
 
 const roundHeader = ["answers/s", "p50 ms", "p99 ms", "CPU", "resident", "faults", "others"];

@@ -1,6 +1,7 @@
 /** The figures that the project promises, and whether this run shows them. */
 import type { ContenderName } from "../contenders/contender.ts";
 import type { GrowthAction } from "../parts/growth-actions.ts";
+import { createTrials } from "../parts/postgres.ts";
 import type { SlowDiskTrial } from "../parts/slow-disk.ts";
 import type { Results } from "./results.ts";
 
@@ -60,6 +61,7 @@ const residentMegabytesMax = 120;
 const startTimesMax = 1.5;
 const slowDiskTimesMin = 20;
 const readerTimesMax = 2;
+const postgresTimesMin = 3;
 const wholePlants = 10_000_000;
 const wholeGardens = 100_000;
 const wholeCreates = 1_000_000;
@@ -77,6 +79,7 @@ export function listPromises(results: Results): Promised[] {
     readersBesideWriters(results, "paced lists", "16 readers with pauses"),
     ...memory(results),
     start(results),
+    ...postgres(results),
   ];
 }
 
@@ -161,6 +164,26 @@ function start({ start: found }: Results): Promised {
     "start to first answer, vs bare",
     startTimesMax,
     own && limit ? own / limit : undefined,
+  );
+}
+
+/** Absent where it was not measured. */
+export function postgresRatio({ postgres: found }: Results, trial: string): number | undefined {
+  const rate = (contender: string) =>
+    found?.http.find((row) => row.trial === trial && row.contender === contender)?.median
+      .answersPerSecond;
+  const own = rate("plant-store");
+  const other = rate("one-insert");
+  return own && other ? own / other : undefined;
+}
+
+function postgres(results: Results): Promised[] {
+  return createTrials.map((trial) =>
+    atLeast(
+      `PostgreSQL, two instances, 64 connections: ${trial}, vs one insert a request`,
+      postgresTimesMin,
+      postgresRatio(results, trial),
+    ),
   );
 }
 

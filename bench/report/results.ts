@@ -2,6 +2,7 @@
 import type { ContenderName } from "../contenders/contender.ts";
 import type { GrowthResult } from "../parts/growth.ts";
 import type { MemoryResult } from "../parts/memory.ts";
+import type { PostgresResult } from "../parts/postgres.ts";
 import type { ScenarioResult } from "../parts/side-by-side.ts";
 import type { SlowDiskResult } from "../parts/slow-disk.ts";
 import type { StartResult } from "../parts/start-up.ts";
@@ -31,4 +32,5 @@ export interface Results {
   readonly slowDisk: readonly SlowDiskResult[];
   readonly memory: MemoryResult | undefined;
   readonly start: readonly StartResult[];
+  readonly postgres: PostgresResult | undefined;
 }
