@@ -33,6 +33,7 @@ export interface PairRound {
   /** Of one core: both instances, and the database. */
   readonly cpuShare: number;
   readonly databaseCpuShare: number;
+  readonly loadCpuShare: number;
   readonly othersCpuShare: number;
 }
 
@@ -178,6 +179,7 @@ async function drivePair(
     faults: sum((half) => half.faults),
     cpuShare: sum((half) => half.cpuShare),
     databaseCpuShare,
+    loadCpuShare: sum((half) => half.loadCpuSeconds) / seconds,
     othersCpuShare: Math.max(0, (first?.othersCpuShare ?? 0) - known),
   };
 }
@@ -192,6 +194,7 @@ function medianPair(rounds: readonly PairRound[]): PairRound {
     faults: rounds.reduce((total, round) => total + round.faults, 0),
     cpuShare: middle((round) => round.cpuShare),
     databaseCpuShare: middle((round) => round.databaseCpuShare),
+    loadCpuShare: middle((round) => round.loadCpuShare),
     othersCpuShare: middle((round) => round.othersCpuShare),
   };
 }

@@ -89,7 +89,9 @@ async function createAll(
     return position;
   });
   const gardens = sorted(counts.keys());
-  let result: QueryResult<{ garden: string; first_id: PlantId }>;
+  /** How many plants of its garden come behind each. */
+  const behind = writes.map(({ garden }, index) => (counts.get(garden) ?? 0) - (positions[index] ?? 0));
+  let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
     result = await attempts.write(
       `WITH counted AS (
@@ -97,21 +99,18 @@ async function createAll(
            SELECT garden, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
            ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id
            RETURNING garden, last_id),
-       started AS (
-         SELECT garden, last_id - plants AS first_id
-           FROM counted JOIN unnest($1::text[], $2::bigint[]) AS wanted (garden, plants) USING (garden)),
        stored AS (
          INSERT INTO plants (garden, id, name, tag)
-           SELECT garden, first_id + position, name, tag
+           SELECT garden, last_id - behind, name, tag
              FROM unnest($3::text[], $4::bigint[], $5::text[], $6::text[])
-               AS plant (garden, position, name, tag)
-             JOIN started USING (garden))
-       SELECT garden, first_id FROM started`,
+               AS plant (garden, behind, name, tag)
+             JOIN counted USING (garden))
+       SELECT garden, last_id FROM counted`,
       [
         gardens,
         gardens.map((garden) => counts.get(garden)),
         writes.map(({ garden }) => garden),
-        positions,
+        behind,
         writes.map(({ name }) => name),
         writes.map(({ tag }) => tag),
       ],
@@ -120,9 +119,9 @@ async function createAll(
     if (hasState(error, uniqueViolation, checkViolation)) return undefined;
     throw error;
   }
-  const firstIds = new Map(result.rows.map(({ garden, first_id }) => [garden, first_id]));
+  const lastIds = new Map(result.rows.map(({ garden, last_id }) => [garden, last_id]));
   return writes.map(({ garden }, index) => {
-    const id = (firstIds.get(garden) ?? 0n) + BigInt(positions[index] ?? 0);
+    const id = (lastIds.get(garden) ?? 0n) - BigInt(behind[index] ?? 0);
     return { kind: "created", id, replayed: false };
   });
 }
