@@ -90,7 +90,9 @@ async function createAll(
   });
   const gardens = sorted(counts.keys());
   /** How many plants of its garden come behind each. */
-  const behind = writes.map(({ garden }, index) => (counts.get(garden) ?? 0) - (positions[index] ?? 0));
+  const behind = writes.map(
+    ({ garden }, index) => (counts.get(garden) ?? 0) - (positions[index] ?? 0),
+  );
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
     result = await attempts.write(
