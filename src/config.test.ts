@@ -15,6 +15,12 @@ test("has a default for every setting", () => {
   });
 });
 
+test("takes one thread on PostgreSQL, unless more are asked for", () => {
+  const database = "postgres://host/name";
+  expect(readConfig({ database }, {}).threads).toBe(1);
+  expect(readConfig({ database, threads: "3" }, {}).threads).toBe(3);
+});
+
 test("cannot be changed once it is read", () => {
   expect(Object.isFrozen(readConfig({}, {}))).toBe(true);
 });

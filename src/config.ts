@@ -19,15 +19,17 @@ interface ServiceSettings {
   readonly basePath: string;
   readonly corsOrigins: "*" | readonly string[];
   readonly log: (typeof logChoices)[number];
-  readonly threads: number;
+  readonly threads: number | "auto";
   readonly copyFrom: string;
   readonly copyTo: string;
 }
 
 type LimitName = "databasePoolSize" | "databaseConnectTimeoutMs" | "databaseStatementTimeoutMs";
 
-export interface Config extends Omit<ServiceSettings, LimitName | "copyFrom" | "copyTo"> {
+export interface Config
+  extends Omit<ServiceSettings, LimitName | "threads" | "copyFrom" | "copyTo"> {
   readonly limits: ConnectionLimits;
+  readonly threads: number;
 }
 
 /** What a command needs that talks to a service. The token comes by `readToken`, never by a flag. */
@@ -132,7 +134,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
     environment: "PLANTSTORE_THREADS",
     placeholder: "NUMBER",
     fallback: "auto",
-    help: `threads that answer; auto: one for each processor, up to ${automaticThreadsMax}`,
+    help: `threads that answer; auto: one for each processor, up to ${automaticThreadsMax}, and 1 on PostgreSQL`,
     parse: parseThreads,
     expected: `auto or a number from 1 to ${threadsMax}`,
   },
@@ -170,15 +172,17 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Flags = Readonly<Record<string, unknown>>;
 
 export function readConfig(flags: Flags, environment: Environment = process.env): Config {
+  const database = readSetting("database", flags, environment);
+  const threads = readSetting("threads", flags, environment);
   return Object.freeze({
     host: readSetting("host", flags, environment),
     port: readSetting("port", flags, environment),
-    database: readSetting("database", flags, environment),
+    database,
     limits: readLimits(flags, environment),
     basePath: readSetting("basePath", flags, environment),
     corsOrigins: readSetting("corsOrigins", flags, environment),
     log: readSetting("log", flags, environment),
-    threads: readSetting("threads", flags, environment),
+    threads: threads === "auto" ? automaticThreads(database) : threads,
   });
 }
 
@@ -247,11 +251,17 @@ function parseOrigins(text: string): Config["corsOrigins"] | undefined {
   return origins.every(isOrigin) ? origins : undefined;
 }
 
-/** Only Linux shares the connections of a port out among its listeners. */
-function parseThreads(text: string): number | undefined {
-  if (text === "auto") {
-    return process.platform === "linux" ? Math.min(availableParallelism(), automaticThreadsMax) : 1;
-  }
+function parseThreads(text: string): Settings["threads"] | undefined {
+  if (text === "auto") return text;
   const threads = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   return threads >= 1 && threads <= threadsMax ? threads : undefined;
+}
+
+/**
+ * Only Linux shares the connections of a port out among its listeners. On PostgreSQL each thread
+ * commits for itself, so more of them make smaller groups: there, instances are added instead.
+ */
+function automaticThreads(database: string): number {
+  const isAlone = process.platform !== "linux" || /^postgres(?:ql)?:/i.test(database);
+  return isAlone ? 1 : Math.min(availableParallelism(), automaticThreadsMax);
 }

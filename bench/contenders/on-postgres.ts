@@ -34,7 +34,7 @@ export function plantStoreOn(database: TestDatabase): OnPostgres {
 
 /** With as many connections and threads as Plant Store takes by itself. */
 export function oneInsertOn(database: TestDatabase): OnPostgres {
-  const { limits, threads } = readConfig({}, {});
+  const { limits, threads } = readConfig({ database: database.url }, {});
   return {
     name: "one-insert",
     readyPath: "/readyz",
