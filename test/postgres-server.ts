@@ -26,9 +26,13 @@ export const serverPassword = "s3cret-of-the-server";
 
 /**
  * Its keeper's standard input ends with this process, and then it stops the server and removes its
- * data. A shell stands between, because the test runner kills its own children when a test is late.
+ * data, unless a folder is given to keep them in. A shell stands between, because the test runner kills
+ * its own children when a test is late.
  */
-export async function startPostgres(flags: readonly string[] = []): Promise<PostgresServer> {
+export async function startPostgres(
+  flags: readonly string[] = [],
+  folder = "",
+): Promise<PostgresServer> {
   const keeper = join(import.meta.dir, "postgres-keeper.ts");
   const shell = Bun.spawn(
     [
@@ -39,9 +43,11 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
       process.execPath,
       keeper,
       serverPassword,
+      folder,
       ...flags,
     ],
-    { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+    // A group of its own, so that Ctrl+C does not reach the server before those who use it.
+    { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
   const [port, pid] = new TextDecoder()
