@@ -1,0 +1,149 @@
+/** What can be checked of the containers where none can run: settings, names, ports, paths, secrets. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readConfig, settings } from "../src/config.ts";
+import { operations } from "../src/http/operations.ts";
+import { parseAddress } from "../src/storage/postgres/address.ts";
+
+interface Service {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly build?: { readonly context: string; readonly dockerfile: string };
+  readonly depends_on?: Readonly<Record<string, unknown>> | readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+const folder = import.meta.dir;
+const read = (name: string) => readFileSync(join(folder, name), "utf8");
+const { services, volumes } = Bun.YAML.parse(read("compose.yaml")) as Compose;
+const caddyfile = read("Caddyfile");
+const containerfile = read("Containerfile");
+
+const instances = Object.entries(services).filter(([name]) => name.startsWith("instance-"));
+const variables = new Set(Object.values(settings).map(({ environment }) => environment));
+const paths = operations.map(({ path }) => path);
+
+/** The variables of the service itself. */
+function ownVariables(environment: Readonly<Record<string, string>> = {}) {
+  return Object.entries(environment).filter(([name]) => name.startsWith("PLANTSTORE_"));
+}
+
+describe("an instance", () => {
+  test("is there twice", () => {
+    expect(instances.map(([name]) => name)).toEqual(["instance-one", "instance-two"]);
+  });
+
+  test.each(instances)(
+    "%s has only settings that there are, with values that make sense",
+    (...[, { environment }]) => {
+      const own = ownVariables(environment);
+      expect(own.filter(([name]) => !variables.has(name))).toEqual([]);
+      expect(readConfig({}, environment)).toMatchObject({ host: "0.0.0.0", port: 8080 });
+    },
+  );
+
+  test.each(instances)(
+    "%s finds the database that is beside it",
+    (...[, { environment, depends_on }]) => {
+      const { hosts, user, database, password } = parseAddress(
+        environment?.PLANTSTORE_DATABASE ?? "",
+      );
+      expect(hosts).toEqual([{ host: "postgres", port: 5432 }]);
+      expect(services.postgres?.environment).toMatchObject({
+        POSTGRES_USER: user,
+        POSTGRES_DB: database,
+        POSTGRES_PASSWORD: environment?.PGPASSWORD,
+      });
+      expect(password).toBeUndefined();
+      expect(depends_on).toHaveProperty("postgres");
+    },
+  );
+
+  test.each([
+    [200, 0],
+    [503, 1],
+  ])(
+    "is asked for its health with a command that turns %d into exit code %d",
+    async (...[status, exitCode]) => {
+      using server = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        routes: { "/readyz": new Response("", { status }) },
+        fetch: () => new Response("", { status: 418 }),
+      });
+      const [kind, program, ...words] = instances[0]?.[1].healthcheck?.test ?? [];
+      expect([kind, program]).toEqual(["CMD", "bun"]);
+      const own = words.map((word) => word.replace(":8080", `:${server.port}`));
+      const child = Bun.spawn([process.execPath, ...own], { stderr: "ignore" });
+      expect(await child.exited).toBe(exitCode);
+    },
+  );
+});
+
+test("the balancer leads to the instances, asks for a path that there is, and is for this machine only", () => {
+  const upstreams = instances.map(([name, { environment }]) => {
+    return `${name}:${environment?.PLANTSTORE_PORT}`;
+  });
+  expect(caddyfile).toContain(`reverse_proxy ${upstreams.join(" ")} {`);
+  expect(paths).toContain(/health_uri (\S+)/.exec(caddyfile)?.[1] ?? "");
+  const listens = /^:(\d+) \{/m.exec(caddyfile)?.[1];
+  expect(services.balancer?.ports).toEqual([`127.0.0.1:8080:${listens}`]);
+});
+
+test("every password comes from the environment, and there is no default", () => {
+  const secrets = Object.values(services).flatMap(({ environment = {} }) =>
+    Object.entries(environment).filter(([name]) => /PASSWORD|SECRET|TOKEN/.test(name)),
+  );
+  expect(secrets.length).toBeGreaterThan(0);
+  for (const [, value] of secrets) expect(value).toMatch(/^\$\{[A-Z_]+:\?.+\}$/);
+});
+
+test("everything that is mounted, built or depended on is there", () => {
+  for (const { volumes: mounts = [], build, depends_on = [] } of Object.values(services)) {
+    for (const mount of mounts) {
+      const [source = ""] = mount.split(":");
+      expect(source.startsWith(".") ? existsSync(join(folder, source)) : source in volumes).toBe(
+        true,
+      );
+    }
+    if (build) expect(existsSync(join(folder, build.context, build.dockerfile))).toBe(true);
+    const needed = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on);
+    expect(needed.filter((name) => !(name in services))).toEqual([]);
+  }
+});
+
+describe("the image", () => {
+  test("is made of files that there are, and of no development dependency", () => {
+    const copied = [...containerfile.matchAll(/^COPY (?!--)(.+) \S+$/gm)].flatMap(
+      ([, names = ""]) => names.split(" "),
+    );
+    expect(copied).toContain("src");
+    expect(copied.filter((name) => !existsSync(join(folder, "..", name)))).toEqual([]);
+    const kept = read("Containerfile.dockerignore");
+    expect(copied.filter((name) => !kept.includes(`!${name}\n`))).toEqual([]);
+    expect(containerfile).toContain("npm ci --omit=dev");
+  });
+
+  test("runs the service, on all addresses, and not as root", () => {
+    const environment = Object.fromEntries(
+      [...containerfile.matchAll(/(PLANTSTORE_\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [
+        name,
+        value,
+      ]),
+    );
+    expect(ownVariables(environment).filter(([name]) => !variables.has(name))).toEqual([]);
+    const { host, port } = readConfig({}, environment);
+    expect(host).toBe("0.0.0.0");
+    expect(containerfile).toContain(`EXPOSE ${port}\n`);
+    expect(containerfile).toMatch(/^FROM \S+:nonroot$/m);
+    const entry = /^ENTRYPOINT (.+)$/m.exec(containerfile)?.[1] ?? "[]";
+    expect(JSON.parse(entry)).toEqual(["bun", "src/main.ts"]);
+  });
+});
