@@ -18,7 +18,11 @@ function read(path: string): string {
 }
 
 const sources = listFiles("src/**/*.ts").filter((path) => !path.endsWith(".test.ts"));
-const allCode = [...listFiles("src/**/*.ts"), ...listFiles("test/**/*.ts")];
+const allCode = [
+  ...listFiles("src/**/*.ts"),
+  ...listFiles("test/**/*.ts"),
+  ...listFiles("deploy/**/*.ts"),
+];
 
 /** The room of a file: its folder under src/, or its own name for files at the top. */
 function roomOf(path: string): string {
@@ -133,7 +137,11 @@ describe("files", () => {
 });
 
 describe("documents", () => {
-  const documents = [...listFiles("*.md"), ...listFiles("docs/**/*.md")];
+  const documents = [
+    ...listFiles("*.md"),
+    ...listFiles("docs/**/*.md"),
+    ...listFiles("deploy/*.md"),
+  ];
 
   test("link only to what is there", () => {
     const broken = documents.flatMap((path) =>

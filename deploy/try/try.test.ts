@@ -32,7 +32,7 @@ async function startTryout(folder: string, ...flags: string[]) {
     () => child.exitCode !== null && `It ended: ${said}`,
   );
   const url = find(/load balancer +(\S+)/) ?? "";
-  const token = find(/TOKEN=(\w+)/) ?? "";
+  const token = find(/PLANTSTORE_TOKEN=(\w+)/) ?? "";
   const call = (method: string, body?: string) =>
     fetch(`${url}/plants`, {
       method,

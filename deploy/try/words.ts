@@ -33,11 +33,11 @@ export function describeSetting(setting: Setting): string {
 export function firstSteps(url: string, token: string, pid: number): string {
   return `In another terminal:
 
-  export TOKEN=${token}
+  export PLANTSTORE_TOKEN=${token}
 
-  curl -i ${url}/plants -H "Authorization: Bearer $TOKEN" \\
+  curl -i ${url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN" \\
     -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room"}'
-  curl -i ${url}/plants -H "Authorization: Bearer $TOKEN"
+  curl -i ${url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN"
 
 Ask a few times, and see below how the instances take turns and tell the same. Then let one of them die,
 and go on asking: the other one answers, and the first is started again after a while.
