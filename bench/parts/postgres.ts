@@ -30,10 +30,10 @@ export interface PairRound {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly faults: number;
-  /** Of one core: both instances, and the database. */
-  readonly cpuShare: number;
-  readonly databaseCpuShare: number;
-  readonly loadCpuShare: number;
+  /** What an answer took of the processors: both instances, the database, and the making of the load. */
+  readonly instancesMicroseconds: number;
+  readonly databaseMicroseconds: number;
+  readonly loadMicroseconds: number;
   readonly othersCpuShare: number;
 }
 
@@ -163,23 +163,24 @@ async function drivePair(
     pair.map((seat) => seat.drive(shares, { connections, durationSeconds })),
   );
   const seconds = (performance.now() - startedAtMs) / 1000;
-  const databaseCpuShare = (readUsage(server.pid).cpuSeconds - databaseBefore) / seconds;
+  const databaseSeconds = readUsage(server.pid).cpuSeconds - databaseBefore;
   const sum = (pick: (half: Round) => number) => halves.map(pick).reduce((a, b) => a + b, 0);
   const worst = (pick: (half: Round) => number) => Math.max(...halves.map(pick));
   // To one half, the other half and the database are others too.
   const [first, ...rest] = halves;
   const known = rest.reduce(
     (share, half) => share + half.cpuShare + half.loadCpuSeconds / seconds,
-    databaseCpuShare,
+    databaseSeconds / seconds,
   );
+  const microsecondsEach = (cpuSeconds: number) => (cpuSeconds * 1e6) / sum((half) => half.answers);
   return {
     answersPerSecond: sum((half) => half.answersPerSecond),
     p50Ms: worst((half) => half.p50Ms),
     p99Ms: worst((half) => half.p99Ms),
     faults: sum((half) => half.faults),
-    cpuShare: sum((half) => half.cpuShare),
-    databaseCpuShare,
-    loadCpuShare: sum((half) => half.loadCpuSeconds) / seconds,
+    instancesMicroseconds: microsecondsEach(sum((half) => half.cpuShare) * seconds),
+    databaseMicroseconds: microsecondsEach(databaseSeconds),
+    loadMicroseconds: microsecondsEach(sum((half) => half.loadCpuSeconds)),
     othersCpuShare: Math.max(0, (first?.othersCpuShare ?? 0) - known),
   };
 }
@@ -192,9 +193,9 @@ function medianPair(rounds: readonly PairRound[]): PairRound {
     p50Ms: middle((round) => round.p50Ms),
     p99Ms: middle((round) => round.p99Ms),
     faults: rounds.reduce((total, round) => total + round.faults, 0),
-    cpuShare: middle((round) => round.cpuShare),
-    databaseCpuShare: middle((round) => round.databaseCpuShare),
-    loadCpuShare: middle((round) => round.loadCpuShare),
+    instancesMicroseconds: middle((round) => round.instancesMicroseconds),
+    databaseMicroseconds: middle((round) => round.databaseMicroseconds),
+    loadMicroseconds: middle((round) => round.loadMicroseconds),
     othersCpuShare: middle((round) => round.othersCpuShare),
   };
 }

@@ -63,8 +63,10 @@ function renderRun(results: Results): string {
 const disturbanceMax = 0.1;
 
 /** Warns where other processes were at work during rounds; each contender is hit differently. */
-export function describeDisturbance({ scenarios, growth }: Results): string | undefined {
-  const medians = [...scenarios, ...growth].map(({ median }) => median.othersCpuShare);
+export function describeDisturbance({ scenarios, growth, postgres }: Results): string | undefined {
+  const medians = [...scenarios, ...growth, ...(postgres?.http ?? [])].map(
+    ({ median }) => median.othersCpuShare,
+  );
   const disturbed = medians.filter((share) => share > disturbanceMax);
   if (disturbed.length === 0) return undefined;
   const most = Math.round(Math.max(...disturbed) * 100);
@@ -144,15 +146,16 @@ function renderPostgres(results: Results): string {
     Math.round(median.answersPerSecond).toLocaleString("en"),
     median.p50Ms.toFixed(2),
     median.p99Ms.toFixed(2),
-    percent(median.cpuShare),
-    percent(median.databaseCpuShare),
+    median.instancesMicroseconds.toFixed(0),
+    median.databaseMicroseconds.toFixed(0),
+    median.loadMicroseconds.toFixed(0),
     String(median.faults),
     percent(median.othersCpuShare),
     contender === "plant-store" ? "" : times(postgresRatio(results, trial)),
   ]);
   const header = [
-    ...["two instances", "contender", "answers/s", "p50 ms", "p99 ms", "CPU", "database"],
-    ...["faults", "others", "Plant Store"],
+    ...["two instances", "contender", "answers/s", "p50 ms", "p99 ms", "CPU µs", "database µs"],
+    ...["load µs", "faults", "others", "Plant Store"],
   ];
   const [single, groups] = found.pool;
   const ratio = single && groups && groups.plantsPerSecond / single.plantsPerSecond;
@@ -164,7 +167,8 @@ function renderPostgres(results: Results): string {
   return `PostgreSQL ${found.version} with its defaults (fsync and synchronous_commit on), the database, both
 instances and the load on the same cores. ${pairConnections} connections, half of them to each instance.
 "one-insert" has the same runtime, threads, driver and pool, looks a token up once, checks little, and
-stores each plant with one INSERT and an id from a sequence. The p50 and p99 are of the slower instance.
+stores each plant with one INSERT and an id from a sequence. The p50 and p99 are of the slower
+instance; the µs are what an answer took of the processors, in the instances, the database and wrk.
 
 ${renderTable(header, rows)}
 
