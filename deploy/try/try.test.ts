@@ -8,8 +8,12 @@ import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 const program = join(import.meta.dir, "try.ts");
 const running = new Set<Bun.Subprocess>();
 
-afterEach(() => {
-  for (const child of running) child.kill("SIGKILL");
+/** Also where a test failed midway; asked, not killed, so that it takes its instances along. */
+afterEach(async () => {
+  for (const child of running) {
+    child.kill("SIGTERM");
+    await child.exited;
+  }
   running.clear();
 });
 
