@@ -32,7 +32,7 @@ export interface Config
   readonly threads: number;
 }
 
-/** What a command needs that talks to a service. The token comes by `readToken`, never by a flag. */
+/** What a command needs that talks to a service. The token comes by `readToken`. */
 export interface ClientConfig {
   readonly url: string;
 }
@@ -239,9 +239,9 @@ function integerBetween(min: number, max: number): Pick<Setting<number>, "parse"
   };
 }
 
-/** From the environment only: other users of the machine can see the flags of a process. */
-export function readToken(environment: Environment = process.env): string {
-  return environment.PLANTSTORE_TOKEN ?? "";
+/** From the environment: other users of the machine can see the flags of a process. */
+export function readToken(environment: Environment = process.env, suffix = ""): string {
+  return environment[`PLANTSTORE_TOKEN${suffix}`] ?? "";
 }
 
 function parseOrigins(text: string): Config["corsOrigins"] | undefined {

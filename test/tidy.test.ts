@@ -33,7 +33,7 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["cli"],
-  cli: ["config", "serve", "log", "version", "auth", "storage", "domain", "client"],
+  cli: ["config", "serve", "log", "version", "auth", "storage", "domain", "client", "check"],
   config: ["domain"],
   serve: ["config", "log", "metrics", "version", "listening", "storage", "domain"],
   listening: ["config", "log", "metrics", "version", "auth", "http", "storage", "domain"],
@@ -45,6 +45,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   auth: ["domain"],
   storage: ["domain"],
   client: [],
+  check: [],
   domain: [],
   "sql-text.d": [],
 };
@@ -55,6 +56,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   auth: /^$/,
   client: /^$/,
   console: /^$/,
+  check: /^node:(?:net|tls)$/,
 };
 
 function importsOf(path: string): string[] {

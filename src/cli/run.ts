@@ -1,6 +1,7 @@
 /** Finds the command that the arguments call and runs it; shows help, version and errors. */
 import { PlantStoreError } from "../domain/errors.ts";
 import { version } from "../version.ts";
+import { checkCommand } from "./check-command.ts";
 import { alignColumns, type Command, readCall, renderHelp, type Terminal } from "./command.ts";
 import { copyCommand } from "./copy-command.ts";
 import { exportCommand } from "./export-command.ts";
@@ -20,6 +21,7 @@ export const commands: readonly Command[] = [
   importCommand,
   exportCommand,
   copyCommand,
+  checkCommand,
 ];
 
 /** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own. */

@@ -1,0 +1,147 @@
+/** Holds a service against the rules of the interface, one by one, and leaves its gardens as they were. */
+import { CannotList } from "./garden.ts";
+import { abbreviate, Line, Unanswered } from "./line.ts";
+import { Skipped, Violation } from "./outcome.ts";
+import { Probe, type Tokens } from "./probe.ts";
+import type { Rule, Topic } from "./rule.ts";
+import { allRules } from "./rules/all-rules.ts";
+
+export interface CheckOptions {
+  /** Where the service is, with its base path. */
+  readonly url: string;
+  readonly tokens: Tokens;
+  /** All topics, if absent. */
+  readonly topic?: Topic | undefined;
+  /** How long an answer may take. */
+  readonly timeoutMs: number;
+  /** Whether rules run that take long. */
+  readonly isSlow: boolean;
+  /** Ends the check early; what was created is deleted all the same. */
+  readonly signal: AbortSignal;
+}
+
+export interface RuleResult {
+  readonly topic: Topic;
+  readonly rule: string;
+  readonly outcome: "passed" | "failed" | "skipped";
+  /** What was expected and what came, or why it was skipped. */
+  readonly reason?: string;
+  /** What was sent, without tokens. */
+  readonly request?: string;
+  readonly answer?: string;
+}
+
+export interface CheckResult {
+  readonly results: readonly RuleResult[];
+  /** What could not be deleted. */
+  readonly leftBehind: readonly string[];
+  readonly isInterrupted: boolean;
+}
+
+/** The check cannot begin. */
+export class CannotCheck extends Error {
+  readonly reason: "unreachable" | "token-refused" | "unusable";
+
+  constructor(reason: CannotCheck["reason"], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** How long the check takes at most to delete what it created, once it was told to stop. */
+const cleanUpMs = 30_000;
+
+export function selectRules(topic: Topic | undefined): readonly Rule[] {
+  return topic === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
+}
+
+/** `tell` hears of each rule as it ends. Fails with `CannotCheck`. */
+export async function runCheck(
+  options: CheckOptions,
+  tell: (result: RuleResult) => void = () => {},
+): Promise<CheckResult> {
+  const { url, tokens, timeoutMs, signal } = options;
+  const line = new Line(url, timeoutMs, signal);
+  const probe = new Probe(line, tokens, options.isSlow);
+  await begin(probe);
+  const results: RuleResult[] = [];
+  let silences = 0;
+  for (const rule of selectRules(options.topic)) {
+    const outcome = silences < silencesMax ? await judge(rule, probe) : skipAsSilent;
+    if (signal.aborted) break;
+    silences = outcome.reason?.startsWith(noAnswer) ? silences + 1 : silences;
+    const result = maskTokens({ topic: rule.topic, rule: rule.name, ...outcome }, tokens);
+    results.push(result);
+    tell(result);
+    for (const garden of probe.gardens) await garden.cleanUp().catch(() => {});
+  }
+  // Deleting goes on when the check was told to stop, but not for ever.
+  line.stopOn(AbortSignal.timeout(cleanUpMs));
+  return { results, leftBehind: await cleanUp(probe), isInterrupted: signal.aborted };
+}
+
+async function begin(probe: Probe): Promise<void> {
+  try {
+    const obstacle = await probe.claimIds();
+    if (obstacle === undefined) return;
+    throw new CannotCheck("unusable", `No free ids: ${obstacle}. Use a token to another garden.`);
+  } catch (error) {
+    if (error instanceof Unanswered) throw new CannotCheck("unreachable", error.message);
+    if (!(error instanceof CannotList)) throw error;
+    const { status } = error.answer;
+    if (status === 401) throw new CannotCheck("token-refused", "The service refuses the token.");
+    throw new CannotCheck(
+      "unusable",
+      `GET /plants with limit, after and fields must be 200 with an array, but is ${status}. ` +
+        "Without it no free ids can be found.",
+    );
+  }
+}
+
+type Outcome = Omit<RuleResult, "topic" | "rule">;
+
+const noAnswer = "no answer: ";
+const silencesMax = 5;
+const skipAsSilent: Outcome = { outcome: "skipped", reason: "the service no longer answers" };
+
+async function judge(rule: Rule, probe: Probe): Promise<Outcome> {
+  try {
+    await rule.run(probe);
+    return { outcome: "passed" };
+  } catch (error) {
+    if (error instanceof Skipped) return { outcome: "skipped", reason: error.message };
+    return { outcome: "failed", ...explain(error as Error) };
+  }
+}
+
+function explain(error: Error): Pick<RuleResult, "reason" | "request" | "answer"> {
+  if (error instanceof Unanswered) {
+    return { reason: noAnswer + error.message, request: error.request };
+  }
+  const isAnswered = error instanceof Violation || error instanceof CannotList;
+  const answer = isAnswered ? error.answer : undefined;
+  const reason = isAnswered ? error.message : `the answer makes no sense (${error.message})`;
+  if (!answer) return { reason };
+  return { reason, request: answer.request, answer: abbreviate(answer.whole) };
+}
+
+async function cleanUp(probe: Probe): Promise<string[]> {
+  const left: string[] = [];
+  for (const garden of probe.gardens) {
+    await garden.sweep().catch(() => {});
+    left.push(...(await garden.cleanUp()));
+  }
+  return left;
+}
+
+/** Tokens are secrets, and a report may be shown to anybody. */
+function maskTokens(result: RuleResult, { first, second, read }: Tokens): RuleResult {
+  const mask = (_key: string, value: unknown) => {
+    if (typeof value !== "string") return value;
+    const known = [first, second, read].filter((token) => token !== undefined);
+    return known
+      .reduce((text, token) => text.replaceAll(token, "…"), value)
+      .replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
+  };
+  return JSON.parse(JSON.stringify(result, mask));
+}

@@ -1,0 +1,123 @@
+/** `plantstore check`: any running service, held against the interface from outside. */
+import { topics } from "../check/rule.ts";
+import { CannotCheck, type CheckOptions, runCheck, selectRules } from "../check/run-check.ts";
+import { readToken, settings } from "../config.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { CheckReport, renderJsonReport } from "./check-report.ts";
+import { type Call, type Command, textFlag } from "./command.ts";
+import { exitCodes } from "./service-client.ts";
+
+const timeoutSecondsDefault = 10;
+const timeoutSecondsMax = 600;
+
+export const checkCommand: Command = {
+  name: "check",
+  summary: "Hold a running service against the interface, from outside, and clean up.",
+  words: ["URL"],
+  flags: {
+    token: {
+      placeholder: "TOKEN",
+      help: "a token that may write; safer as [PLANTSTORE_TOKEN], for others see flags",
+    },
+    "token-2": {
+      placeholder: "TOKEN",
+      help: "one to another garden, to see that gardens are apart [PLANTSTORE_TOKEN_2]",
+    },
+    "token-read": {
+      placeholder: "TOKEN",
+      help: "one that may only read, to see that it cannot write [PLANTSTORE_TOKEN_READ]",
+    },
+    only: { placeholder: "TOPIC", help: `one topic: ${topics.join(", ")} [all]` },
+    timeout: {
+      placeholder: "SECONDS",
+      help: `how long an answer may take [${timeoutSecondsDefault}]`,
+    },
+    slow: { help: "also what takes 15 seconds to see" },
+    json: { help: "the results as JSON" },
+  },
+  settings: [],
+  examples: [
+    "PLANTSTORE_TOKEN=… plantstore check https://plants.example/v1",
+    'plantstore check http://127.0.0.1:8080 --token "$TOKEN" --token-2 "$OTHER"',
+    "plantstore check http://127.0.0.1:8080 --only list --json",
+  ],
+  async run(call) {
+    const interruption = new AbortController();
+    const options = { ...readOptions(call), signal: interruption.signal };
+    const interrupt = () => {
+      call.terminal.say("Stopping; what was created is being deleted.");
+      interruption.abort();
+    };
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupt);
+    try {
+      return await check(call, options);
+    } catch (error) {
+      if (!(error instanceof CannotCheck)) throw error;
+      return explain(call, error, options.url);
+    } finally {
+      for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, interrupt);
+    }
+  },
+};
+
+async function check({ terminal, flags }: Call, options: CheckOptions): Promise<number> {
+  const isJson = flags.json === true;
+  const report = new CheckReport(terminal, { isJson, total: selectRules(options.topic).length });
+  report.begin(options.url);
+  const result = await runCheck(options, (rule) => report.add(rule));
+  report.end(result);
+  if (isJson) terminal.out(renderJsonReport(options.url, result));
+  if (result.isInterrupted) return exitCodes.interrupted;
+  const isClean = result.leftBehind.length === 0;
+  const isHeld = result.results.every(({ outcome }) => outcome !== "failed");
+  return isHeld && isClean ? exitCodes.done : exitCodes.failed;
+}
+
+function readOptions(call: Call): Omit<CheckOptions, "signal"> {
+  const [address = ""] = call.words;
+  const url = settings.url.parse(address);
+  if (url === undefined) throw misused("URL", settings.url.expected, address);
+  const tokens = {
+    first: textFlag(call, "token") ?? readToken(),
+    second: textFlag(call, "token-2") ?? (readToken(process.env, "_2") || undefined),
+    read: textFlag(call, "token-read") ?? (readToken(process.env, "_READ") || undefined),
+  };
+  if (tokens.first === "") {
+    const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
+    throw new PlantStoreError("invalid-request", `A token is needed. ${advice}`);
+  }
+  for (const [name, token] of Object.entries(tokens)) {
+    if (token === undefined || /^[!-~]+$/.test(token)) continue;
+    throw new PlantStoreError("invalid-request", `The ${name} token is not a whole token.`);
+  }
+  const only = textFlag(call, "only");
+  const topic = topics.find((each) => each === only);
+  if (only !== undefined && topic === undefined) {
+    throw misused("--only", `one of ${topics.join(", ")}`, only);
+  }
+  const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
+  return { url, tokens, topic, timeoutMs, isSlow: call.flags.slow === true };
+}
+
+function readTimeout(text = String(timeoutSecondsDefault)): number {
+  const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= timeoutSecondsMax) return seconds;
+  throw misused("--timeout", `a number of seconds from 1 to ${timeoutSecondsMax}`, text);
+}
+
+function misused(what: string, expected: string, text: string): PlantStoreError {
+  return new PlantStoreError(
+    "invalid-request",
+    `${what} must be ${expected}, not ${JSON.stringify(text)}.`,
+  );
+}
+
+function explain({ terminal }: Call, error: CannotCheck, url: string): number {
+  const [advice, exitCode] = {
+    unreachable: [`Is the service at ${url}?`, exitCodes.unavailable],
+    "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],
+    unusable: [`Is ${url} a Plant Store?`, exitCodes.failed],
+  }[error.reason] as [string, number];
+  terminal.say(`plantstore: ${error.message} ${advice}`);
+  return exitCode;
+}

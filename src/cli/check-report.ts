@@ -1,0 +1,93 @@
+/** What a check found, for a person as it goes on and for a machine at its end. */
+import type { CheckResult, RuleResult } from "../check/run-check.ts";
+import type { Terminal } from "./command.ts";
+import { showSafely } from "./plant-table.ts";
+import { renderDuration } from "./progress.ts";
+
+const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
+
+export class CheckReport {
+  readonly #terminal: Terminal;
+  readonly #isJson: boolean;
+  readonly #total: number;
+  readonly #startedAtMs = performance.now();
+  #count = 0;
+  #topic = "";
+
+  constructor(terminal: Terminal, options: { isJson: boolean; total: number }) {
+    this.#terminal = terminal;
+    this.#isJson = options.isJson;
+    this.#total = options.total;
+  }
+
+  begin(url: string): void {
+    this.#write(`${url}, held against ${this.#total} rules of the interface\n`);
+  }
+
+  add(result: RuleResult): void {
+    this.#count++;
+    this.#clear();
+    if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
+    this.#topic = result.topic;
+    this.#write(renderResult(result));
+    this.#draw(`  ${this.#count} of ${this.#total}`);
+  }
+
+  end(result: CheckResult): void {
+    this.#clear();
+    const count = (wanted: string) =>
+      result.results.filter(({ outcome }) => outcome === wanted).length;
+    const took = renderDuration(performance.now() - this.#startedAtMs);
+    const counts = `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`;
+    this.#write(`\n${counts}, in ${took}.\n`);
+    if (result.isInterrupted) this.#terminal.say("plantstore: Interrupted before the last rule.");
+    if (result.leftBehind.length === 0) this.#write("What was created is deleted again.\n");
+    else this.#terminal.say(`plantstore: Not deleted: ${result.leftBehind.join(", ")}.`);
+  }
+
+  #write(text: string): void {
+    if (!this.#isJson) this.#terminal.out(text);
+  }
+
+  #draw(text: string): void {
+    if (this.#terminal.isWatched) this.#terminal.draw?.(text);
+  }
+
+  #clear(): void {
+    this.#draw("\r\x1b[2K");
+  }
+}
+
+export function renderResult({ rule, outcome, reason, request, answer }: RuleResult): string {
+  const lines = [`  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}`];
+  if (outcome === "failed") {
+    lines.push(`      ${showLine(reason ?? "")}`);
+    lines.push(...quote(">", request), ...quote("<", answer));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function quote(sign: string, text: string | undefined): string[] {
+  const lines = text?.trimEnd().split("\n") ?? [];
+  return lines.map((line) => `      ${sign} ${showLine(line)}`.trimEnd());
+}
+
+/** What a service sends may hold anything. */
+function showLine(line: string): string {
+  return showSafely(line.replace(/\r$/, ""));
+}
+
+export function renderJsonReport(url: string, result: CheckResult): string {
+  const { results, leftBehind, isInterrupted } = result;
+  const count = (wanted: string) => results.filter(({ outcome }) => outcome === wanted).length;
+  const summary = {
+    url,
+    passed: count("passed"),
+    failed: count("failed"),
+    skipped: count("skipped"),
+    isInterrupted,
+    leftBehind,
+    rules: results,
+  };
+  return `${JSON.stringify(summary, null, 2)}\n`;
+}
