@@ -15,6 +15,7 @@ export class Garden {
   readonly token: string;
   /** Ids that may hold a plant of this run. */
   readonly #touched = new Set<bigint>();
+  readonly #removed = new Set<bigint>();
   /** Ids at or above this were free before the run. */
   #freeFrom = 2n ** 63n;
   readonly #reserved = new Set<bigint>();
@@ -41,7 +42,7 @@ export class Garden {
     return answer;
   }
 
-  create(draft: object | string | Uint8Array, headers: RequestHeaders = {}): Promise<Answer> {
+  create(draft: object | string | Buffer, headers: RequestHeaders = {}): Promise<Answer> {
     return this.ask("POST /plants", { body: draft, headers });
   }
 
@@ -76,23 +77,28 @@ export class Garden {
     this.#reserved.add(id);
   }
 
-  /** Deletes what the run created. Says what it could not delete. */
-  async cleanUp(): Promise<string[]> {
+  /** Deletes what the run created, as far as the service lets it. */
+  async cleanUp(): Promise<void> {
     for (const id of this.#touched) {
-      if (await this.#remove(id).catch(() => false)) this.#touched.delete(id);
+      if (!(await this.#remove(id))) continue;
+      this.#touched.delete(id);
+      this.#removed.add(id);
     }
-    return [
-      ...[...this.#touched].map((id) => `the plant ${id}`),
-      ...(this.#lost > 0 ? [`${this.#lost} plants with "${nameMark}" in their name`] : []),
-    ];
   }
 
-  /** Looks for plants of this run that no answer told of. */
+  /** Looks for plants of this run that no answer told of, or that are there although they were deleted. */
   async sweep(): Promise<void> {
     const answer = await this.listBehind(this.#freeFrom - 1n, "&limit=1000&fields=id,name");
     for (const { id, name } of readPlants(answer)) {
-      if (name.startsWith(nameMark)) this.#touched.add(id);
+      if (this.#removed.has(id) || name.startsWith(nameMark)) this.#touched.add(id);
     }
+  }
+
+  /** What could not be deleted, in words. */
+  get leftBehind(): string[] {
+    const plants = [...this.#touched].map((id) => `the plant ${id}`);
+    if (this.#lost > 0) plants.push(`${this.#lost} plants named "${nameMark} …"`);
+    return plants;
   }
 
   /** Whether it is gone. A plant that may be another's is left alone. */
@@ -124,12 +130,12 @@ export class CannotList extends Error {
 }
 
 function findChosenId(body: RequestParts["body"]): bigint | undefined {
-  if (body === undefined || body instanceof Uint8Array) return undefined;
-  if (typeof body !== "string") {
+  if (body === undefined) return undefined;
+  if (typeof body !== "string" && !(body instanceof Buffer)) {
     const { id } = body as { id?: unknown };
     return typeof id === "bigint" ? id : undefined;
   }
-  const digits = /"id":(-?\d+)/.exec(body)?.[1];
+  const digits = /"id":(-?\d+)/.exec(body.toString())?.[1];
   return digits === undefined ? undefined : BigInt(digits);
 }
 

@@ -9,7 +9,7 @@ export interface RequestParts {
   readonly token?: string | undefined;
   readonly headers?: RequestHeaders;
   /** An object is sent as JSON, text and bytes as they are. */
-  readonly body?: object | string | Uint8Array | undefined;
+  readonly body?: object | string | Buffer | undefined;
   /** Waits longer than usual. */
   readonly timeoutMs?: number;
 }
@@ -114,7 +114,7 @@ function renderHeaders(headers: RequestHeaders): string[] {
 
 function renderBody(body: RequestParts["body"]): Buffer {
   if (body === undefined) return Buffer.alloc(0);
-  if (body instanceof Uint8Array) return Buffer.from(body);
+  if (body instanceof Buffer) return Buffer.from(body);
   if (typeof body === "string") return Buffer.from(body);
   return Buffer.from(renderJson(body));
 }

@@ -4,14 +4,12 @@ import { abbreviate, Line, Unanswered } from "./line.ts";
 import { Skipped, Violation } from "./outcome.ts";
 import { Probe, type Tokens } from "./probe.ts";
 import type { Rule, Topic } from "./rule.ts";
-import { allRules } from "./rules/all-rules.ts";
 
 export interface CheckOptions {
   /** Where the service is, with its base path. */
   readonly url: string;
   readonly tokens: Tokens;
-  /** All topics, if absent. */
-  readonly topic?: Topic | undefined;
+  readonly rules: readonly Rule[];
   /** How long an answer may take. */
   readonly timeoutMs: number;
   /** Whether rules run that take long. */
@@ -51,10 +49,6 @@ export class CannotCheck extends Error {
 /** How long the check takes at most to delete what it created, once it was told to stop. */
 const cleanUpMs = 30_000;
 
-export function selectRules(topic: Topic | undefined): readonly Rule[] {
-  return topic === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
-}
-
 /** `tell` hears of each rule as it ends. Fails with `CannotCheck`. */
 export async function runCheck(
   options: CheckOptions,
@@ -66,7 +60,7 @@ export async function runCheck(
   await begin(probe);
   const results: RuleResult[] = [];
   let silences = 0;
-  for (const rule of selectRules(options.topic)) {
+  for (const rule of options.rules) {
     const outcome = silences < silencesMax ? await judge(rule, probe) : skipAsSilent;
     if (signal.aborted) break;
     silences = outcome.reason?.startsWith(noAnswer) ? silences + 1 : silences;
@@ -125,11 +119,14 @@ function explain(error: Error): Pick<RuleResult, "reason" | "request" | "answer"
   return { reason, request: answer.request, answer: abbreviate(answer.whole) };
 }
 
+/** A service that is broken may say that a plant is gone, so the last word has the list. */
 async function cleanUp(probe: Probe): Promise<string[]> {
   const left: string[] = [];
   for (const garden of probe.gardens) {
     await garden.sweep().catch(() => {});
-    left.push(...(await garden.cleanUp()));
+    await garden.cleanUp().catch(() => {});
+    await garden.sweep().catch(() => {});
+    left.push(...garden.leftBehind);
   }
   return left;
 }

@@ -1,6 +1,7 @@
 /** `plantstore check`: any running service, held against the interface from outside. */
 import { topics } from "../check/rule.ts";
-import { CannotCheck, type CheckOptions, runCheck, selectRules } from "../check/run-check.ts";
+import { allRules } from "../check/rules/all-rules.ts";
+import { CannotCheck, type CheckOptions, runCheck } from "../check/run-check.ts";
 import { readToken, settings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
@@ -62,7 +63,7 @@ export const checkCommand: Command = {
 
 async function check({ terminal, flags }: Call, options: CheckOptions): Promise<number> {
   const isJson = flags.json === true;
-  const report = new CheckReport(terminal, { isJson, total: selectRules(options.topic).length });
+  const report = new CheckReport(terminal, { isJson, total: options.rules.length });
   report.begin(options.url);
   const result = await runCheck(options, (rule) => report.add(rule));
   report.end(result);
@@ -95,8 +96,9 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   if (only !== undefined && topic === undefined) {
     throw misused("--only", `one of ${topics.join(", ")}`, only);
   }
+  const rules = only === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
   const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
-  return { url, tokens, topic, timeoutMs, isSlow: call.flags.slow === true };
+  return { url, tokens, rules, timeoutMs, isSlow: call.flags.slow === true };
 }
 
 function readTimeout(text = String(timeoutSecondsDefault)): number {

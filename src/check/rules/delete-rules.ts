@@ -77,19 +77,19 @@ export const deleteRules = rulesOf("delete", {
     await second.delete(id);
     expectJson(await garden.listBehind(id - 1n), [{ name, tag }]);
   },
-  "an id that is no integer is 400": async (probe) => {
+  "a delete of an id that is no integer is 400": async (probe) => {
     const id = probe.freshId();
     for (const text of ["x", `${id}.5`, `${id}x`, "%20", `${id}%20`]) {
       expectFaults(await probe.garden.ask(`DELETE /plants/${text}`), "id");
     }
   },
-  "an id not in its shortest form is 400": async (probe) => {
+  "a delete of an id not in its shortest form is 400": async (probe) => {
     const id = probe.freshId();
     for (const text of [`0${id}`, `+${id}`, `%2B${id}`, `${id}.0`, `${id}e0`]) {
       expectFaults(await probe.garden.ask(`DELETE /plants/${text}`), "id");
     }
   },
-  "an id beyond 64 bits is 400": async (probe) => {
+  "a delete of an id beyond 64 bits is 400": async (probe) => {
     // Cut to 64 bits they would be ids of this run.
     const id = probe.freshId();
     for (const beyond of [2n ** 64n + id, -(2n ** 64n) + id]) {
