@@ -19,8 +19,8 @@ export class Garden {
   /** Ids at or above this were free before the run. */
   #freeFrom = 2n ** 63n;
   readonly #reserved = new Set<bigint>();
-  /** Plants that were created without the service telling where. */
-  #lost = 0;
+  /** Whether a plant was created without the service telling where. */
+  #hasLost = false;
 
   constructor(line: Line, token: string) {
     this.line = line;
@@ -37,8 +37,8 @@ export class Garden {
     if (isCreate && answer.status < 300) {
       const located = findLocatedId(answer);
       if (located !== undefined) this.#touched.add(located);
-      if (located === undefined && chosen === undefined) this.#lost++;
-    } else if (isNew && answer.status < 500) this.#touched.delete(chosen);
+      if (located === undefined && chosen === undefined) this.#hasLost = true;
+    } else if (isNew && answer.status < 500 && answer.status !== 409) this.#touched.delete(chosen);
     return answer;
   }
 
@@ -92,12 +92,30 @@ export class Garden {
     for (const { id, name } of readPlants(answer)) {
       if (this.#removed.has(id) || name.startsWith(nameMark)) this.#touched.add(id);
     }
+    if (this.#hasLost) await this.#findLost();
+  }
+
+  /** Ids that the service assigned last are the highest below those of this run. */
+  async #findLost(): Promise<void> {
+    let [highest, bound] = [0n, this.#freeFrom];
+    while (bound - highest > 1n) {
+      const middle = (highest + bound - 1n) / 2n;
+      const found = await this.findFirst(`&after=${middle}`);
+      if (found !== undefined && found.id < bound) highest = found.id;
+      else bound = middle + 1n;
+    }
+    const recent = highest > 1_000n ? highest - 1_000n : 0n;
+    const listed = readPlants(await this.listBehind(recent, "&limit=1000&fields=id,name"));
+    for (const { id } of listed.filter(({ name }) => name.startsWith(nameMark))) {
+      this.#touched.add(id);
+      this.#hasLost = false;
+    }
   }
 
   /** What could not be deleted, in words. */
   get leftBehind(): string[] {
     const plants = [...this.#touched].map((id) => `the plant ${id}`);
-    if (this.#lost > 0) plants.push(`${this.#lost} plants named "${nameMark} …"`);
+    if (this.#hasLost) plants.push(`plants named "${nameMark} …"`);
     return plants;
   }
 

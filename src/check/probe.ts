@@ -54,6 +54,11 @@ export class Probe {
     return this.#second ? [this.garden, this.#second] : [this.garden];
   }
 
+  /** Also the one where only a broken service lets anybody create a plant. */
+  get touchedGardens(): Garden[] {
+    return this.#reader ? [...this.gardens, this.#reader] : this.gardens;
+  }
+
   /** Without a token. */
   askOpenly(request: string, parts: RequestParts = {}): Promise<Answer> {
     return this.line.send(request, parts);

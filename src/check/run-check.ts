@@ -1,6 +1,6 @@
 /** Holds a service against the rules of the interface, one by one, and leaves its gardens as they were. */
 import { CannotList } from "./garden.ts";
-import { abbreviate, Line, Unanswered } from "./line.ts";
+import { abbreviate, Interrupted, Line, Unanswered } from "./line.ts";
 import { Skipped, Violation } from "./outcome.ts";
 import { Probe, type Tokens } from "./probe.ts";
 import type { Rule, Topic } from "./rule.ts";
@@ -57,8 +57,8 @@ export async function runCheck(
   const { url, tokens, timeoutMs, signal } = options;
   const line = new Line(url, timeoutMs, signal);
   const probe = new Probe(line, tokens, options.isSlow);
-  await begin(probe);
   const results: RuleResult[] = [];
+  if (!(await begin(probe))) return { results, leftBehind: [], isInterrupted: true };
   let silences = 0;
   for (const rule of options.rules) {
     const outcome = silences < silencesMax ? await judge(rule, probe) : skipAsSilent;
@@ -67,20 +67,24 @@ export async function runCheck(
     const result = maskTokens({ topic: rule.topic, rule: rule.name, ...outcome }, tokens);
     results.push(result);
     tell(result);
-    for (const garden of probe.gardens) await garden.cleanUp().catch(() => {});
+    for (const garden of probe.touchedGardens) await garden.cleanUp().catch(() => {});
   }
   // Deleting goes on when the check was told to stop, but not for ever.
   line.stopOn(AbortSignal.timeout(cleanUpMs));
   return { results, leftBehind: await cleanUp(probe), isInterrupted: signal.aborted };
 }
 
-async function begin(probe: Probe): Promise<void> {
+/** Whether the check can go on. */
+async function begin(probe: Probe): Promise<boolean> {
   try {
     const obstacle = await probe.claimIds();
-    if (obstacle === undefined) return;
+    if (obstacle === undefined) return true;
     throw new CannotCheck("unusable", `No free ids: ${obstacle}. Use a token to another garden.`);
   } catch (error) {
-    if (error instanceof Unanswered) throw new CannotCheck("unreachable", error.message);
+    if (error instanceof Interrupted) return false;
+    if (error instanceof Unanswered) {
+      throw new CannotCheck("unreachable", `There is no answer: ${error.message}.`);
+    }
     if (!(error instanceof CannotList)) throw error;
     const { status } = error.answer;
     if (status === 401) throw new CannotCheck("token-refused", "The service refuses the token.");
@@ -122,7 +126,7 @@ function explain(error: Error): Pick<RuleResult, "reason" | "request" | "answer"
 /** A service that is broken may say that a plant is gone, so the last word has the list. */
 async function cleanUp(probe: Probe): Promise<string[]> {
   const left: string[] = [];
-  for (const garden of probe.gardens) {
+  for (const garden of probe.touchedGardens) {
     await garden.sweep().catch(() => {});
     await garden.cleanUp().catch(() => {});
     await garden.sweep().catch(() => {});

@@ -1,7 +1,8 @@
 /** `plantstore check`: any running service, held against the interface from outside. */
+import type { Tokens } from "../check/probe.ts";
 import { topics } from "../check/rule.ts";
 import { allRules } from "../check/rules/all-rules.ts";
-import { CannotCheck, type CheckOptions, runCheck } from "../check/run-check.ts";
+import { CannotCheck, type CheckOptions, type CheckResult, runCheck } from "../check/run-check.ts";
 import { readToken, settings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
@@ -28,7 +29,7 @@ export const checkCommand: Command = {
       placeholder: "TOKEN",
       help: "one that may only read, to see that it cannot write [PLANTSTORE_TOKEN_READ]",
     },
-    only: { placeholder: "TOPIC", help: `one topic: ${topics.join(", ")} [all]` },
+    only: { placeholder: "TOPIC", help: "one topic, such as list or tokens [all]" },
     timeout: {
       placeholder: "SECONDS",
       help: `how long an answer may take [${timeoutSecondsDefault}]`,
@@ -45,52 +46,39 @@ export const checkCommand: Command = {
   async run(call) {
     const interruption = new AbortController();
     const options = { ...readOptions(call), signal: interruption.signal };
+    const { url, rules } = options;
+    const isJson = call.flags.json === true;
+    const report = new CheckReport(call.terminal, { url, isJson, total: rules.length });
     const interrupt = () => {
-      call.terminal.say("Stopping; what was created is being deleted.");
+      report.say("Stopping; what was created is being deleted.");
       interruption.abort();
     };
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupt);
     try {
-      return await check(call, options);
+      const result = await runCheck(options, (rule) => report.add(rule));
+      report.end(result);
+      if (isJson) call.terminal.out(renderJsonReport(url, result));
+      return chooseExitCode(result);
     } catch (error) {
       if (!(error instanceof CannotCheck)) throw error;
-      return explain(call, error, options.url);
+      return explain(call, error, url);
     } finally {
       for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, interrupt);
     }
   },
 };
 
-async function check({ terminal, flags }: Call, options: CheckOptions): Promise<number> {
-  const isJson = flags.json === true;
-  const report = new CheckReport(terminal, { isJson, total: options.rules.length });
-  report.begin(options.url);
-  const result = await runCheck(options, (rule) => report.add(rule));
-  report.end(result);
-  if (isJson) terminal.out(renderJsonReport(options.url, result));
-  if (result.isInterrupted) return exitCodes.interrupted;
-  const isClean = result.leftBehind.length === 0;
-  const isHeld = result.results.every(({ outcome }) => outcome !== "failed");
-  return isHeld && isClean ? exitCodes.done : exitCodes.failed;
+function chooseExitCode({ results, leftBehind, isInterrupted }: CheckResult): number {
+  if (isInterrupted) return exitCodes.interrupted;
+  const hasFailed = results.some(({ outcome }) => outcome === "failed");
+  return hasFailed || leftBehind.length > 0 ? exitCodes.failed : exitCodes.done;
 }
 
 function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   const [address = ""] = call.words;
   const url = settings.url.parse(address);
   if (url === undefined) throw misused("URL", settings.url.expected, address);
-  const tokens = {
-    first: textFlag(call, "token") ?? readToken(),
-    second: textFlag(call, "token-2") ?? (readToken(process.env, "_2") || undefined),
-    read: textFlag(call, "token-read") ?? (readToken(process.env, "_READ") || undefined),
-  };
-  if (tokens.first === "") {
-    const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
-    throw new PlantStoreError("invalid-request", `A token is needed. ${advice}`);
-  }
-  for (const [name, token] of Object.entries(tokens)) {
-    if (token === undefined || /^[!-~]+$/.test(token)) continue;
-    throw new PlantStoreError("invalid-request", `The ${name} token is not a whole token.`);
-  }
+  const tokens = readTokens(call);
   const only = textFlag(call, "only");
   const topic = topics.find((each) => each === only);
   if (only !== undefined && topic === undefined) {
@@ -99,6 +87,26 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   const rules = only === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
   const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
   return { url, tokens, rules, timeoutMs, isSlow: call.flags.slow === true };
+}
+
+function readTokens(call: Call): Tokens {
+  const read = (flag: string, suffix: string) => {
+    const token = textFlag(call, flag) ?? readToken(process.env, suffix);
+    if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
+    throw new PlantStoreError("invalid-request", `--${flag} is not a whole token. Copy it again.`);
+  };
+  const [first, second] = [read("token", ""), read("token-2", "_2")];
+  if (first === undefined) {
+    const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
+    throw new PlantStoreError("invalid-request", `A token is needed. ${advice}`);
+  }
+  if (first === second) {
+    throw new PlantStoreError(
+      "invalid-request",
+      "--token-2 must open another garden than --token.",
+    );
+  }
+  return { first, second, read: read("token-read", "_READ") };
 }
 
 function readTimeout(text = String(timeoutSecondsDefault)): number {
@@ -116,7 +124,7 @@ function misused(what: string, expected: string, text: string): PlantStoreError 
 
 function explain({ terminal }: Call, error: CannotCheck, url: string): number {
   const [advice, exitCode] = {
-    unreachable: [`Is the service at ${url}?`, exitCodes.unavailable],
+    unreachable: [`Is the service running at ${url}?`, exitCodes.unavailable],
     "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],
     unusable: [`Is ${url} a Plant Store?`, exitCodes.failed],
   }[error.reason] as [string, number];

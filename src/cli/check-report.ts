@@ -8,25 +8,25 @@ const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
 
 export class CheckReport {
   readonly #terminal: Terminal;
+  readonly #url: string;
   readonly #isJson: boolean;
   readonly #total: number;
   readonly #startedAtMs = performance.now();
   #count = 0;
   #topic = "";
 
-  constructor(terminal: Terminal, options: { isJson: boolean; total: number }) {
+  constructor(terminal: Terminal, options: { url: string; isJson: boolean; total: number }) {
     this.#terminal = terminal;
+    this.#url = options.url;
     this.#isJson = options.isJson;
     this.#total = options.total;
   }
 
-  begin(url: string): void {
-    this.#write(`${url}, held against ${this.#total} rules of the interface\n`);
-  }
-
   add(result: RuleResult): void {
-    this.#count++;
     this.#clear();
+    if (this.#count++ === 0) {
+      this.#write(`${this.#url}, held against ${this.#total} rules of the interface\n`);
+    }
     if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
     this.#topic = result.topic;
     this.#write(renderResult(result));
@@ -43,6 +43,12 @@ export class CheckReport {
     if (result.isInterrupted) this.#terminal.say("plantstore: Interrupted before the last rule.");
     if (result.leftBehind.length === 0) this.#write("What was created is deleted again.\n");
     else this.#terminal.say(`plantstore: Not deleted: ${result.leftBehind.join(", ")}.`);
+  }
+
+  /** Says something beside the report. */
+  say(text: string): void {
+    this.#clear();
+    this.#terminal.say(text);
   }
 
   #write(text: string): void {

@@ -4,6 +4,7 @@ import type { Tokens } from "../../src/check/probe.ts";
 import { allRules } from "../../src/check/rules/all-rules.ts";
 import { type CheckResult, runCheck } from "../../src/check/run-check.ts";
 import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
+import { makeDatabase } from "../postgres-server.ts";
 import { answerFlaws } from "./answer-flaws.ts";
 import { openBrokenService } from "./broken-service.ts";
 import { deleteFlaws } from "./delete-flaws.ts";
@@ -109,6 +110,16 @@ describe("the live service", () => {
     const result = await check(based.url, { given: await makeTokens(based) });
     expect(troubles(result)).toEqual([slowIsSkipped, ...notThere]);
     expect(result.leftBehind).toEqual([]);
+  });
+
+  test("passes on PostgreSQL", async () => {
+    const database = await makeDatabase();
+    {
+      await using other = await startService({ database: database.url });
+      const result = await check(other.url, { given: await makeTokens(other) });
+      expect(troubles(result)).toEqual([slowIsSkipped, ...notThere]);
+    }
+    await database.drop();
   });
 
   test("passes with one token, and what needs more is skipped", async () => {

@@ -1,0 +1,229 @@
+/** `plantstore check` as it is called: what it shows, to whom, how it ends, and what it leaves. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { createServer } from "node:tls";
+import { runCommand } from "../../src/cli/run.ts";
+import {
+  type RunningService,
+  runProgram,
+  startService,
+  waitFor,
+} from "../end-to-end/running-service.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { openBrokenService, type Serve } from "./broken-service.ts";
+import { onStatus, without, withStatus } from "./flaw.ts";
+
+setDefaultTimeout(30_000);
+
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService();
+  for (const id of [1, 2, 3]) {
+    await service.call("POST /plants", { body: JSON.stringify({ name: `Old ${id}`, id }) });
+  }
+});
+
+afterAll(() => service[Symbol.asyncDispose]());
+
+function run(line: string, variables: Record<string, string> = {}) {
+  const args = line.replace("URL", service.url).split(" ");
+  return runProgram(args, { PLANTSTORE_TOKEN: service.token, ...variables });
+}
+
+async function listGarden(): Promise<string> {
+  return (await service.call("GET /plants?fields=id,name")).text();
+}
+
+async function withBroken<Result>(serve: Serve, use: (url: string) => Promise<Result>) {
+  const broken = await openBrokenService(service.url, { first: service.token }, serve);
+  try {
+    return await use(broken.url);
+  } finally {
+    broken.close();
+  }
+}
+
+describe("a check", () => {
+  test("shows each rule by its topic, and ends with 0 if none fails", async () => {
+    const { exitCode, out, errors } = await run("check URL");
+    expect([exitCode, errors]).toEqual([0, ""]);
+    expect(out).toStartWith(`${service.url}, held against `);
+    expect(out).toContain("\nidempotency\n  ✓ the same key and request give");
+    expect(out).toContain("  – gardens do not share keys (needs --token-2, a token to another");
+    expect(out).toMatch(/\n\d+ passed, 0 failed, \d+ skipped, in \d+:\d\d\.\nWhat was created is/);
+    expect(out).not.toContain(service.token);
+  });
+
+  test("tells a machine the same", async () => {
+    const { exitCode, out, errors } = await run("check URL --only tokens --json");
+    expect([exitCode, errors]).toEqual([0, ""]);
+    const report = JSON.parse(out);
+    expect(report).toMatchObject({ url: service.url, failed: 0, leftBehind: [] });
+    expect(report.rules.length).toBe(report.passed + report.skipped);
+    expect(report.rules[0]).toEqual({
+      topic: "tokens",
+      rule: "every operation without a token is 401",
+      outcome: "passed",
+    });
+  });
+
+  test("takes tokens from flags and from the environment", async () => {
+    const other = (
+      await runProgram(["token", "create", "bob", "--database", service.database])
+    ).out.trim();
+    const plain = await run("check URL --only delete", { PLANTSTORE_TOKEN_2: other });
+    const flagged = `check URL --only delete --token ${service.token} --token-2 ${other}`;
+    for (const { exitCode, out } of [plain, await run(flagged, { PLANTSTORE_TOKEN: "" })]) {
+      expect(exitCode).toBe(0);
+      expect(out).toContain("12 passed, 0 failed, 0 skipped");
+    }
+  });
+
+  test("shows what was sent and what came where a rule fails, without tokens, and ends with 1", async () => {
+    const serve = onStatus(401, without("WWW-Authenticate"));
+    const { exitCode, out } = await withBroken(serve, (url) => run(`check ${url} --only tokens`));
+    expect(exitCode).toBe(1);
+    expect(out).toContain("  ✗ 401 with a token says invalid_token\n");
+    expect(out).toContain("the header WWW-Authenticate must be Bearer realm=");
+    expect(out).toContain("      > GET /plants?limit=1 HTTP/1.1\n");
+    expect(out).toContain("      > Authorization: Bearer …\n");
+    expect(out).toContain("      < HTTP/1.1 401\n");
+    expect(out).not.toContain(service.token.slice(0, 20));
+  });
+
+  test("never shows a token, not even half of one, whatever fails", async () => {
+    const serve = onStatus(401, withStatus(200));
+    const { exitCode, out } = await withBroken(serve, (url) => run(`check ${url} --json`));
+    expect(exitCode).toBe(1);
+    expect(out).not.toContain(service.token.slice(0, 12));
+    expect(out).not.toContain(Buffer.from(`user:${service.token}`).toString("base64").slice(0, 20));
+  });
+
+  test("finds plants again whose place the service did not tell", async () => {
+    const before = await listGarden();
+    const { exitCode, errors } = await withBroken(onStatus(201, without("Location")), (url) =>
+      run(`check ${url} --only idempotency`),
+    );
+    expect([exitCode, errors]).toEqual([0, ""]);
+    expect(await listGarden()).toBe(before);
+  });
+
+  test("says what it could not delete, and ends with 1", async () => {
+    const keeps: Serve = async (request, forward) => {
+      const answer = await forward({ ...request, method: request.method.replace("DELETE", "GET") });
+      return request.method === "DELETE" ? { ...answer, status: 204 } : answer;
+    };
+    const before = await listGarden();
+    const { exitCode, errors } = await withBroken(keeps, (url) =>
+      run(`check ${url} --only create`),
+    );
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(/^plantstore: Not deleted: the plant \d+, /);
+    const { exitCode: later } = await run("check URL --only list");
+    expect(later).toBe(0);
+    for (const [id] of errors.matchAll(/\d{5,}/g)) await service.call(`DELETE /plants/${id}`);
+    expect(await listGarden()).toBe(before);
+  });
+
+  test("cleans up when it is interrupted, and ends with 130", async () => {
+    const before = await listGarden();
+    const slowly: Serve = async (request, forward) => {
+      await Bun.sleep(20);
+      return forward(request);
+    };
+    await withBroken(slowly, async (url) => {
+      const program = join(import.meta.dir, "../../src/main.ts");
+      const child = Bun.spawn([process.execPath, program, "check", url, "--only", "list"], {
+        env: { PATH: process.env.PATH ?? "", PLANTSTORE_TOKEN: service.token },
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      await waitFor(async () => ((await listGarden()) === before ? undefined : true));
+      child.kill("SIGINT");
+      const [exitCode, errors] = [await child.exited, await new Response(child.stderr).text()];
+      expect(exitCode).toBe(130);
+      expect(errors).toContain("Interrupted before the last rule.");
+    });
+    expect(await listGarden()).toBe(before);
+  });
+
+  test("stops asking a service that no longer answers", async () => {
+    let isSilent = false;
+    const falls: Serve = async (request, forward) => {
+      isSilent ||= request.target.includes("limit=2");
+      if (isSilent) throw new Error("gone");
+      return forward(request);
+    };
+    const { exitCode, out } = await withBroken(falls, (url) => run(`check ${url} --only list`));
+    expect(exitCode).toBe(1);
+    expect(out).toContain("no answer: the connection was closed without an answer");
+    expect(out).toContain("(the service no longer answers)");
+  });
+});
+
+test.each<[line: string, exitCode: number, named: string]>([
+  ["check", 2, "URL"],
+  ["check plants.example", 2, "URL must be"],
+  ["check URL --only weather", 2, "--only must be one of surface, requests"],
+  ["check URL --timeout soon", 2, "--timeout must be"],
+  ["check URL --timeout 0", 2, "--timeout must be"],
+  ["check URL --token half\u00e9", 2, "not a whole token"],
+  ["check URL --token same --token-2 same", 2, "another garden"],
+  ["check URL --token plant_unknown", 4, "refuses the token"],
+  ["check URL/elsewhere", 1, "Is "],
+  ["check http://127.0.0.1:1", 6, "Is the service running at http://127.0.0.1:1?"],
+])("plantstore %s ends with %d and one line", async (line, exitCode, named) => {
+  const finished = await run(line);
+  expect(finished.exitCode).toBe(exitCode);
+  expect(finished.errors).toStartWith("plantstore: ");
+  expect(finished.errors.trimEnd()).not.toContain("\n");
+  expect(finished.errors).toContain(named);
+});
+
+test.skipIf(Bun.which("openssl") === null)("it goes by TLS to an https address", async () => {
+  using folder = makeTemporaryFolder();
+  const [key, cert] = [join(folder.path, "key.pem"), join(folder.path, "cert.pem")];
+  await Bun.$`openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \
+    -addext subjectAltName=DNS:localhost -keyout ${key} -out ${cert}`.quiet();
+  const options = { key: readFileSync(key), cert: readFileSync(cert) };
+  const server = createServer(options, (client) => {
+    const inside = connect(service.port, "127.0.0.1");
+    client.pipe(inside).pipe(client);
+    for (const socket of [client, inside]) socket.on("error", () => client.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const url = `https://localhost:${(server.address() as { port: number }).port}`;
+  const line = `check ${url} --only create`;
+  const stranger = await run(line);
+  const known = await run(line, { NODE_EXTRA_CA_CERTS: cert });
+  server.close();
+  expect([stranger.exitCode, stranger.errors]).toEqual([6, expect.stringMatching(/certificate/)]);
+  expect([known.exitCode, known.errors]).toEqual([0, ""]);
+});
+
+test("plantstore check without any token says how to give one", async () => {
+  const { exitCode, errors } = await run("check URL", { PLANTSTORE_TOKEN: "" });
+  expect([exitCode, errors]).toEqual([2, expect.stringContaining("Set PLANTSTORE_TOKEN")]);
+});
+
+test("at a terminal it shows how far it is, and wipes that away", async () => {
+  let drawn = "";
+  const exitCode = await runCommand(
+    ["check", service.url, "--token", service.token, "--only", "health"],
+    {
+      isInteractive: true,
+      isWatched: true,
+      out() {},
+      say() {},
+      draw(text) {
+        drawn += text;
+      },
+    },
+  );
+  expect(exitCode).toBe(0);
+  expect(drawn).toContain("  3 of 4");
+  expect(drawn).toEndWith("\r\x1b[2K");
+});
