@@ -18,7 +18,8 @@ export function expectHeader(
 ): void {
   const value = answer.header(name);
   const fits = expected instanceof RegExp ? expected.test(value ?? "") : value === expected;
-  const wanted = expected === undefined ? "must not be there" : `must be ${expected}`;
+  const verb = expected instanceof RegExp ? "must match" : "must be";
+  const wanted = expected === undefined ? "must not be there" : `${verb} ${expected}`;
   const found = value === undefined ? "is absent" : `is ${value}`;
   expectThat(fits, `the header ${name} ${wanted}, and ${found}`, answer);
 }
@@ -70,9 +71,8 @@ export function expectThat(holds: boolean, otherwise: string, answer?: Answer): 
   if (!holds) throw new Violation(otherwise, answer);
 }
 
+/** With the digits of a bigint, as JSON has them. */
 function show(value: unknown): string {
-  return (
-    JSON.stringify(value, (_key, part) => (typeof part === "bigint" ? `${part}n` : part)) ??
-    "absent"
-  );
+  const digits = (_key: string, part: unknown) => (typeof part === "bigint" ? `${part}n` : part);
+  return (JSON.stringify(value, digits) ?? "absent").replace(/"(-?\d+)n"/g, "$1");
 }

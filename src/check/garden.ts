@@ -37,7 +37,8 @@ export class Garden {
     if (isCreate && answer.status < 300) {
       const located = findLocatedId(answer);
       if (located !== undefined) this.#touched.add(located);
-      if (located === undefined && chosen === undefined) this.#hasLost = true;
+      const isReplay = answer.header("Idempotency-Replayed") !== undefined;
+      if (located === undefined && chosen === undefined && !isReplay) this.#hasLost = true;
     } else if (isNew && answer.status < 500 && answer.status !== 409) this.#touched.delete(chosen);
     return answer;
   }
@@ -127,7 +128,7 @@ export class Garden {
       if (!found.name.startsWith(nameMark)) return false;
     }
     const { status } = await this.delete(id);
-    return status === 204 || status === 404;
+    return status === 204 || status === 404 || this.isFree(id);
   }
 }
 
@@ -154,7 +155,7 @@ function findChosenId(body: RequestParts["body"]): bigint | undefined {
     return typeof id === "bigint" ? id : undefined;
   }
   const digits = /"id":(-?\d+)/.exec(body.toString())?.[1];
-  return digits === undefined ? undefined : BigInt(digits);
+  return digits === undefined || digits.length > 19 ? undefined : BigInt(digits);
 }
 
 function findLocatedId(answer: Answer): bigint | undefined {

@@ -2,6 +2,7 @@
 import { headerOf, type Serve } from "./broken-service.ts";
 import {
   answers,
+  digitsOf,
   type Flaws,
   type Loose,
   onStatus,
@@ -51,7 +52,7 @@ export const answerFlaws: Flaws = {
     "has about:blank": problems((problem) => ({ ...problem, type: "about:blank" })),
   },
   "the status of a problem is that of the answer": {
-    "is text": problems((problem) => ({ ...problem, status: String(problem.status) })),
+    "is text": problems((problem) => ({ ...problem, status: digitsOf(problem.status) })),
     "is left out": problems(({ status: _, ...problem }) => problem),
   },
   "a problem has a title and a detail": {

@@ -159,9 +159,9 @@ export const listRules = rulesOf("list", {
     const row = await plantRow(probe, 5);
     for (const limit of [1, 2, 5]) {
       const items = await followAll(probe, `GET /plants?after=${before(row)}&limit=${limit}`);
-      const names = items.map((item) => (item as Row).name).join("\n");
-      const expected = row.map(({ name }) => name).join("\n");
-      expectThat(names === expected, `pages of ${limit} lead to:\n${names}`);
+      const names = items.map((item) => (item as Row).name).join(", ");
+      const expected = row.map(({ name }) => name).join(", ");
+      expectThat(names === expected, `pages of ${limit} lead to ${names}`);
     }
   },
   "following Link misses nothing when plants are deleted meanwhile": async (probe) => {

@@ -14,11 +14,12 @@ async function refusesType(probe: Probe, ...types: RequestHeaders[]): Promise<vo
   }
 }
 
-/** `$plant` stands for a good one. */
+/** `$plant` stands for a good one, `$id` for its id; other characters are bytes. */
 async function refusesBody(probe: Probe, ...bodies: string[]): Promise<void> {
   for (const body of bodies) {
-    const plant = `{"name":"${nameMark}","id":${probe.freshId()}}`;
-    const bytes = Buffer.from(body.replace("$plant", plant), "latin1");
+    const id = String(probe.freshId());
+    const text = body.replace("$plant", '{"name":"$name","id":$id}').replace("$id", id);
+    const bytes = Buffer.from(text.replace("$name", nameMark), "latin1");
     expectFaults(await probe.garden.create(bytes), "");
   }
 }
@@ -52,7 +53,7 @@ export const requestRules = rulesOf("requests", {
   "a body that is not JSON is 400": (probe) =>
     refusesBody(probe, "{", "", "$plant{}", "$plant x", "{'name':'Fern'}"),
   "a body that is not valid UTF-8 is 400": (probe) =>
-    refusesBody(probe, '{"name":"\xc3\x28"}', '{"name":"\xff"}'),
+    refusesBody(probe, '{"name":"$name \xc3\x28","id":$id}', '{"name":"$name \xff","id":$id}'),
   "a body that is JSON but no object is 400": (probe) =>
     refusesBody(probe, "[]", "null", "7", '"Fern"', "[$plant]"),
   "an unknown field is 400 and named": async (probe) => {
@@ -88,7 +89,7 @@ export const requestRules = rulesOf("requests", {
   "a Content-Length that is none, or two of them, is 400": async (probe) => {
     for (const length of [["ten"], ["-1"], ["2", "40"]]) {
       const headers = { "Content-Length": length };
-      expectStatus(await probe.garden.create('{"name":"Fern"}', headers), 400);
+      expectStatus(await probe.garden.create(probe.draft("length"), headers), 400);
     }
   },
   "a request without Host is 400": (probe) => refusesHost(probe, []),
