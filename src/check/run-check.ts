@@ -63,7 +63,8 @@ export async function runCheck(
   for (const rule of options.rules) {
     const outcome = silences < silencesMax ? await judge(rule, probe) : skipAsSilent;
     if (signal.aborted) break;
-    silences = outcome.reason?.startsWith(noAnswer) ? silences + 1 : silences;
+    const isSilent = outcome.reason?.startsWith(noAnswer) === true;
+    if (silences < silencesMax) silences = isSilent ? silences + 1 : 0;
     const result = maskTokens({ topic: rule.topic, rule: rule.name, ...outcome }, tokens);
     results.push(result);
     tell(result);
@@ -120,7 +121,7 @@ function explain(error: Error): Pick<RuleResult, "reason" | "request" | "answer"
   const answer = isAnswered ? error.answer : undefined;
   const reason = isAnswered ? error.message : `the answer makes no sense (${error.message})`;
   if (!answer) return { reason };
-  return { reason, request: answer.request, answer: abbreviate(answer.whole) };
+  return { reason, request: answer.request, answer: answer.whole };
 }
 
 /** A service that is broken may say that a plant is gone, so the last word has the list. */
@@ -144,5 +145,7 @@ function maskTokens(result: RuleResult, { first, second, read }: Tokens): RuleRe
       .reduce((text, token) => text.replaceAll(token, "…"), value)
       .replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
   };
-  return JSON.parse(JSON.stringify(result, mask));
+  const masked: RuleResult = JSON.parse(JSON.stringify(result, mask));
+  // Cut only now: half a token would not be known for one.
+  return masked.answer === undefined ? masked : { ...masked, answer: abbreviate(masked.answer) };
 }
