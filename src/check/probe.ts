@@ -1,8 +1,8 @@
 /** What a rule has at hand: the gardens of its tokens, and ids that are free. */
 import type { Answer } from "./answer.ts";
-import { Garden, nameMark } from "./garden.ts";
 import type { Line, RequestParts } from "./line.ts";
 import { Skipped } from "./outcome.ts";
+import { Garden, nameMark } from "./tended-garden.ts";
 
 export interface Tokens {
   readonly first: string;

@@ -1,9 +1,10 @@
 /** Holds a service against the rules of the interface, one by one, and leaves its gardens as they were. */
-import { CannotList } from "./garden.ts";
+
 import { abbreviate, Interrupted, Line, Unanswered } from "./line.ts";
 import { Skipped, Violation } from "./outcome.ts";
 import { Probe, type Tokens } from "./probe.ts";
 import type { Rule, Topic } from "./rule.ts";
+import { CannotList } from "./tended-garden.ts";
 
 export interface CheckOptions {
   /** Where the service is, with its base path. */

@@ -7,8 +7,8 @@ import {
   expectStatus,
   expectThat,
 } from "../expectation.ts";
-import type { Garden } from "../garden.ts";
 import { rulesOf } from "../rule.ts";
+import type { Garden } from "../tended-garden.ts";
 
 /** With an id of the request that is always the same, so that answers can be compared whole. */
 function deleteSteadily(garden: Garden, id: bigint): Promise<Answer> {

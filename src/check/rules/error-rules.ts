@@ -1,9 +1,9 @@
 /** Errors: problems as of RFC 9457, and every fault of a request at once. */
 import { expectFaults, expectThat, faultsOf } from "../expectation.ts";
 import { type Picture, picturesOf, titleOf } from "../gallery.ts";
-import { nameMark } from "../garden.ts";
 import type { Probe } from "../probe.ts";
 import { rulesOf } from "../rule.ts";
+import { nameMark } from "../tended-garden.ts";
 
 interface FoundProblem {
   readonly type?: unknown;

@@ -6,8 +6,8 @@ import {
   expectStatus,
   expectThat,
 } from "../expectation.ts";
-import { nameMark } from "../garden.ts";
 import { rulesOf } from "../rule.ts";
+import { nameMark } from "../tended-garden.ts";
 
 function keyed(key: string = crypto.randomUUID()): { "Idempotency-Key": string } {
   return { "Idempotency-Key": key };

@@ -7,10 +7,10 @@ import {
   expectStatus,
   expectThat,
 } from "../expectation.ts";
-import { nameMark } from "../garden.ts";
 import { Skipped } from "../outcome.ts";
 import type { Probe } from "../probe.ts";
 import { rulesOf } from "../rule.ts";
+import { nameMark } from "../tended-garden.ts";
 
 const leaf = "\u{1f33f}";
 const idMin = -(2n ** 63n);

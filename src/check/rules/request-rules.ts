@@ -1,10 +1,10 @@
 /** Requests: what a body, a query, a host and an id of a request must be, and the order of checks. */
 import { expectFaults, expectHeader, expectStatus, expectThat } from "../expectation.ts";
 import { picturesOf, titleOf } from "../gallery.ts";
-import { nameMark } from "../garden.ts";
 import type { RequestHeaders } from "../line.ts";
 import type { Probe } from "../probe.ts";
 import { rulesOf } from "../rule.ts";
+import { nameMark } from "../tended-garden.ts";
 
 const json = "application/json";
 

@@ -5,7 +5,7 @@ import { rulesOf } from "../rule.ts";
 
 /** Not DELETE on /plants: a service that takes it might take it for all plants. */
 const otherMethods = ["PUT", "PATCH"];
-const openPaths = ["/openapi.json", "/healthz", "/readyz", "/metrics"];
+const openPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz", "/metrics"];
 
 async function refusesMethods(
   probe: Probe,
@@ -59,7 +59,7 @@ export const surfaceRules = rulesOf("surface", {
       ["DELETE", "OPTIONS"],
     ),
   "another method on an open path is 405, with Allow": (probe) =>
-    refusesMethods(probe, openPaths, ["POST", "DELETE"], ["GET", "HEAD"]),
+    refusesMethods(probe, openPaths, ["POST", "PUT"], ["GET", "HEAD"]),
   "OPTIONS needs no token": async (probe) => {
     for (const path of ["/plants", `/plants/${probe.freshId()}`]) {
       expectStatus(await probe.askOpenly(`OPTIONS ${path}`), 204);
