@@ -72,7 +72,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
   database: {
     flag: "database",
     environment: "PLANTSTORE_DATABASE",
-    placeholder: "PATH",
+    placeholder: "FILE|URL",
     fallback: "data/plants.db",
     help: "the SQLite file that keeps the plants, or postgres://user@host/database",
     ...databaseAddress(),
@@ -123,16 +123,16 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
   log: {
     flag: "log",
     environment: "PLANTSTORE_LOG",
-    placeholder: "FORMAT",
+    placeholder: logChoices.join("|"),
     fallback: "auto",
-    help: "json, text, off, or auto: text at a terminal, else json",
+    help: "form of the log; auto: text at a terminal, else json",
     parse: (text) => logChoices.find((choice) => choice === text),
     expected: `one of ${logChoices.join(", ")}`,
   },
   threads: {
     flag: "threads",
     environment: "PLANTSTORE_THREADS",
-    placeholder: "NUMBER",
+    placeholder: "NUMBER|auto",
     fallback: "auto",
     help: `threads that answer; auto: one for each processor, up to ${automaticThreadsMax}, and 1 on PostgreSQL`,
     parse: parseThreads,
@@ -153,7 +153,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
   copyFrom: {
     flag: "from",
     environment: "PLANTSTORE_COPY_FROM",
-    placeholder: "DATABASE",
+    placeholder: "FILE|URL",
     fallback: "",
     help: "what is copied: a SQLite file, or postgres://user@host/database",
     ...databaseAddress(),
@@ -161,7 +161,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
   copyTo: {
     flag: "to",
     environment: "PLANTSTORE_COPY_TO",
-    placeholder: "DATABASE",
+    placeholder: "FILE|URL",
     fallback: "",
     help: "where it is copied to; a file is made if missing",
     ...databaseAddress(),
@@ -242,6 +242,11 @@ function integerBetween(min: number, max: number): Pick<Setting<number>, "parse"
 /** From the environment: other users of the machine can see the flags of a process. */
 export function readToken(environment: Environment = process.env, suffix = ""): string {
   return environment[`PLANTSTORE_TOKEN${suffix}`] ?? "";
+}
+
+/** As of no-color.org; a dumb terminal would show the codes themselves. */
+export function mayColor(environment: Environment = process.env): boolean {
+  return !environment.NO_COLOR && environment.TERM !== "dumb";
 }
 
 function parseOrigins(text: string): Config["corsOrigins"] | undefined {

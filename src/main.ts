@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /** Arguments in, exit code out. */
-import { isTerminal, writeOutput } from "./cli/output.ts";
+import { hasColor, isTerminal, writeOutput } from "./cli/output.ts";
 import { runCommand } from "./cli/run.ts";
 
 /** As if by SIGPIPE: nobody is left to read the results. */
@@ -9,6 +9,9 @@ const unreadExitCode = 141;
 const exitCode = await runCommand(process.argv.slice(2), {
   isInteractive: isTerminal(1),
   isWatched: isTerminal(2),
+  get hasColor() {
+    return hasColor();
+  },
   get columns() {
     // A terminal that does not know its width says 0.
     return process.stdout.columns || process.stderr.columns || 80;

@@ -1,23 +1,33 @@
-/** What a command is, and how its arguments are read and its help is shown. */
-import { parseArgs } from "node:util";
+/** What a command is, and how its arguments are read. */
 import { type SettingName, settings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { renderSuggestion, suggest } from "./suggestion.ts";
 
 export interface FlagDescription {
-  /** What the value stands for in the help; absent: the flag has no value. */
+  /**
+   * What the value stands for; absent: the flag has no value. `FILE` is the name of a file, and
+   * `read|write` one of these: the help shows it and the shell completes it.
+   */
   readonly placeholder?: string;
   readonly help: string;
+  /** What holds where it is not given, for the help. */
+  readonly fallback?: string;
+  /** The variable that it can be set by instead. */
+  readonly environment?: string;
 }
 
 export interface Command {
   /** The words that call it, such as `token create`. */
   readonly name: string;
   readonly summary: string;
-  /** Names of the words that follow, such as `USER`; one in brackets, `[FILE]`, may be left out. */
+  /** Names of the words that follow, such as `USER`, read as a placeholder is; in brackets: may be left out. */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
   /** Settings that it reads, each a flag and an environment variable. */
   readonly settings: readonly SettingName[];
+  /** Variables that it reads beside those of its settings, and what they hold. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Lines to paste into a shell. */
   readonly examples: readonly string[];
   /** Resolves to the exit code. */
   readonly run: (call: Call) => Promise<number>;
@@ -37,6 +47,8 @@ export interface Terminal {
   readonly isWatched: boolean;
   /** How many characters a line has. */
   readonly columns?: number;
+  /** Whether standard output may be coloured. */
+  readonly hasColor?: boolean;
   out(text: string): void;
   say(text: string): void;
   /** As `say`, but without ending the line, so that it can be drawn again. */
@@ -45,74 +57,85 @@ export interface Terminal {
 
 /** Fails with `invalid-request` if the arguments do not fit the command. */
 export function readCall(command: Command, args: readonly string[], terminal: Terminal): Call {
-  const options: Record<string, { type: "string" | "boolean" }> = {};
-  for (const [name, flag] of Object.entries(command.flags)) {
-    options[name] = { type: flag.placeholder === undefined ? "boolean" : "string" };
-  }
-  for (const name of command.settings) options[settings[name].flag] = { type: "string" };
-  try {
-    const { values, positionals, tokens } = parseArgs({
-      args: [...args],
-      options,
-      allowPositionals: true,
-      tokens: true,
-    });
-    const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
-    const repeated = given.find((name, index) => given.indexOf(name) !== index);
-    if (repeated !== undefined) throw new Error(`--${repeated} is given twice`);
-    const required = command.words.filter((word) => !word.startsWith("[")).length;
-    if (positionals.length < required || positionals.length > command.words.length) {
-      throw new Error(
-        command.words.length === 0
-          ? `"${positionals[0]}" was not expected`
-          : `${command.name} takes ${command.words.join(" ")}, and nothing else; ` +
-              `${positionals.length} words were given`,
-      );
+  const known = new Map(Object.entries(flagsOf(command)));
+  const flags: Record<string, string | boolean> = {};
+  const words: string[] = [];
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    if (arg === "--") words.push(...rest.splice(0));
+    else if (arg === "-" || !arg.startsWith("-")) words.push(arg);
+    else {
+      const [given = "", ...parts] = arg.split("=");
+      const name = given.slice(2);
+      const flag = given.startsWith("--") ? known.get(name) : undefined;
+      if (flag === undefined) throw refuseFlag(command, given, [...known.keys()]);
+      if (name in flags) throw refuse(command, `${given} is given twice.`);
+      flags[name] = readValue(command, given, flag, parts, rest);
     }
-    return { words: positionals, flags: values as Call["flags"], terminal };
-  } catch (error) {
-    const reason = (error as Error).message
-      .split(/\.\s/)[0]
-      ?.replace(/\.$/, "")
-      .replace(/argument is ambiguous$/, "needs a value; one with a dash is written --flag=-value");
-    throw new PlantStoreError(
-      "invalid-request",
-      `${reason}. See plantstore ${command.name} --help.`,
-    );
   }
+  checkWords(command, words);
+  return { words, flags, terminal };
+}
+
+/** The value stands behind an equals sign, or is the next argument, which is then taken. */
+function readValue(
+  command: Command,
+  given: string,
+  { placeholder }: FlagDescription,
+  parts: readonly string[],
+  rest: string[],
+): string | boolean {
+  if (placeholder === undefined) {
+    if (parts.length === 0) return true;
+    throw refuse(command, `${given} takes no value.`);
+  }
+  if (parts.length > 0) return parts.join("=");
+  const [next] = rest;
+  if (next === undefined) throw refuse(command, `${given} needs a value: ${given} ${placeholder}.`);
+  if (next === "-" || !next.startsWith("-")) return rest.shift() ?? "";
+  throw refuse(
+    command,
+    `${given} needs a value, not ${next}; one that starts with a dash is written ${given}=-value.`,
+  );
+}
+
+function checkWords(command: Command, words: readonly string[]): void {
+  const missing = command.words.slice(words.length).find((word) => !word.startsWith("["));
+  const usage = `Usage: ${renderUsage(command)}.`;
+  if (missing !== undefined) throw refuse(command, `${missing} is missing. ${usage}`);
+  const surplus = words[command.words.length];
+  if (surplus === undefined) return;
+  const hint = command.words.length > 0 ? " Put words that belong together in quotes." : "";
+  throw refuse(command, `${JSON.stringify(surplus)} was not expected.${hint} ${usage}`);
+}
+
+function refuse(command: Command, reason: string): PlantStoreError {
+  const message = `${reason} See plantstore ${command.name} --help.`;
+  return new PlantStoreError("invalid-request", message);
+}
+
+function refuseFlag(command: Command, given: string, known: readonly string[]): PlantStoreError {
+  const near = suggest(given.replace(/^-+/, ""), [...known, "help", "version"]);
+  const hint =
+    near.length === 0 && command.words.length > 0
+      ? "A word that starts with a dash stands behind --. "
+      : renderSuggestion(near.map((name) => `--${name}`));
+  return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());
+}
+
+/** Its own flags and those of its settings. */
+export function flagsOf(command: Command): Readonly<Record<string, FlagDescription>> {
+  const shared = command.settings.map((name) => [settings[name].flag, settings[name]] as const);
+  return { ...command.flags, ...Object.fromEntries(shared) };
+}
+
+export function renderUsage(command: Command): string {
+  return ["plantstore", command.name, ...command.words, "[flags]"].join(" ");
 }
 
 export function textFlag(call: Call, name: string): string | undefined {
   const value = call.flags[name];
   return typeof value === "string" ? value : undefined;
-}
-
-export function renderHelp(command: Command): string {
-  const flags = [
-    ...Object.entries(command.flags).map(([name, flag]) => [
-      `--${name}${flag.placeholder === undefined ? "" : ` ${flag.placeholder}`}`,
-      flag.help,
-    ]),
-    ...command.settings.map((name) => {
-      const { flag, placeholder, help, environment, fallback } = settings[name];
-      return [`--${flag} ${placeholder}`, `${help} [${environment}, ${fallback || "none"}]`];
-    }),
-    ["--help", "show this help"],
-    ["--version", "show the version"],
-  ];
-  const usage = ["plantstore", command.name, ...command.words, "[flags]"].join(" ");
-  return [
-    command.summary,
-    "",
-    `Usage: ${usage}`,
-    "",
-    "Flags [environment variable, default]:",
-    ...alignColumns(flags).map((line) => `  ${line}`),
-    "",
-    "Examples:",
-    ...command.examples.map((example) => `  ${example}`),
-    "",
-  ].join("\n");
 }
 
 /** Rows as lines whose columns stand under each other. */

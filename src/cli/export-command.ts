@@ -4,20 +4,19 @@ import type { PlantStore } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { writeOutput } from "./output.ts";
-import { chooseFormat, type Format, renderHeader, renderPlants } from "./plant-file.ts";
+import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
-import { exitCodes, withStore } from "./service-client.ts";
+import { exitCodes, variables, withStore } from "./service-client.ts";
 
 const retries = 20;
 
 export const exportCommand: Command = {
   name: "export",
   summary: "Write all plants, with their ids, to a file or to standard output.",
-  words: ["[FILE]"],
-  flags: {
-    format: { placeholder: "FORMAT", help: "csv or jsonl [by the file's ending, else jsonl]" },
-  },
+  words: ["[FILE|-]"],
+  flags: { format: formatFlag },
   settings: ["url"],
+  variables,
   examples: [
     "plantstore export plants.csv",
     "plantstore export --format csv | gzip > plants.csv.gz",

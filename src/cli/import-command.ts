@@ -6,10 +6,11 @@ import type { PlantStore } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { Importer, type Tally } from "./importer.ts";
-import { chooseFormat, readPlantLines } from "./plant-file.ts";
+import { chooseFormat, formatFlag, readPlantLines } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
-import { exitCodes, withStore } from "./service-client.ts";
+import { exitCodes, variables, withStore } from "./service-client.ts";
 
+const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
@@ -19,21 +20,24 @@ const retries = 20;
 export const importCommand: Command = {
   name: "import",
   summary: "Add the plants of a file, or of standard input (-). Can be run again safely.",
-  words: ["FILE"],
+  words: ["FILE|-"],
   flags: {
-    format: { placeholder: "FORMAT", help: "csv or jsonl [by the file's ending, else jsonl]" },
-    "on-error": { placeholder: "ACTION", help: "at a bad line: stop, or continue [stop]" },
+    format: formatFlag,
+    "on-error": { placeholder: actions.join("|"), help: "what a bad line does", fallback: "stop" },
     concurrency: {
       placeholder: "NUMBER",
-      help: `requests at a time [${concurrencyDefault}]; 1 keeps the order of assigned ids`,
+      help: "requests at a time; 1 keeps the order of assigned ids",
+      fallback: String(concurrencyDefault),
     },
     batch: {
       placeholder: "NAME",
-      help: "what lines without an id are known by in later runs [the file's name]",
+      help: "what lines without an id are known by in later runs",
+      fallback: "the file's name",
     },
     json: { help: "the summary as JSON, also at a terminal" },
   },
   settings: ["url"],
+  variables,
   examples: [
     "plantstore import plants.csv",
     "plantstore import plants.jsonl --on-error continue",
@@ -41,7 +45,7 @@ export const importCommand: Command = {
   ],
   run(call) {
     const path = call.words[0] ?? "";
-    const isStopping = readChoice(call, "on-error", ["stop", "continue"]) === "stop";
+    const isStopping = readChoice(call, "on-error", actions) === "stop";
     const concurrency = readConcurrency(textFlag(call, "concurrency"));
     const batch = textFlag(call, "batch") ?? basename(path);
     const format = chooseFormat(textFlag(call, "format"), path);

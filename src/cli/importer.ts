@@ -1,5 +1,4 @@
 /** Sends lines of plants to a service, many at a time, so that no line makes a second plant. */
-import { createHash } from "node:crypto";
 import { type PlantDraft, type PlantStore, PlantStoreProblem } from "../client/plant-store.ts";
 import type { PlantLine } from "./plant-file.ts";
 import { renderFaults } from "./service-client.ts";
@@ -116,7 +115,7 @@ export class Importer {
 
   #keyOf(line: number, { name, tag = "" }: PlantDraft): string {
     const known = JSON.stringify([this.#wish.batch, line, name, tag]);
-    return `import-${createHash("sha256").update(known).digest("hex")}`;
+    return `import-${new Bun.CryptoHasher("sha256").update(known).digest("hex")}`;
   }
 
   async #isThere({ name, tag = "" }: PlantDraft, id: bigint): Promise<boolean> {

@@ -1,5 +1,6 @@
 /** Writes to standard output and error: results whole, log lines as far as their reader keeps up. */
 import { fstatSync, writeSync } from "node:fs";
+import { mayColor } from "../config.ts";
 
 const pauseMs = 5;
 
@@ -26,6 +27,11 @@ export function writeOutput(descriptor: number, text: string): boolean {
 export function isTerminal(descriptor: 1 | 2): boolean {
   if (!fstatSync(descriptor).isCharacterDevice()) return false;
   return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
+}
+
+/** Whether standard output is read by a person who likes color. */
+export function hasColor(): boolean {
+  return isTerminal(1) && mayColor();
 }
 
 const retryMs = 100;

@@ -13,12 +13,21 @@ export type PlantLine = { readonly line: number } & (
   | { readonly fault: string }
 );
 
+export const formatFlag = {
+  placeholder: formats.join("|"),
+  help: "how the file is written",
+  fallback: "by the file's ending, else jsonl",
+} as const;
+
 /** By the flag, else by how the file's name ends, else JSON Lines. */
 export function chooseFormat(flag: string | undefined, path: string): Format {
   if (flag === undefined) return /\.csv$/i.test(path) ? "csv" : "jsonl";
   const format = formats.find((each) => each === flag);
   if (format) return format;
-  throw new PlantStoreError("invalid-request", `--format must be ${formats.join(" or ")}.`);
+  throw new PlantStoreError(
+    "invalid-request",
+    `--format must be ${formats.join(" or ")}, not "${flag}".`,
+  );
 }
 
 /** Blank lines are passed over. Fails with `invalid-request` if CSV has no header that makes sense. */

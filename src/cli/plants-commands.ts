@@ -4,20 +4,21 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { renderJsonPlant } from "./plant-file.ts";
 import { PlantTable, showSafely } from "./plant-table.ts";
-import { exitCodes, withStore } from "./service-client.ts";
+import { exitCodes, variables, withStore } from "./service-client.ts";
 
 const json = { help: "as JSON, also at a terminal" };
 
 export const addPlantCommand: Command = {
   name: "plants add",
-  summary: "Add a plant. The token is read from PLANTSTORE_TOKEN.",
+  summary: "Add a plant.",
   words: ["NAME"],
   flags: {
-    tag: { placeholder: "TEXT", help: "its tag [none]" },
-    id: { placeholder: "ID", help: "its id; a negative one as --id=-7 [the next one]" },
+    tag: { placeholder: "TEXT", help: "its tag" },
+    id: { placeholder: "ID", help: "its id; a negative one as --id=-7", fallback: "the next one" },
     json,
   },
   settings: ["url"],
+  variables,
   examples: [
     'plantstore plants add "Monstera deliciosa" --tag "living room"',
     "plantstore plants add Fern --id 7 --url https://plants.example/v1",
@@ -39,11 +40,12 @@ export const listPlantsCommand: Command = {
   summary: "List plants by their id: a table at a terminal, JSON elsewhere.",
   words: [],
   flags: {
-    limit: { placeholder: "NUMBER", help: "at most so many [all]" },
+    limit: { placeholder: "NUMBER", help: "at most so many", fallback: "all" },
     tag: { placeholder: "TEXT", help: "only those with this tag, found by reading all" },
     json,
   },
   settings: ["url"],
+  variables,
   examples: [
     "plantstore plants list --limit 20",
     "plantstore plants list --json | jq -r '.[].name'",
@@ -73,6 +75,7 @@ export const deletePlantCommand: Command = {
   words: ["ID"],
   flags: { json },
   settings: ["url"],
+  variables,
   examples: ["plantstore plants delete 7", "plantstore plants delete -- -7"],
   run: (call) =>
     withStore(call, async (store) => {

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { hashToken, isTokenForm } from "../auth/opaque-token.ts";
 import { openStorage } from "../storage/open.ts";
 import { version } from "../version.ts";
-import { commands, runCommand } from "./run.ts";
+import { commandNames } from "./catalog.ts";
+import { runCommand } from "./run.ts";
 
 let folder: string;
 let database: string;
@@ -45,7 +46,7 @@ function token(...args: string[]): Promise<Result> {
 }
 
 describe("help and version", () => {
-  test.each(commands.map(({ name }) => name))("plantstore %s explains itself", async (name) => {
+  test.each(commandNames)("plantstore %s explains itself", async (name) => {
     for (const flag of ["--help", "-h"]) {
       const { exitCode, out, said } = await run([...name.split(" "), flag]);
       expect(exitCode).toBe(0);
@@ -63,7 +64,7 @@ describe("help and version", () => {
     const result = await run(args);
     expect(result.exitCode).toBe(exitCode);
     const shown = result.out + result.said;
-    for (const { name } of commands) expect(shown).toContain(`plantstore ${name}`);
+    for (const name of commandNames) expect(shown).toMatch(new RegExp(`^  ${name} `, "m"));
   });
 
   test.each([[["token", "--help"]], [["help", "token"]]])(
@@ -71,8 +72,8 @@ describe("help and version", () => {
     async (args) => {
       const { exitCode, out } = await run(args);
       expect(exitCode).toBe(0);
-      expect(out).toContain("plantstore token create USER");
-      expect(out).not.toContain("plantstore serve");
+      expect(out).toContain("  token create USER");
+      expect(out).not.toContain("  serve");
     },
   );
 
@@ -80,6 +81,14 @@ describe("help and version", () => {
     "%p shows the version alone",
     async (args) => {
       expect(await run(args)).toEqual({ exitCode: 0, out: `${version}\n`, said: [] });
+    },
+  );
+
+  test.each([[["help", "token", "create"]], [["help", "token", "create", "alice"]]])(
+    "%p is the help of that command",
+    async (args) => {
+      const { out } = await run(["token", "create", "--help"]);
+      expect(await run(args)).toEqual({ exitCode: 0, out, said: [] });
     },
   );
 
@@ -94,14 +103,21 @@ describe("help and version", () => {
 test("half a command shows the whole ones, and ends with 2", async () => {
   const { exitCode, out, said } = await run(["token"]);
   expect([exitCode, out]).toEqual([2, ""]);
-  expect(said[0]).toContain("plantstore token create USER");
-  expect(said[0]).not.toContain("plantstore serve");
+  expect(said[0]).toContain("  token create USER");
+  expect(said[0]).not.toContain("  serve");
 });
 
 describe("a call that makes no sense ends with 2 and one line", () => {
   test.each([
     ["an unknown command", ["grow"], 'There is no command "grow"'],
     ["an unknown flag", ["--fast"], 'There is no command "--fast"'],
+    ["a flag before the command", ["--port", "1", "serve"], "A command comes first"],
+    ["a slip in a command", ["srve"], "Did you mean serve?"],
+    ["a slip in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
+    ["a slip in a call for help", ["help", "exprot"], "Did you mean export?"],
+    ["the second word alone", ["list"], "Did you mean token list or plants list?"],
+    ["a slip in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
+    ["a shell that is not known", ["completion", "bsh"], "only for bash, zsh, fish"],
     ["a command that only starts like one", ["served"], 'There is no command "served"'],
     ["a flag that the command does not have", ["serve", "--fast"], "--fast"],
     ["a setting without sense", ["serve", "--port", "http"], "--port must be"],

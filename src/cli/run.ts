@@ -1,28 +1,8 @@
 /** Finds the command that the arguments call and runs it; shows help, version and errors. */
 import { PlantStoreError } from "../domain/errors.ts";
-import { version } from "../version.ts";
-import { checkCommand } from "./check-command.ts";
-import { alignColumns, type Command, readCall, renderHelp, type Terminal } from "./command.ts";
-import { copyCommand } from "./copy-command.ts";
-import { exportCommand } from "./export-command.ts";
-import { importCommand } from "./import-command.ts";
-import { addPlantCommand, deletePlantCommand, listPlantsCommand } from "./plants-commands.ts";
-import { serveCommand } from "./serve-command.ts";
-import { createTokenCommand, listTokensCommand, revokeTokenCommand } from "./token-commands.ts";
-
-export const commands: readonly Command[] = [
-  serveCommand,
-  createTokenCommand,
-  listTokensCommand,
-  revokeTokenCommand,
-  addPlantCommand,
-  listPlantsCommand,
-  deletePlantCommand,
-  importCommand,
-  exportCommand,
-  copyCommand,
-  checkCommand,
-];
+import { catalog, commandNames, loadCommand } from "./catalog.ts";
+import { type Command, readCall, type Terminal } from "./command.ts";
+import { renderSuggestion, suggest } from "./suggestion.ts";
 
 /** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -36,52 +16,70 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 }
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
-  const beforeFlags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
-  if (beforeFlags.includes("--version")) {
-    terminal.out(`${version}\n`);
+  const beforeDashes = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
+  if (beforeDashes.includes("--version")) {
+    terminal.out(`${(await import("../version.ts")).version}\n`);
     return 0;
   }
-  const isHelp = beforeFlags.includes("--help") || beforeFlags.includes("-h");
-  const command = commands.find(({ name }) =>
-    name.split(" ").every((word, index) => word === args[index]),
-  );
-  if (command && isHelp) {
-    terminal.out(renderHelp(command));
+  const isHelp = beforeDashes.includes("--help") || beforeDashes.includes("-h");
+  if (isHelp || args[0] === "help") {
+    const words = beforeDashes.filter((word) => !word.startsWith("-"));
+    terminal.out(await renderHelpFor(words[0] === "help" ? words.slice(1) : words, terminal));
     return 0;
   }
-  if (command) {
-    const rest = args.slice(command.name.split(" ").length);
-    return command.run(readCall(command, rest, terminal));
-  }
-  const words = args.filter((word) => !word.startsWith("-"));
-  if (isHelp || words[0] === "help") {
-    terminal.out(renderOverview(words[0] === "help" ? words[1] : words[0]));
-    return 0;
-  }
-  const isTopic = commands.some(({ name }) => name.startsWith(`${args.join(" ")} `));
-  if (args.length === 0 || isTopic) {
-    terminal.say(renderOverview(args[0]));
+  const name = findName(args);
+  if (name === undefined) {
+    const [topic] = args;
+    if (args.length > 1 || !commandNames.some((each) => isOf(topic, each))) throw refuseName(args);
+    terminal.say(await renderHelpFor(args, terminal));
     return 2;
   }
-  throw new PlantStoreError(
-    "invalid-request",
-    `There is no command "${(words.length > 0 ? words : args).join(" ")}". See plantstore --help.`,
-  );
+  const command = await loadCommand(name);
+  return command.run(readCall(command, args.slice(name.split(" ").length), terminal));
 }
 
-function renderOverview(topic: string | undefined): string {
-  const shown = commands.filter(({ name }) => name.split(" ")[0] === topic);
-  const rows = (shown.length > 0 ? shown : commands).map(({ name, words, summary }) => [
-    ["plantstore", name, ...words].join(" "),
-    summary,
-  ]);
-  return [
-    "Plant Store keeps a store of plants behind an HTTP API.",
-    "",
-    "Usage:",
-    ...alignColumns(rows).map((line) => `  ${line}`),
-    "",
-    "Each command explains itself with --help. --version shows the version.",
-    "",
-  ].join("\n");
+/** The command whose words the arguments start with. */
+function findName(args: readonly string[]): string | undefined {
+  return commandNames.find((name) => name.split(" ").every((word, index) => word === args[index]));
+}
+
+/** Whether it is the first word of several commands, such as `token`. Of no word, all are. */
+function isOf(topic: string | undefined, name: string): boolean {
+  return topic === undefined || name.startsWith(`${topic} `);
+}
+
+async function renderHelpFor(words: readonly string[], terminal: Terminal): Promise<string> {
+  const { renderHelp, renderOverview } = await import("./help.ts");
+  const name = findName(words);
+  if (name !== undefined) return renderHelp(await loadCommand(name), terminal);
+  const [topic, ...others] = words;
+  const groups: Record<string, readonly Command[]> = {};
+  for (const [title, shelf] of Object.entries(catalog)) {
+    const wanted = Object.entries(shelf).filter(([each]) => isOf(topic, each));
+    if (wanted.length > 0) groups[title] = await Promise.all(wanted.map(([, load]) => load()));
+  }
+  if (others.length > 0 || Object.keys(groups).length === 0) throw refuseName(words);
+  return renderOverview(groups, terminal);
+}
+
+/** Says what may have been meant: by how it is written, or by the last word of a command. */
+function refuseName([first = "", second]: readonly string[]): PlantStoreError {
+  if (first.startsWith("-")) {
+    return new PlantStoreError(
+      "invalid-request",
+      `There is no command "${first}". A command comes first, then its flags. See plantstore --help.`,
+    );
+  }
+  const ofTopic = commandNames.filter((name) => isOf(first, name));
+  const topic = ofTopic.length > 0 ? first : undefined;
+  const typed = [topic, topic === undefined ? first : second].filter(Boolean).join(" ");
+  const sameVerb = commandNames.filter((name) => name.endsWith(` ${first}`));
+  const firstWords = new Set(commandNames.map((name) => name.split(" ")[0] ?? ""));
+  const nearest = suggest(typed, topic === undefined ? ["help", ...firstWords] : ofTopic);
+  const meant = [nearest, sameVerb, ofTopic].find((names) => names.length > 0) ?? [];
+  const help = ["plantstore", topic, "--help"].filter(Boolean).join(" ");
+  return new PlantStoreError(
+    "invalid-request",
+    `There is no command "${typed}". ${renderSuggestion(meant)}See ${help}.`,
+  );
 }

@@ -21,6 +21,10 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
+export const variables = {
+  PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",
+} as const;
+
 /** For a person who waits; an import has more patience. */
 const retriesDefault = 2;
 

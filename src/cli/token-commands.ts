@@ -16,11 +16,20 @@ export const createTokenCommand: Command = {
   summary: "Make a token and print it. It is shown only once; only its hash is kept.",
   words: ["USER"],
   flags: {
-    garden: { placeholder: "NAME", help: "the garden that the token opens [the user's own]" },
-    scope: { placeholder: "SCOPE", help: "read, or write, which includes read [write]" },
+    garden: {
+      placeholder: "NAME",
+      help: "the garden that the token opens",
+      fallback: "the user's own",
+    },
+    scope: {
+      placeholder: scopes.join("|"),
+      help: "what it may do; write includes read",
+      fallback: "write",
+    },
     expires: {
       placeholder: "WHEN",
-      help: "30d, 12h, 90m, or a date: its first moment in UTC [never]",
+      help: "30d, 12h, 90m, or a date: its first moment in UTC",
+      fallback: "never",
     },
     note: { placeholder: "TEXT", help: "what the token is for" },
   },
@@ -145,7 +154,10 @@ function checkNote(text: string): string {
 function readScope(text: string): Scope {
   const scope = scopes.find((each) => each === text);
   if (scope) return scope;
-  throw new PlantStoreError("invalid-request", `--scope must be ${scopes.join(" or ")}.`);
+  throw new PlantStoreError(
+    "invalid-request",
+    `--scope must be ${scopes.join(" or ")}, not "${text}".`,
+  );
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {

@@ -1,0 +1,45 @@
+/** The contents page of the command line: every command by its name, loaded when it is called. */
+import type { Command } from "./command.ts";
+
+type Shelf = Readonly<Record<string, () => Promise<Command>>>;
+
+/** By what they are for, in the order of the help. Importing them all would slow every start. */
+export const catalog: Readonly<Record<string, Shelf>> = {
+  Service: {
+    serve: async () => (await import("./serve-command.ts")).serveCommand,
+    check: async () => (await import("./check-command.ts")).checkCommand,
+  },
+  Tokens: {
+    "token create": async () => (await import("./token-commands.ts")).createTokenCommand,
+    "token list": async () => (await import("./token-commands.ts")).listTokensCommand,
+    "token revoke": async () => (await import("./token-commands.ts")).revokeTokenCommand,
+  },
+  "Plants of a running service": {
+    "plants add": async () => (await import("./plants-commands.ts")).addPlantCommand,
+    "plants list": async () => (await import("./plants-commands.ts")).listPlantsCommand,
+    "plants delete": async () => (await import("./plants-commands.ts")).deletePlantCommand,
+  },
+  "Moving data": {
+    import: async () => (await import("./import-command.ts")).importCommand,
+    export: async () => (await import("./export-command.ts")).exportCommand,
+    copy: async () => (await import("./copy-command.ts")).copyCommand,
+  },
+  Shell: {
+    completion: async () =>
+      (await import("./completion-command.ts")).createCompletionCommand(loadCommands),
+  },
+};
+
+const loaders = new Map(Object.values(catalog).flatMap((shelf) => Object.entries(shelf)));
+
+export const commandNames: readonly string[] = [...loaders.keys()];
+
+export async function loadCommand(name: string): Promise<Command> {
+  const load = loaders.get(name);
+  if (load === undefined) throw new Error(`There is no command ${name}.`);
+  return load();
+}
+
+export function loadCommands(): Promise<Command[]> {
+  return Promise.all(commandNames.map(loadCommand));
+}

@@ -1,0 +1,84 @@
+/** What the help of a command shows, at which width, and when in color. */
+import { describe, expect, test } from "bun:test";
+import type { Command, Terminal } from "./command.ts";
+import { renderHelp, renderOverview } from "./help.ts";
+
+const pipe: Terminal = { isInteractive: false, isWatched: false, columns: 40, out() {}, say() {} };
+
+const water: Command = {
+  name: "water",
+  summary: "Water a plant. It likes that, but for the cactus, which likes it but once in a while.",
+  words: ["PLANT"],
+  flags: {
+    amount: { placeholder: "LITRES", help: "how much", fallback: "a cup" },
+    gently: { help: "without splashing" },
+  },
+  settings: ["database", "databaseStatementTimeoutMs", "basePath"],
+  variables: { WATERING_CAN: "which one to take" },
+  examples: ["plantstore water fern --gently"],
+  run: async () => 0,
+};
+
+function screen(columns: number): Terminal {
+  return { ...pipe, isInteractive: true, columns };
+}
+
+function widest(text: string): number {
+  return Math.max(...text.split("\n").map(({ length }) => length));
+}
+
+describe("the help of a command", () => {
+  const help = renderHelp(water, pipe);
+
+  test("says what the command does and how it is called", () => {
+    expect(help).toStartWith("Water a plant. It likes");
+    expect(help).toContain("\n\nUsage: plantstore water PLANT [flags]\n\n");
+    expect(help).toEndWith("\n\nExamples:\n  plantstore water fern --gently\n");
+  });
+
+  test.each([
+    "--amount LITRES",
+    "--gently ",
+    "--database FILE|URL",
+    "--base-path PATH",
+    "--help",
+    "--version",
+    "WATERING_CAN  which one",
+  ])("shows %s", (term) => {
+    expect(help).toContain(`\n  ${term}`);
+  });
+
+  test("shows the default of a flag, and the variable of a setting", () => {
+    expect(help).toContain("how much [default a cup]");
+    expect(help).toContain("[PLANTSTORE_DATABASE, default data/plants.db]");
+    expect(help).toContain("[PLANTSTORE_BASE_PATH]");
+  });
+
+  test("breaks lines between words at the width of the terminal, but for the notes on a flag", () => {
+    expect(widest(renderHelp(water, screen(60)))).toBeLessThanOrEqual(80);
+    expect(widest(renderHelp(water, screen(90)))).toBeLessThanOrEqual(90);
+    expect(renderHelp(water, screen(60))).toContain("  --gently             without splashing\n");
+  });
+
+  test("is as wide in a pipe as on a wide screen, whatever the width of the screen beside it", () => {
+    expect(widest(help)).toBeLessThanOrEqual(100);
+    expect(help).toBe(renderHelp(water, screen(300)));
+  });
+
+  test("puts the text of a long flag on the line below", () => {
+    expect(help).toMatch(/\n {2}--database-statement-timeout-ms NUMBER\n {10,}how long/);
+  });
+
+  test("is plain unless the terminal takes color, and then says the same", () => {
+    const painted = renderHelp(water, { ...screen(100), hasColor: true });
+    expect(help).not.toContain("\x1b");
+    expect(painted).toContain("\x1b[1mFlags:\x1b[0m");
+    expect(Bun.stripANSI(painted)).toBe(help);
+  });
+});
+
+test("the overview shows the first sentence about each command, by what it is for", () => {
+  const overview = renderOverview({ Care: [water], Harm: [{ ...water, name: "forget" }] }, pipe);
+  expect(overview).toContain("\nCare:\n  water PLANT   Water a plant.\n\nHarm:\n  forget PLANT  ");
+  expect(overview).not.toContain("cactus");
+});

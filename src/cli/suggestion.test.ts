@@ -1,0 +1,30 @@
+/** Which words are near a mistyped one, and which are too far. */
+import { expect, test } from "bun:test";
+import { renderSuggestion, suggest } from "./suggestion.ts";
+
+const known = ["serve", "token", "import", "export", "port", "log"];
+
+test.each([
+  ["a letter left out", "serv", ["serve"]],
+  ["a letter too many", "tokken", ["token"]],
+  ["a wrong letter", "loh", ["log"]],
+  ["two letters swapped", "prot", ["port"]],
+  ["capitals", "PORT", ["port"]],
+  ["two slips in six letters", "exxort", ["export"]],
+  ["as many slips from two", "mport", ["import", "port"]],
+])("for %s there is a suggestion", (_case, typed, meant) => {
+  expect(suggest(typed, known)).toEqual(meant);
+});
+
+test.each(["", "x", "grow", "lxx", "xxxxrt"])("%p is near nothing", (typed) => {
+  expect(suggest(typed, known)).toEqual([]);
+});
+
+test("of no known words there is none", () => {
+  expect(suggest("serve", [])).toEqual([]);
+});
+
+test("is a question, or nothing", () => {
+  expect(renderSuggestion(["a", "b"])).toBe("Did you mean a or b? ");
+  expect(renderSuggestion([])).toBe("");
+});
