@@ -1,8 +1,8 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
 import { closeSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import type { PlantStore } from "../client/plant-store.ts";
-import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
+import { explainFile } from "./file-failure.ts";
 import { writeOutput } from "./output.ts";
 import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
@@ -28,7 +28,7 @@ export const exportCommand: Command = {
       if (path === "-") await exportTo(call, store, format, (text) => call.terminal.out(text));
       else {
         await writeWhole(path, (descriptor) =>
-          exportTo(call, store, format, (text) => writeOutput(descriptor, text)),
+          exportTo(call, store, format, (text) => writeText(path, descriptor, text)),
         );
       }
       return exitCodes.done;
@@ -59,6 +59,14 @@ async function exportTo(
   terminal.say(`${plants}, in ${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)}).`);
 }
 
+function writeText(path: string, descriptor: number, text: string): void {
+  try {
+    writeOutput(descriptor, text);
+  } catch (error) {
+    throw explainFile("write", path, error);
+  }
+}
+
 /**
  * The file has its name only once it is whole; until then an older one stays. What is no plain file,
  * such as a pipe or a device, is written to as it is and never replaced.
@@ -83,7 +91,6 @@ function openTarget(path: string) {
     const partial = `${target}.partial`;
     return { descriptor: openSync(partial, "w", older?.mode), target, partial };
   } catch (error) {
-    const reason = (error as Error).message;
-    throw new PlantStoreError("not-found", `Cannot write ${path}: ${reason}.`, { cause: error });
+    throw explainFile("write", path, error);
   }
 }

@@ -8,6 +8,9 @@ const columnsMax = 100;
 /** A longer term has its text on the lines below it. */
 const termColumnsMax = 30;
 
+/** On a narrow screen the terminal breaks lines where it will. */
+const textColumnsMin = 24;
+
 /** Stands for a space where a line is not to be broken. */
 const unbroken = "\u00a0";
 
@@ -76,7 +79,7 @@ function section(title: string, lines: readonly string[], terminal: Terminal): s
 function renderRows(rows: readonly Row[], terminal: Terminal, width = termWidth(rows)): string[] {
   const column = " ".repeat(width + 2);
   return rows.flatMap(([term, text]) => {
-    const wrapped = wrap(text, columnsOf(terminal) - 2 - column.length);
+    const wrapped = wrap(text, Math.max(textColumnsMin, columnsOf(terminal) - 2 - column.length));
     const lines = wrapped.map((line) => paintNotes(line.replaceAll(unbroken, " "), terminal));
     const isLong = term.length > width;
     const [first = "", ...others] = isLong ? [term, ...lines] : lines;

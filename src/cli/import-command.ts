@@ -5,6 +5,7 @@ import type { Readable } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
+import { explainFile } from "./file-failure.ts";
 import { Importer, type Tally } from "./importer.ts";
 import { chooseFormat, formatFlag, readPlantLines } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
@@ -50,6 +51,9 @@ export const importCommand: Command = {
     const batch = textFlag(call, "batch") ?? basename(path);
     const format = chooseFormat(textFlag(call, "format"), path);
     const source = openSource(path);
+    if (path === "-" && call.terminal.isWatched && process.stdin.isTTY) {
+      call.terminal.say("Reading plants from the terminal, one a line. Ctrl+D ends them.");
+    }
 
     const importAll = async (store: PlantStore) => {
       const importer = new Importer(store, { batch, isStopping, concurrency });
@@ -72,7 +76,10 @@ export const importCommand: Command = {
         call.terminal.say("plantstore: Interrupted. Run it again to go on; nothing is doubled.");
         return exitCodes.interrupted;
       }
-      return importer.tally.refused > 0 ? exitCodes.linesRefused : exitCodes.done;
+      if (importer.tally.refused === 0) return exitCodes.done;
+      const wayOn = isStopping ? ", or pass over bad lines with --on-error continue" : "";
+      call.terminal.say(`plantstore: Mend what was refused and run it again${wayOn}.`);
+      return exitCodes.linesRefused;
     };
     return withStore(call, importAll, retries);
   },
@@ -111,7 +118,7 @@ function openSource(path: string) {
           readBytes += chunk.length;
         }
       } catch (error) {
-        if (!isClosed) throw cannotRead(path, error);
+        if (!isClosed) throw explainFile("read", path, error);
       }
     },
   };
@@ -121,13 +128,8 @@ function openFile(path: string): number {
   try {
     return openSync(path, "r");
   } catch (error) {
-    throw cannotRead(path, error);
+    throw explainFile("read", path, error);
   }
-}
-
-function cannotRead(path: string, cause: unknown): PlantStoreError {
-  const reason = (cause as Error).message;
-  return new PlantStoreError("not-found", `Cannot read ${path}: ${reason}.`, { cause });
 }
 
 function readChoice<Choice extends string>(
@@ -138,7 +140,10 @@ function readChoice<Choice extends string>(
   const text = textFlag(call, flag) ?? choices[0];
   const choice = choices.find((each) => each === text);
   if (choice !== undefined) return choice;
-  throw new PlantStoreError("invalid-request", `--${flag} must be ${choices.join(" or ")}.`);
+  throw new PlantStoreError(
+    "invalid-request",
+    `--${flag} must be ${choices.join(" or ")}, not "${text}".`,
+  );
 }
 
 function readConcurrency(text = String(concurrencyDefault)): number {

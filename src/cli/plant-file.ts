@@ -79,7 +79,8 @@ function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   throw new PlantStoreError(
     "invalid-request",
     "CSV must start with a line that names its columns: name, and tag and id if they are there, " +
-      `and no other. It starts with ${JSON.stringify(given.join(","))}.`,
+      `and no other. It starts with ${JSON.stringify(given.join(","))}. If these are JSON Lines, ` +
+      "say so with --format jsonl.",
   );
 }
 

@@ -54,7 +54,8 @@ export function showSafely(text: string): string {
   );
 }
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** Made when a text is first too long: it takes 3 ms. */
+let graphemes: Intl.Segmenter | undefined;
 
 /** Exactly that many columns wide; what is too long ends in an ellipsis. Wide characters take two. */
 export function fit(text: string, width: number): string {
@@ -62,6 +63,7 @@ export function fit(text: string, width: number): string {
   if (textWidth <= width) return text + " ".repeat(width - textWidth);
   let kept = "";
   let keptWidth = 0;
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   for (const { segment } of graphemes.segment(text)) {
     const segmentWidth = Bun.stringWidth(segment);
     if (keptWidth + segmentWidth > width - 1) break;

@@ -117,6 +117,7 @@ describe("a call that makes no sense ends with 2 and one line", () => {
     ["a slip in a call for help", ["help", "exprot"], "Did you mean export?"],
     ["the second word alone", ["list"], "Did you mean token list or plants list?"],
     ["a slip in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
+    ["a token in place of its id", ["token", "revoke", "plant_secret"], "not the token itself"],
     ["a shell that is not known", ["completion", "bsh"], "only for bash, zsh, fish"],
     ["a command that only starts like one", ["served"], 'There is no command "served"'],
     ["a flag that the command does not have", ["serve", "--fast"], "--fast"],
@@ -217,5 +218,7 @@ test("a file that is not a database ends with 1 and one line", async () => {
   const { exitCode, out, said } = await token("list");
   expect(exitCode).toBe(1);
   expect(out).toBe("");
-  expect(said).toEqual([`plantstore: Cannot open ${database}: it is not a database.`]);
+  expect(said).toEqual([
+    `plantstore: Cannot open ${database}: it is not a database (choose another file with --database).`,
+  ]);
 });

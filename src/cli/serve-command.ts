@@ -2,7 +2,7 @@
 import { issueToken } from "../auth/issue.ts";
 import { type Config, readConfig, storageSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
-import { type Service, serve } from "../serve.ts";
+import type { Service } from "../serve.ts";
 import { maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
@@ -24,6 +24,8 @@ export const serveCommand: Command = {
     const config = readConfig(flags);
     const log = openLog(config, terminal);
     const stopped = untilToldToStop();
+    // Loaded here, so that the help need not wait for all of the service.
+    const { serve } = await import("../serve.ts");
     const service = await serve(config, log);
     // A person has the banner instead.
     if (!terminal.isInteractive || !terminal.isWatched) {

@@ -100,7 +100,10 @@ function explainProblem(problem: PlantStoreProblem, url: string): Failure {
         exitCode: exitCodes.notFound,
       };
     case "conflict":
-      return { message: detail, exitCode: exitCodes.conflict };
+      return {
+        message: `${detail} Choose another id, or give none and get the next.`,
+        exitCode: exitCodes.conflict,
+      };
     case "rate-limited":
     case "unavailable":
     case "storage-full":
@@ -111,7 +114,10 @@ function explainProblem(problem: PlantStoreProblem, url: string): Failure {
         exitCode: exitCodes.failed,
       };
     default:
-      return { message: `${detail} (request ${requestId})`, exitCode: exitCodes.failed };
+      return {
+        message: `${detail} The service's log says more about request ${requestId}.`,
+        exitCode: exitCodes.failed,
+      };
   }
 }
 

@@ -91,7 +91,8 @@ export const listTokensCommand: Command = {
       row.note,
     ]);
     call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
-    if (tokens.length === 0) call.terminal.say("There are no tokens yet.");
+    if (tokens.length === 0)
+      call.terminal.say("There are no tokens yet. Make one: plantstore token create USER");
     return 0;
   },
 };
@@ -105,6 +106,12 @@ export const revokeTokenCommand: Command = {
   examples: ["plantstore token revoke 4fQz81LmXa"],
   async run(call) {
     const [id = ""] = call.words;
+    if (id.startsWith("plant_")) {
+      throw new PlantStoreError(
+        "invalid-request",
+        "ID is the short one that plantstore token list shows, not the token itself.",
+      );
+    }
     const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
     if (!isRevoked) {
       throw new PlantStoreError(

@@ -6,16 +6,15 @@ import {
   isSameDatabase as isSamePostgres,
   maskAddress as maskPostgresAddress,
 } from "./postgres/address.ts";
-import { openSqlite } from "./sqlite/engine.ts";
 
 /** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
 export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
+  // Each is loaded where it is used: that takes a while.
   switch (schemeOf(address)) {
     case undefined:
-      return openSqlite(address, options);
+      return (await import("./sqlite/engine.ts")).openSqlite(address, options);
     case "postgres":
     case "postgresql":
-      // Loaded where it is used: the driver takes a while.
       return (await import("./postgres/engine.ts")).openPostgres(address, options);
     default:
       throw new PlantStoreError(

@@ -131,7 +131,9 @@ describe("a wrong call ends with one line that says why", () => {
     writeFileSync(path, "Dear gardener, ".repeat(100));
     const finished = await runProgram(["serve", "--port", "0", "--database", path]);
     expect(finished).toMatchObject({ exitCode: failure, out: "" });
-    expect(finished.errors).toBe(`plantstore: Cannot open ${path}: it is not a database.\n`);
+    expect(finished.errors).toBe(
+      `plantstore: Cannot open ${path}: it is not a database (choose another file with --database).\n`,
+    );
   });
 
   test("a file that another process is serving", async () => {
@@ -139,7 +141,9 @@ describe("a wrong call ends with one line that says why", () => {
     const { database } = service;
     const finished = await runProgram(["serve", "--port", "0", "--database", database]);
     expect(finished).toMatchObject({ exitCode: failure, out: "" });
-    expect(finished.errors).toMatch(/^plantstore: .+ another process is serving it already\.\n$/);
+    expect(finished.errors).toMatch(
+      /^plantstore: .+ another process is serving it already \(.+ --database\)\.\n$/,
+    );
   });
 
   test("a port that is in use", async () => {

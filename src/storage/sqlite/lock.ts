@@ -20,7 +20,10 @@ export function lockForServing(path: string): Database {
   } catch (error) {
     lock.close();
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY")) {
-      throw new PlantStoreError("unavailable", "another process is serving it already");
+      throw new PlantStoreError(
+        "unavailable",
+        "another process is serving it already (stop that one, or choose another file with --database)",
+      );
     }
     throw error;
   }

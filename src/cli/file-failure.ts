@@ -1,0 +1,19 @@
+/** Why a file of the user cannot be read or written, in words. */
+import { PlantStoreError } from "../domain/errors.ts";
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission is denied",
+  EPERM: "permission is denied",
+  EROFS: "it lies on a disk that is read-only",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is a file, not a folder",
+  ENOSPC: "the disk is full",
+  EDQUOT: "your share of the disk is used up",
+};
+
+export function explainFile(verb: "read" | "write", path: string, cause: unknown): PlantStoreError {
+  const { code = "", message } = cause as { code?: string; message: string };
+  const missing = verb === "read" ? "there is no such file" : "there is no such folder";
+  const reason = code === "ENOENT" ? missing : (reasons[code] ?? message);
+  return new PlantStoreError("not-found", `Cannot ${verb} ${path}: ${reason}.`, { cause });
+}
