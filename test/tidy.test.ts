@@ -95,6 +95,24 @@ describe("imports", () => {
     },
   );
 
+  test("of the start reach no command: each is loaded when it is called", () => {
+    const loaded = new Set<string>();
+    const visit = (path: string): void => {
+      if (loaded.has(path)) return;
+      loaded.add(path);
+      for (const [, name = ""] of read(path).matchAll(
+        /^(?:import(?! type)|}).* from "(\..+\.ts)"/gm,
+      )) {
+        visit(join(dirname(path), name));
+      }
+    };
+    visit("src/main.ts");
+    expect([...loaded]).toContain("src/cli/catalog.ts");
+    expect(
+      [...loaded].filter((path) => /-commands?\.ts$|^src\/(?!main|config|cli|domain)/.test(path)),
+    ).toEqual([]);
+  });
+
   test("form no circle", () => {
     const graph = new Map(
       sources.map((path) => [

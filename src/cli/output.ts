@@ -1,5 +1,6 @@
 /** Writes to standard output and error: results whole, log lines as far as their reader keeps up. */
-import { fstatSync, writeSync } from "node:fs";
+import { fstatSync, statSync, writeSync } from "node:fs";
+import { devNull } from "node:os";
 import { mayColor } from "../config.ts";
 
 const pauseMs = 5;
@@ -23,9 +24,14 @@ export function writeOutput(descriptor: number, text: string): boolean {
   return true;
 }
 
-/** Whether a person reads it. The runtime's stream, which knows, is not made for a pipe or a file: it takes 10 ms. */
+/**
+ * Whether a person reads it. The runtime's stream, which knows, takes 10 to 20 ms to make, so it is
+ * not asked of a pipe or a file, nor of the null device, which is as much of a device as a terminal.
+ */
 export function isTerminal(descriptor: 1 | 2): boolean {
-  if (!fstatSync(descriptor).isCharacterDevice()) return false;
+  const output = fstatSync(descriptor);
+  if (!output.isCharacterDevice()) return false;
+  if (output.rdev === statSync(devNull, { throwIfNoEntry: false })?.rdev) return false;
   return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
 }
 
