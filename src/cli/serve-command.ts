@@ -27,12 +27,13 @@ export const serveCommand: Command = {
     // Loaded here, so that the help need not wait for all of the service.
     const { serve } = await import("../serve.ts");
     const service = await serve(config, log);
+    // Before it is said to have started, so that who waits for that finds the first token.
+    await welcome(service, config, terminal);
     // A person has the banner instead.
     if (!terminal.isInteractive || !terminal.isWatched) {
       const database = maskAddress(config.database);
       log.event("info", "started", { url: service.url, database, version });
     }
-    await welcome(service, config, terminal);
     const signal = await Promise.race([stopped, service.failed]);
     log.event("info", "stopping", { signal });
     await service.stop();
