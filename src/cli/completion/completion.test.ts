@@ -11,7 +11,17 @@ import { renderZshCompletion } from "./zsh.ts";
 
 const commands = await loadCommands();
 
-const topics = ["serve", "token", "plants", "import", "export", "copy", "completion", "help"];
+const topics = [
+  "serve",
+  "check",
+  "token",
+  "plants",
+  "import",
+  "export",
+  "copy",
+  "completion",
+  "help",
+];
 
 /** A line up to the cursor, words and what may come instead of the last one. */
 const lines: [words: string[], offered: string[]][] = [
