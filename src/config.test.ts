@@ -12,6 +12,8 @@ test("has a default for every setting", () => {
     corsOrigins: "*",
     log: "auto",
     threads: expect.any(Number),
+    tls: undefined,
+    jwt: undefined,
   });
 });
 
@@ -73,12 +75,38 @@ describe("a value that makes sense", () => {
     ["log", "text", "text"],
     ["log", "off", "off"],
     ["log", "auto", "auto"],
+    ["tlsCert", "/etc/cert.pem", "/etc/cert.pem"],
+    ["tlsKey", "", ""],
+    ["jwtIssuer", "", ""],
+    ["jwtIssuer", "https://login.example/realm/", "https://login.example/realm/"],
+    ["jwtIssuer", "http://localhost:9000", "http://localhost:9000"],
+    ["jwtIssuer", "http://[::1]", "http://[::1]"],
+    ["jwtAudience", "", []],
+    ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
+    ["jwtJwksUrl", "https://login.example/keys?a=b", "https://login.example/keys?a=b"],
+    ["jwtAlgorithms", "RS256,ES512", ["RS256", "ES512"]],
+    ["jwtGardenClaim", "https://a.example/garden", "https://a.example/garden"],
+    ["jwtClockSkewSeconds", "0", 0],
+    ["jwtClockSkewSeconds", "300", 300],
     ["url", "http://localhost:8080", "http://localhost:8080"],
     ["url", "https://plants.example/v1/", "https://plants.example/v1"],
     ["url", "http://[::1]:8080/", "http://[::1]:8080"],
   ])("of %s is %p", (name, text, expected) => {
     expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
   });
+});
+
+test("puts an issuer together only where there is one", () => {
+  const flags = { "jwt-issuer": "https://login.example", "jwt-audience": "plants" };
+  expect(readConfig(flags, {}).jwt).toEqual({
+    issuer: "https://login.example",
+    audiences: ["plants"],
+    keysUrl: undefined,
+    algorithms: ["RS256", "ES256", "EdDSA"],
+    gardenClaim: "sub",
+    clockSkewSeconds: 30,
+  });
+  expect(readConfig({ "tls-cert": "a", "tls-key": "b" }, {}).tls).toEqual({ cert: "a", key: "b" });
 });
 
 describe("a value that makes no sense", () => {
@@ -115,6 +143,24 @@ describe("a value that makes no sense", () => {
     ["corsOrigins", "ftp://a.example"],
     ["log", "JSON"],
     ["log", ""],
+    ["jwtIssuer", "login.example"],
+    ["jwtIssuer", "http://login.example"],
+    ["jwtIssuer", "http://127.0.0.1.evil.example"],
+    ["jwtIssuer", "https://user:word@login.example"],
+    ["jwtIssuer", "https://login.example?a"],
+    ["jwtIssuer", "https://login.example#a"],
+    ["jwtAudience", "a,"],
+    ["jwtJwksUrl", "file:///keys"],
+    ["jwtJwksUrl", "http://login.example/keys"],
+    ["jwtAlgorithms", ""],
+    ["jwtAlgorithms", "none"],
+    ["jwtAlgorithms", "HS256"],
+    ["jwtAlgorithms", "RS256,HS256"],
+    ["jwtAlgorithms", "rs256"],
+    ["jwtGardenClaim", ""],
+    ["jwtGardenClaim", "a b"],
+    ["jwtClockSkewSeconds", "301"],
+    ["jwtClockSkewSeconds", "-1"],
     ["url", ""],
     ["url", "plants.example"],
     ["url", "ftp://plants.example"],

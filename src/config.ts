@@ -1,7 +1,16 @@
 /** Settings: a flag, else the environment, else the default. The only reader of the environment. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
+import type { JwtIssuer } from "./domain/issuer.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
+import {
+  readIssuer,
+  readTlsFiles,
+  type SecuritySettings,
+  securitySettings,
+  type TlsFiles,
+} from "./security-settings.ts";
+import { integerBetween, type Setting } from "./setting.ts";
 
 const logChoices = ["auto", "json", "text", "off"] as const;
 
@@ -30,6 +39,10 @@ export interface Config
   extends Omit<ServiceSettings, LimitName | "threads" | "copyFrom" | "copyTo"> {
   readonly limits: ConnectionLimits;
   readonly threads: number;
+  /** Absent: plain HTTP. */
+  readonly tls: TlsFiles | undefined;
+  /** Absent: no JWT is accepted. */
+  readonly jwt: JwtIssuer | undefined;
 }
 
 /** What a command needs that talks to a service. The token comes by `readToken`. */
@@ -37,18 +50,7 @@ export interface ClientConfig {
   readonly url: string;
 }
 
-interface Setting<Value> {
-  readonly flag: string;
-  readonly environment: string;
-  readonly placeholder: string;
-  readonly fallback: string;
-  readonly help: string;
-  /** Absent if the text makes no sense. */
-  readonly parse: (text: string) => Value | undefined;
-  readonly expected: string;
-}
-
-type Settings = ServiceSettings & ClientConfig;
+type Settings = ServiceSettings & SecuritySettings & ClientConfig;
 export type SettingName = keyof Settings;
 
 export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]> } = {
@@ -138,6 +140,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
     parse: parseThreads,
     expected: `auto or a number from 1 to ${threadsMax}`,
   },
+  ...securitySettings,
   url: {
     flag: "url",
     environment: "PLANTSTORE_URL",
@@ -172,17 +175,20 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Flags = Readonly<Record<string, unknown>>;
 
 export function readConfig(flags: Flags, environment: Environment = process.env): Config {
-  const database = readSetting("database", flags, environment);
-  const threads = readSetting("threads", flags, environment);
+  const read = <Name extends SettingName>(name: Name) => readSetting(name, flags, environment);
+  const database = read("database");
+  const threads = read("threads");
   return Object.freeze({
-    host: readSetting("host", flags, environment),
-    port: readSetting("port", flags, environment),
+    host: read("host"),
+    port: read("port"),
     database,
     limits: readLimits(flags, environment),
-    basePath: readSetting("basePath", flags, environment),
-    corsOrigins: readSetting("corsOrigins", flags, environment),
-    log: readSetting("log", flags, environment),
+    basePath: read("basePath"),
+    corsOrigins: read("corsOrigins"),
+    log: read("log"),
     threads: threads === "auto" ? automaticThreads(database) : threads,
+    tls: readTlsFiles(read),
+    jwt: readIssuer(read),
   });
 }
 
@@ -226,16 +232,6 @@ function databaseAddress(): Pick<Setting<string>, "parse" | "expected"> {
   return {
     parse: (text) => (text === "" || text === ":memory:" ? undefined : text),
     expected: "the path of a file or the URL of a PostgreSQL database",
-  };
-}
-
-function integerBetween(min: number, max: number): Pick<Setting<number>, "parse" | "expected"> {
-  return {
-    parse: (text) =>
-      /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
-        ? Number(text)
-        : undefined,
-    expected: `a number from ${min} to ${max}`,
   };
 }
 

@@ -34,9 +34,21 @@ function roomOf(path: string): string {
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["cli"],
   cli: ["config", "serve", "log", "version", "auth", "storage", "domain", "client", "check"],
-  config: ["domain"],
+  config: ["setting", "security-settings", "domain"],
+  setting: [],
+  "security-settings": ["setting", "domain"],
   serve: ["config", "log", "metrics", "version", "listening", "storage", "domain"],
-  listening: ["config", "log", "metrics", "version", "auth", "http", "storage", "domain"],
+  listening: [
+    "config",
+    "security-settings",
+    "log",
+    "metrics",
+    "version",
+    "auth",
+    "http",
+    "storage",
+    "domain",
+  ],
   log: [],
   metrics: [],
   version: [],
@@ -53,7 +65,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 /** Packages and runtime modules that a room may import; a room that is not named may import any. */
 const packages: Readonly<Record<string, RegExp>> = {
   domain: /^valibot$/,
-  auth: /^$/,
+  auth: /^jose$/,
   client: /^$/,
   console: /^$/,
   check: /^node:(?:net|tls)$/,

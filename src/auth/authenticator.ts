@@ -6,6 +6,7 @@ import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
+import { isJwtForm, type JsonWebTokens } from "./json-web-tokens.ts";
 import { hashToken } from "./opaque-token.ts";
 
 /** Beyond this many, the token that was remembered longest ago is looked up again when it is used. */
@@ -33,6 +34,7 @@ export type RefreshableTokens = Pick<
 export class Authenticator {
   readonly #storage: RefreshableTokens;
   readonly #nowMs: () => number;
+  readonly #jwts: JsonWebTokens | undefined;
   /**
    * By the token itself, which lives in this process only as long as it is remembered. To find the
    * caller took 4.5 of the 54 µs of a list while the token was hashed first for it; storage still
@@ -45,9 +47,10 @@ export class Authenticator {
   #changes = -1;
   #confirmedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(storage: RefreshableTokens, nowMs: () => number) {
+  constructor(storage: RefreshableTokens, nowMs: () => number, jwts?: JsonWebTokens) {
     this.#storage = storage;
     this.#nowMs = nowMs;
+    this.#jwts = jwts;
   }
 
   /**
@@ -55,24 +58,28 @@ export class Authenticator {
    * malformed, unknown, expired or revoked.
    */
   async authenticate(token: string): Promise<Caller> {
-    const remembered = this.recall(token);
-    const caller = remembered ?? this.#admit(await this.#lookUp(token), this.#nowMs());
+    const caller = this.recall(token) ?? (await this.#find(token));
     if (caller instanceof PlantStoreError) throw caller;
     return caller;
   }
 
+  async #find(token: string): Promise<Caller | PlantStoreError> {
+    if (this.#jwts && isJwtForm(token)) return (await this.#jwts.check(token)) ?? refusal;
+    return this.#admit(await this.#lookUp(token), this.#nowMs());
+  }
+
   /**
-   * What is remembered of a token, at once: its caller, or its refusal; absent if storage must be
-   * asked. The refusal is handed back rather than thrown: 5 % more refusals a second.
+   * What is remembered of a token, at once: its caller, or its refusal; absent if storage, or for a
+   * JWT its issuer's keys, must be asked. The refusal is handed back rather than thrown: 5 % more refusals a second.
    */
   recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
-    // Without a fresh count a revocation could have been missed, so every token is asked for.
+    // Without a fresh count a revocation could have been missed, so every opaque token is asked for.
     // A clock that was set back proves nothing either.
-    if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return undefined;
+    if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return this.#jwts?.recall(token, nowMs);
     const known = this.#known.get(token);
     if (known !== undefined) return this.#admit(known, nowMs);
-    return this.#refused.has(token) ? refusal : undefined;
+    return this.#refused.has(token) ? refusal : this.#jwts?.recall(token, nowMs);
   }
 
   #admit(known: KnownToken | undefined, nowMs: number): Caller | PlantStoreError {

@@ -35,7 +35,11 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
     paths: describePaths(),
     components: {
       securitySchemes: {
-        token: { type: "http", scheme: "bearer", description: "The caller's token." },
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: "The caller's token, or a JWT of the issuer that the service believes.",
+        },
       },
       headers: { "X-Request-Id": describeHeader(requestIdHeader) },
       parameters: { "X-Request-Id": requestIdParameter },

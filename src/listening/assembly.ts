@@ -1,5 +1,6 @@
 /** The parts behind a socket, put together over a storage. It does not know how many threads there are. */
 import { Authenticator } from "../auth/authenticator.ts";
+import { JsonWebTokens } from "../auth/json-web-tokens.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { createPlants } from "../domain/plants.ts";
@@ -10,11 +11,14 @@ import { Metrics } from "../metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { version } from "../version.ts";
 
-export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins">;
+export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
+  Partial<Pick<Config, "jwt">>;
 
 export interface Assembly {
   readonly app: App;
   readonly authenticator: Authenticator;
+  /** Absent if no issuer is configured. */
+  readonly jwts: JsonWebTokens | undefined;
   readonly writer: GroupCommit;
 }
 
@@ -39,7 +43,8 @@ export function assemble(
     ...groupCommitDefaults,
     onCommit: (writes, durationMs) => metrics.countCommit(writes, durationMs),
   });
-  const authenticator = new Authenticator(storage, Date.now);
+  const jwts = config.jwt && new JsonWebTokens(config.jwt, Date.now);
+  const authenticator = new Authenticator(storage, Date.now, jwts);
   const app = createApp({
     context: {
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
@@ -57,7 +62,7 @@ export function assemble(
     metrics,
     allowedOrigins: config.corsOrigins,
   });
-  return { app, authenticator, writer };
+  return { app, authenticator, jwts, writer };
 }
 
 /** Loaded when it is first asked for: most processes never are, and the start is faster. */

@@ -1,0 +1,210 @@
+/** Which JWTs are taken for whom, and which are refused; by a real issuer, on an injected clock. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+
+import {
+  audience,
+  createAsk,
+  type OpenIdIssuer,
+  type SigningKey,
+  sign,
+  startIssuer,
+} from "../../test/openid-issuer.ts";
+import type { JwtIssuer } from "../domain/issuer.ts";
+import { JsonWebTokens } from "./json-web-tokens.ts";
+
+const skewMs = 30_000;
+
+let issuer: OpenIdIssuer;
+let key: SigningKey;
+let nowMs: number;
+let ask: (token: string) => Promise<unknown>;
+
+beforeAll(async () => {
+  issuer = startIssuer();
+  key = await issuer.makeKey();
+});
+
+afterAll(() => issuer.stop());
+
+beforeEach(() => {
+  nowMs = 1_800_000_000_000;
+  trust({});
+});
+
+function trust(settings: Partial<JwtIssuer>): void {
+  const clock = () => nowMs;
+  ask = createAsk(new JsonWebTokens({ ...issuer.trust, ...settings }, clock), clock);
+}
+
+const good = (others: Record<string, unknown> = {}) => issuer.claims(nowMs, others);
+const askWith = async (others: Record<string, unknown>, header: Record<string, unknown> = {}) =>
+  ask(await sign(key, good(others), header));
+
+describe("a good token", () => {
+  test("stands for its subject, in the subject's own garden", async () => {
+    expect(await askWith({})).toEqual({ user: "alice", garden: "alice", scope: "write" });
+  });
+
+  test("opens the garden that the configured claim names, and needs that claim", async () => {
+    const gardenClaim = "https://plants.test/garden";
+    trust({ gardenClaim });
+    const team = { user: "alice", garden: "team", scope: "write" };
+    expect(await askWith({ [gardenClaim]: "team" })).toEqual(team);
+    expect(await askWith({})).toBe("unauthenticated");
+    expect(await askWith({ [gardenClaim]: 7 })).toBe("unauthenticated");
+    expect(await askWith({ [gardenClaim]: "a\nb" })).toBe("unauthenticated");
+    expect(await askWith({ [gardenClaim]: "team", sub: "a\nb" })).toBe("unauthenticated");
+  });
+
+  test.each(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])(
+    "may be signed with %s where that is allowed, and only there",
+    async (algorithm) => {
+      const other = await issuer.makeKey(algorithm);
+      const token = await sign(other, good());
+      trust({ algorithms: [algorithm] });
+      expect(await ask(token)).toMatchObject({ user: "alice" });
+      trust({ algorithms: [algorithm === "ES256" ? "RS256" : "ES256"] });
+      expect(await ask(token)).toBe("unauthenticated");
+      issuer.published = [key.publicJwk];
+    },
+  );
+
+  test("may be for several audiences, of which one is meant", async () => {
+    expect(await askWith({ aud: ["other", audience] })).toMatchObject({ user: "alice" });
+    trust({ audiences: ["second", audience] });
+    expect(await askWith({ aud: "second" })).toMatchObject({ user: "alice" });
+  });
+
+  test.each([undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"])(
+    "may be of the type %p",
+    async (typ) => expect(await askWith({}, { typ })).toMatchObject({ user: "alice" }),
+  );
+
+  test("may leave out which key it is, where only one fits", async () => {
+    expect(await askWith({}, { kid: undefined })).toMatchObject({ user: "alice" });
+  });
+});
+
+describe("the scope", () => {
+  test.each([
+    ["read", "read"],
+    ["write", "write"],
+    ["read write", "write"],
+    ["openid profile read", "read"],
+  ])("%p gives %s", async (scope, expected) =>
+    expect(await askWith({ scope })).toMatchObject({ scope: expected }),
+  );
+
+  test.each<[unknown]>([
+    [undefined],
+    [""],
+    ["openid"],
+    ["READ"],
+    ["readwrite"],
+    ["read,write"],
+    [["write"]],
+    [{ write: 1 }],
+    [1],
+  ])("%p gives nothing", async (scope) => expect(await askWith({ scope })).toBe("unauthenticated"));
+});
+
+describe("time", () => {
+  test("ends a token at its expiry and the clock skew, to the second", async () => {
+    const exp = nowMs / 1_000;
+    const token = await sign(key, good({ exp }));
+    nowMs += skewMs - 1;
+    expect(await ask(token)).toMatchObject({ user: "alice" });
+    nowMs += 1;
+    expect(await ask(token)).toBe("unauthenticated");
+    trust({});
+    expect(await ask(token)).toBe("unauthenticated");
+    nowMs -= 1_000;
+    expect(await ask(token)).toMatchObject({ user: "alice" });
+  });
+
+  test.each(["nbf", "iat"])(
+    "refuses a token whose %s lies ahead by more than the skew",
+    async (name) => {
+      const claim = nowMs / 1_000 + skewMs / 1_000;
+      expect(await askWith({ [name]: claim })).toMatchObject({ user: "alice" });
+      expect(await askWith({ [name]: claim + 1 })).toBe("unauthenticated");
+    },
+  );
+
+  test("counts no skew where none is allowed", async () => {
+    trust({ clockSkewSeconds: 0 });
+    expect(await askWith({ exp: nowMs / 1_000 })).toBe("unauthenticated");
+    expect(await askWith({ exp: nowMs / 1_000 + 1 })).toMatchObject({ user: "alice" });
+  });
+});
+
+describe("refuses a token", () => {
+  test.each<[name: string, others: Record<string, unknown>]>([
+    ["of another issuer", { iss: "https://evil.test" }],
+    ["of an issuer that only looks alike", { iss: "http://127.0.0.1" }],
+    ["whose issuer is a list", { iss: ["x"] }],
+    ["without an issuer", { iss: undefined }],
+    ["for another audience", { aud: "https://other.test" }],
+    ["for an audience that begins alike", { aud: `${audience}.evil.test` }],
+    ["for nobody", { aud: [] }],
+    ["without an audience", { aud: undefined }],
+    ["without an expiry", { exp: undefined }],
+    ["whose expiry is text", { exp: "9999999999" }],
+    ["whose expiry is null", { exp: null }],
+    ["whose time of issue is text", { iat: "1" }],
+    ["whose start is text", { nbf: "1" }],
+    ["without a subject", { sub: undefined }],
+    ["whose subject is empty", { sub: "" }],
+    ["whose subject is a number", { sub: 7 }],
+    ["whose subject is a list", { sub: ["alice"] }],
+    ["whose subject holds a control character", { sub: "alice\u0000" }],
+    ["whose subject is too long", { sub: "x".repeat(256) }],
+    ["that is bound to a key of the sender's", { cnf: { jkt: "x" } }],
+  ])("%s", async (_, others) => expect(await askWith(others)).toBe("unauthenticated"));
+
+  test.each(["logout+jwt", "secevent+jwt", "dpop+jwt", "id_token", "JWS", "at+jwt2"])(
+    "of the type %s",
+    async (typ) => expect(await askWith({}, { typ })).toBe("unauthenticated"),
+  );
+
+  test("that is an ID token, which says who logged in and permits nothing", async () => {
+    const claims = { nonce: "n", at_hash: "h", auth_time: 1, scope: undefined };
+    expect(await askWith(claims)).toBe("unauthenticated");
+  });
+});
+
+describe("what is remembered", () => {
+  let jwts: JsonWebTokens;
+  beforeEach(() => {
+    jwts = new JsonWebTokens(issuer.trust, () => nowMs);
+  });
+
+  test("is known at once, from the first check to the expiry", async () => {
+    const token = await sign(key, good());
+    expect(jwts.recall(token, nowMs)).toBeUndefined();
+    const caller = await jwts.check(token);
+    expect(caller).toMatchObject({ user: "alice" });
+    expect(jwts.recall(token, nowMs)).toBe(caller);
+    const endMs = nowMs + 60_000 + skewMs;
+    expect(jwts.recall(token, endMs - 1)).toBe(caller);
+    expect(jwts.recall(token, endMs)).toBeUndefined();
+  });
+
+  test("is no token that was refused", async () => {
+    const token = await sign(key, good({ aud: "x" }));
+    expect(await jwts.check(token)).toBeUndefined();
+    expect(jwts.recall(token, nowMs)).toBeUndefined();
+  });
+
+  test("is bounded: the oldest makes room", async () => {
+    const padding = "x".repeat(6_000);
+    const signNumber = (jti: number) => sign(key, good({ jti: `${1_000 + jti}`, padding }));
+    const first = await signNumber(0);
+    await jwts.check(first);
+    const fitting = Math.floor((16 * 1024 * 1024) / first.length);
+    for (let count = 1; count < fitting; count++) await jwts.check(await signNumber(count));
+    expect(jwts.recall(first, nowMs)).toBeDefined();
+    await jwts.check(await signNumber(fitting));
+    expect(jwts.recall(first, nowMs)).toBeUndefined();
+  });
+});

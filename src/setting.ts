@@ -1,0 +1,25 @@
+/** What a setting is: a flag, a variable of the environment, a default, and how its text is read. */
+
+export interface Setting<Value> {
+  readonly flag: string;
+  readonly environment: string;
+  readonly placeholder: string;
+  readonly fallback: string;
+  readonly help: string;
+  /** Absent if the text makes no sense. */
+  readonly parse: (text: string) => Value | undefined;
+  readonly expected: string;
+}
+
+export function integerBetween(
+  min: number,
+  max: number,
+): Pick<Setting<number>, "parse" | "expected"> {
+  return {
+    parse: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
+        ? Number(text)
+        : undefined,
+    expected: `a number from ${min} to ${max}`,
+  };
+}

@@ -1,0 +1,133 @@
+/** A small OpenID issuer over a real socket, with real keys: what it publishes can be changed and broken. */
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { Authenticator } from "../src/auth/authenticator.ts";
+import type { JsonWebTokens } from "../src/auth/json-web-tokens.ts";
+import type { JwtIssuer } from "../src/domain/issuer.ts";
+
+export const audience = "https://plants.test";
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly algorithm: string;
+  readonly privateKey: CryptoKey;
+  readonly publicJwk: JWK;
+}
+
+export interface OpenIdIssuer {
+  readonly url: string;
+  /** What the service is told of it. */
+  readonly trust: JwtIssuer;
+  /** The keys that it publishes. */
+  published: JWK[];
+  /** How often its keys were asked for. */
+  asked: number;
+  /** Takes the place of its next answers, by path; absent: it answers as it should. */
+  respond: ((path: string) => Response | Promise<Response> | undefined) | undefined;
+  /** Makes a key and publishes it. */
+  makeKey(algorithm?: string): Promise<SigningKey>;
+  /** Claims of a good token, with others in their place; `undefined` takes one away. */
+  claims(nowMs: number, others?: Record<string, unknown>): JWTPayload;
+  stop(): Promise<void>;
+}
+
+let keysMade = 0;
+
+export async function makeSigningKey(algorithm = "ES256"): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  const kid = `key-${++keysMade}`;
+  const publicJwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" };
+  return { kid, algorithm, privateKey, publicJwk };
+}
+
+export function startIssuer(): OpenIdIssuer {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    development: false,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const { url } = issuer;
+      if (pathname === "/keys") issuer.asked++;
+      const response = await issuer.respond?.(pathname);
+      if (response) return response;
+      if (pathname === "/keys") return Response.json({ keys: issuer.published });
+      if (pathname !== "/.well-known/openid-configuration")
+        return new Response("", { status: 404 });
+      return Response.json({ issuer: url, jwks_uri: `${url}/keys` });
+    },
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const issuer: OpenIdIssuer = {
+    url,
+    trust: {
+      issuer: url,
+      audiences: [audience],
+      keysUrl: undefined,
+      algorithms: ["RS256", "ES256", "EdDSA"],
+      gardenClaim: "sub",
+      clockSkewSeconds: 30,
+    },
+    published: [],
+    asked: 0,
+    respond: undefined,
+    async makeKey(algorithm) {
+      const key = await makeSigningKey(algorithm);
+      issuer.published.push(key.publicJwk);
+      return key;
+    },
+    claims(nowMs, others = {}) {
+      const now = Math.floor(nowMs / 1_000);
+      const good = {
+        iss: url,
+        aud: audience,
+        sub: "alice",
+        scope: "write",
+        iat: now,
+        exp: now + 60,
+      };
+      return { ...good, ...others };
+    },
+    stop: () => server.stop(true),
+  };
+  return issuer;
+}
+
+/** A token by this key; fields of the header that are given count. */
+export function sign(
+  key: SigningKey,
+  claims: JWTPayload,
+  header: Record<string, unknown> = {},
+): Promise<string> {
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: key.algorithm, kid: key.kid, ...header })
+    .sign(key.privateKey);
+}
+
+/** A token of these very parts, with a good signature by a key for ES256. */
+export async function signParts(key: SigningKey, header: object, payload: string): Promise<string> {
+  const text = `${encodePart({ alg: "ES256", kid: key.kid, ...header })}.${encodePart(payload)}`;
+  const algorithm = { name: "ECDSA", hash: "SHA-256" };
+  const signature = await crypto.subtle.sign(algorithm, key.privateKey, Buffer.from(text));
+  return `${text}.${Buffer.from(signature).toString("base64url")}`;
+}
+
+/** Who a token stands for by these keys, or the code of its refusal. There is no opaque token. */
+export function createAsk(
+  jwts: JsonWebTokens,
+  nowMs: () => number,
+): (token: string) => Promise<unknown> {
+  const noTokens = {
+    findToken: async () => undefined,
+    countTokenChanges: async () => 0,
+    noteTokenUses: async () => {},
+  };
+  const authenticator = new Authenticator(noTokens, nowMs, jwts);
+  return (token) => authenticator.authenticate(token).catch((error) => error.code ?? error);
+}
+
+/** One part of a token, as it is written there. */
+export function encodePart(value: unknown): string {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString(
+    "base64url",
+  );
+}
