@@ -2,8 +2,9 @@
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
+import { readCertificate } from "./listening/certificate.ts";
 import { startChore } from "./listening/chore.ts";
-import { checkPortIsFree, openListener } from "./listening/listener.ts";
+import { checkPortIsFree, type ListenerConfig, openListener } from "./listening/listener.ts";
 import { ListenerThread } from "./listening/listener-thread.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -18,13 +19,17 @@ export interface Service {
   readonly storage: Storage;
   /** Rejects if the service has broken down and must end. */
   readonly failed: Promise<never>;
+  /** Reads the certificate again and shows it from now on; if it cannot, the old one goes on. */
+  reloadCertificate(): Promise<void>;
   /** Stops accepting, finishes what is under way, closes the storage. */
   stop(): Promise<void>;
 }
 
 export async function serve(wanted: Config, log: Log): Promise<Service> {
-  const config = { ...wanted, limits: shareOf(wanted.limits, wanted.threads) };
-  const { database, limits } = config;
+  const limits = shareOf(wanted.limits, wanted.threads);
+  const certificate = wanted.tls && (await readCertificate(wanted.tls));
+  const config = { ...wanted, limits, certificate };
+  const { database } = config;
   const storage = await openStorage(database, { isServing: true, limits });
   try {
     checkPortIsFree(config);
@@ -35,7 +40,11 @@ export async function serve(wanted: Config, log: Log): Promise<Service> {
   }
 }
 
-async function start(config: Config, storage: Storage, log: Log): Promise<Service> {
+async function start(
+  config: Config & ListenerConfig,
+  storage: Storage,
+  log: Log,
+): Promise<Service> {
   const metrics = new Metrics(version);
   const threads: ListenerThread[] = [];
   const render = async () =>
@@ -59,12 +68,29 @@ async function start(config: Config, storage: Storage, log: Log): Promise<Servic
   const stopForgetting = startChore("forgetting of keys", forgetKeysMs, log, async () => {
     while (await storage.forgetKeys(Date.now()));
   });
+  let reloading = Promise.resolve();
+  async function reload(): Promise<void> {
+    try {
+      if (!config.tls) return;
+      const certificate = await readCertificate(config.tls);
+      listener.useCertificate(certificate);
+      for (const thread of threads) thread.useCertificate(certificate);
+      log.event("info", "certificate reloaded", { expires: certificate.expires });
+    } catch (error) {
+      log.event("error", "certificate reload failed", { error });
+    }
+  }
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
 
   return {
-    url: `http://${host}:${listener.port}${config.basePath}`,
+    url: `${config.tls ? "https" : "http"}://${host}:${listener.port}${config.basePath}`,
     storage,
     failed: failure.promise,
+    reloadCertificate() {
+      // One after the other, so that the files as they are last win.
+      reloading = reloading.then(reload);
+      return reloading;
+    },
     async stop() {
       stopForgetting();
       await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);

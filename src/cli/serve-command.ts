@@ -13,7 +13,23 @@ export const serveCommand: Command = {
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: ["host", "port", ...storageSettings, "basePath", "corsOrigins", "log", "threads"],
+  settings: [
+    "host",
+    "port",
+    ...storageSettings,
+    "basePath",
+    "corsOrigins",
+    "log",
+    "threads",
+    "tlsCert",
+    "tlsKey",
+    "jwtIssuer",
+    "jwtAudience",
+    "jwtJwksUrl",
+    "jwtAlgorithms",
+    "jwtGardenClaim",
+    "jwtClockSkewSeconds",
+  ],
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
@@ -34,6 +50,8 @@ export const serveCommand: Command = {
       const database = maskAddress(config.database);
       log.event("info", "started", { url: service.url, database, version });
     }
+    // Without TLS the signal ends the process, as it does any other.
+    if (config.tls) process.on("SIGHUP", () => service.reloadCertificate());
     const signal = await Promise.race([stopped, service.failed]);
     log.event("info", "stopping", { signal });
     await service.stop();

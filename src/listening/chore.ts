@@ -7,13 +7,16 @@ export function startChore(
   everyMs: number,
   log: Log,
   run: () => Promise<void>,
+  first: "later" | "at once" = "later",
 ): () => void {
   let isRunning = false;
-  const timer = setInterval(async () => {
+  async function runOnce(): Promise<void> {
     if (isRunning) return;
     isRunning = true;
     await run().catch((error) => log.event("warn", `${name} failed`, { error }));
     isRunning = false;
-  }, everyMs);
+  }
+  if (first === "at once") runOnce();
+  const timer = setInterval(runOnce, everyMs);
   return () => clearInterval(timer);
 }

@@ -1,6 +1,7 @@
 /** The main thread's end of the threads that listen beside it: starts them, adds up what they count, stops them. */
 import type { Log, LogFormat } from "../log.ts";
 import type { Counts } from "../metrics.ts";
+import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
 
 const stopMs = drainMs + 2_000;
@@ -12,6 +13,7 @@ export type ToThread =
       readonly joins: MessagePort | undefined;
       readonly logFormat: LogFormat;
     }
+  | { readonly kind: "certificate"; readonly certificate: Certificate }
   | { readonly kind: "counts-wanted" }
   | { readonly kind: "metrics"; readonly text: string }
   | { readonly kind: "stop" };
@@ -62,6 +64,10 @@ export class ListenerThread {
       this.#waitingForCounts.push(resolve);
       this.#tell({ kind: "counts-wanted" });
     });
+  }
+
+  useCertificate(certificate: Certificate): void {
+    this.#tell({ kind: "certificate", certificate });
   }
 
   /** Resolves once it has drained. One that does not answer any more is not waited for. */

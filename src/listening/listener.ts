@@ -5,22 +5,32 @@ import type { Storage } from "../domain/storage.ts";
 import { answerLostError } from "../http/app.ts";
 import type { Log } from "../log.ts";
 import { assemble, type Counting } from "./assembly.ts";
+import type { Certificate } from "./certificate.ts";
 import { startChore } from "./chore.ts";
 
 /** A revocation by another process holds within 5 seconds; this leaves room for a slow poll. */
 const tokenRefreshMs = 1_000;
 const noteUsesMs = 60_000;
+/** A key that an issuer withdrew counts no longer than this, while the issuer can be asked. */
+const keyRefreshMs = 60_000;
+/** How long connections under the old certificate have to end by themselves, after an answer. */
+const handOverMs = 1_000;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
 
 export type ListenerConfig = Pick<
   Config,
-  "host" | "port" | "database" | "limits" | "basePath" | "corsOrigins" | "threads"
->;
+  "host" | "port" | "database" | "limits" | "basePath" | "corsOrigins" | "threads" | "jwt"
+> & {
+  /** Absent: plain HTTP. */
+  readonly certificate: Certificate | undefined;
+};
 
 export interface Listener {
   readonly port: number;
+  /** Shows another certificate to those who connect from now on. Fails if it cannot. */
+  useCertificate(certificate: Certificate): void;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
   drain(): Promise<void>;
 }
@@ -32,20 +42,34 @@ export async function openListener(
   log: Log,
   counting: Counting,
 ): Promise<Listener> {
-  const { app, authenticator, writer } = assemble(config, storage, log, counting);
+  const { app, authenticator, jwts, writer } = assemble(config, storage, log, counting);
   await authenticator.refresh();
-  const server = listen(config, app.fetch);
+  let server = listen(config, app.fetch);
+  const port = server.port ?? config.port;
+  const servers = new Set([server]);
   const chores = [
     startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
     startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),
   ];
+  if (jwts) {
+    const refreshKeys = () => jwts.refreshKeys();
+    chores.push(startChore("refresh of issuer's keys", keyRefreshMs, log, refreshKeys, "at once"));
+  }
 
   return {
-    port: server.port ?? config.port,
+    port,
+    useCertificate(certificate) {
+      const old = server;
+      server = listen({ ...config, port, certificate }, app.fetch);
+      servers.add(server);
+      retire(old, app.fetch).finally(() => servers.delete(old));
+    },
     async drain() {
       // One span of time for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
-      await Promise.race([server.stop(), isLate.then(() => server.stop(true))]);
+      const stop = (isAbrupt: boolean) =>
+        Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
+      await Promise.race([stop(false), isLate.then(() => stop(true))]);
       for (const stopChore of chores) stopChore();
       await Promise.race([writer.drain(), isLate]);
       await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
@@ -53,8 +77,11 @@ export async function openListener(
   };
 }
 
-function listen(config: ListenerConfig, fetch: (request: Request) => Promise<Response>) {
-  const { host, port, threads } = config;
+type Fetch = (request: Request) => Promise<Response>;
+type Server = ReturnType<typeof listen>;
+
+function listen(config: ListenerConfig, fetch: Fetch) {
+  const { host, port, threads, certificate } = config;
   return orExplain(config, () =>
     Bun.serve({
       hostname: host,
@@ -62,13 +89,34 @@ function listen(config: ListenerConfig, fetch: (request: Request) => Promise<Res
       fetch,
       error: answerLostError,
       development: false,
-      // The kernel shares the connections out among the threads that listen.
-      reusePort: threads > 1,
+      // The kernel shares the connections out among the threads that listen. A new certificate needs
+      // a new socket beside the old one.
+      reusePort: threads > 1 || certificate !== undefined,
       idleTimeout: idleTimeoutSeconds,
       // The app refuses large bodies itself, after the token and with a problem that says so.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      ...(certificate && { tls: { cert: certificate.cert, key: certificate.key } }),
     }),
   );
+}
+
+/**
+ * The runtime has no way to give a server another certificate, so another server takes its place. A
+ * connection in use ends with its next answer; those that are idle after a while are closed, and what
+ * is still being answered then is finished. Only connections that the kernel holds and nobody has
+ * accepted are lost when a socket closes, unless it is told to hand them on (docs/operating.md).
+ */
+async function retire(server: Server, fetch: Fetch): Promise<void> {
+  server.reload({
+    async fetch(request) {
+      const response = await fetch(request);
+      response.headers.set("Connection", "close");
+      return response;
+    },
+    error: answerLostError,
+  });
+  await Bun.sleep(handOverMs);
+  await server.stop();
 }
 
 /**

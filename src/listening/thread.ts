@@ -5,6 +5,7 @@ import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { openStorage } from "../storage/open.ts";
 import { version } from "../version.ts";
+import type { Certificate } from "./certificate.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { FromThread, ToThread } from "./listener-thread.ts";
 
@@ -16,6 +17,7 @@ const metrics = new Metrics(version);
 const waitingForMetrics: ((text: string) => void)[] = [];
 let log: Log | undefined;
 let storage: Storage | undefined;
+const opened = Promise.withResolvers<Listener>();
 let listener: Listener | undefined;
 
 function renderAll(): Promise<string> {
@@ -23,6 +25,14 @@ function renderAll(): Promise<string> {
     waitingForMetrics.push(resolve);
     tell({ kind: "metrics-wanted" });
   });
+}
+
+function useCertificate(opened: Listener, certificate: Certificate): void {
+  try {
+    opened.useCertificate(certificate);
+  } catch (error) {
+    log?.event("error", "certificate reload failed", { error });
+  }
 }
 
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
@@ -33,8 +43,12 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       const { database, limits } = config;
       storage = await openStorage(database, { isServing: true, joins, limits });
       listener = await openListener(config, storage, log, { metrics, render: renderAll });
+      opened.resolve(listener);
       return tell({ kind: "opened" });
     }
+    case "certificate":
+      // It may come while this thread is still opening with the one before.
+      return useCertificate(await opened.promise, message.certificate);
     case "counts-wanted":
       return tell({ kind: "counts", counts: metrics.counts });
     case "metrics":

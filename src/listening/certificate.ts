@@ -1,0 +1,52 @@
+/** The certificate that the service shows and its private key, read from their files and checked. */
+import { readFile } from "node:fs/promises";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { TlsFiles } from "../security-settings.ts";
+
+/** PEM, as the runtime takes it. */
+export interface Certificate {
+  /** With the certificates that lead to an authority, if there are any. */
+  readonly cert: string;
+  readonly key: string;
+  /** As the certificate has it, for the log. */
+  readonly expires: string;
+}
+
+/** Fails with `invalid-request`, in one line, if the files do not hold a pair that can be used. */
+export async function readCertificate(files: TlsFiles): Promise<Certificate> {
+  const [cert, key] = await Promise.all([readPem("cert", files.cert), readPem("key", files.key)]);
+  // Not imported above: a service without TLS starts faster.
+  const { createPrivateKey, X509Certificate } = await import("node:crypto");
+  const { createSecureContext } = await import("node:tls");
+  const leaf = orRefuse(`--tls-cert ${files.cert} holds no certificate in PEM form`, () => {
+    return new X509Certificate(cert);
+  });
+  const privateKey = orRefuse(
+    `--tls-key ${files.key} holds no private key in PEM form that needs no passphrase`,
+    () => createPrivateKey(key),
+  );
+  const mismatch = `--tls-key ${files.key} is not the key of --tls-cert ${files.cert}`;
+  if (!leaf.checkPrivateKey(privateKey)) throw refuse(mismatch);
+  orRefuse(`--tls-cert ${files.cert} and --tls-key ${files.key} cannot be used for TLS`, () =>
+    createSecureContext({ cert, key }),
+  );
+  return { cert, key, expires: leaf.validTo };
+}
+
+function readPem(kind: "cert" | "key", path: string): Promise<string> {
+  return readFile(path, "utf8").catch((error) => {
+    throw refuse(`--tls-${kind} ${path} cannot be read: ${error.code ?? error.message}`);
+  });
+}
+
+function orRefuse<Result>(reason: string, use: () => Result): Result {
+  try {
+    return use();
+  } catch (cause) {
+    throw refuse(reason, cause);
+  }
+}
+
+function refuse(reason: string, cause?: unknown): PlantStoreError {
+  return new PlantStoreError("invalid-request", `${reason}.`, { cause });
+}

@@ -1,0 +1,220 @@
+/** HTTPS by the real program: what it shows, what it refuses, and a certificate that changes under way. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
+
+const certificates = join(import.meta.dir, "../certificates");
+const folder = makeTemporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const files = { cert: join(folder.path, "cert.pem"), key: join(folder.path, "key.pem") };
+const flags = ["--tls-cert", files.cert, "--tls-key", files.key];
+
+/** Puts a pair into the place that the service reads. */
+function install(name: "server" | "renewed"): void {
+  copyFileSync(join(certificates, `${name}.pem`), files.cert);
+  copyFileSync(join(certificates, `${name}-key.pem`), files.key);
+}
+
+async function start(threads: number): Promise<RunningService> {
+  install("server");
+  return startService({ args: ["--threads", String(threads), ...flags] });
+}
+
+interface Connection {
+  readonly socket: TLSSocket;
+  /** Whose certificate was shown. */
+  readonly shown: string;
+  /** The next answer that comes, up to the end of its headers. */
+  answer(): Promise<string>;
+}
+
+function open(service: RunningService, options: object = {}): Promise<Connection> {
+  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+  const host = "127.0.0.1";
+  const settings = { host, port: service.port, rejectUnauthorized: false, ...options };
+  let received = "";
+  let isClosed = false;
+  const socket = connect(settings, () => {
+    const shown = socket.getPeerCertificate().fingerprint256;
+    resolve({
+      socket,
+      shown,
+      answer: () =>
+        waitFor(() => {
+          if (!received.includes("\r\n\r\n") && !isClosed) return undefined;
+          const text = received;
+          received = "";
+          return text;
+        }),
+    });
+  });
+  socket.on("data", (bytes) => {
+    received += bytes.toString("latin1");
+  });
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  socket.on("error", reject);
+  return promise;
+}
+
+/** As a client that tries again when nobody had taken its connection up when a socket was closed. */
+async function openPatiently(service: RunningService): Promise<Connection> {
+  return waitFor(() =>
+    open(service).catch((error) => {
+      if (error.code === "ECONNRESET") return undefined;
+      throw error;
+    }),
+  );
+}
+
+async function shownBy(service: RunningService): Promise<string> {
+  const { shown, socket } = await openPatiently(service);
+  socket.destroy();
+  return shown;
+}
+
+const health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const logged = (service: RunningService, event: string) =>
+  waitFor(() => (service.output().out.includes(`"${event}"`) ? true : undefined));
+
+/** Every new connection shows the new one, whichever thread it falls to. */
+async function waitForRenewal(service: RunningService, old: string): Promise<void> {
+  await waitFor(async () => {
+    const shown = await Promise.all(Array.from({ length: 16 }, () => shownBy(service)));
+    return shown.includes(old) ? undefined : true;
+  });
+}
+
+describe("a service with a certificate", () => {
+  test("answers over TLS 1.2 and 1.3, says so in its address, and takes nothing else", async () => {
+    await using service = await start(1);
+    expect(service.url).toStartWith("https://127.0.0.1:");
+    expect(service.output().errors).toContain(`curl -i ${service.url}/plants`);
+    for (const version of ["TLSv1.2", "TLSv1.3"]) {
+      const { socket, answer } = await open(service, { minVersion: version, maxVersion: version });
+      expect(socket.getProtocol()).toBe(version);
+      socket.write(health);
+      expect(await answer()).toStartWith("HTTP/1.1 200 ");
+      socket.destroy();
+    }
+    const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1" };
+    expect(await open(service, old).catch((error) => error)).toBeInstanceOf(Error);
+    const plain = await fetch(`http://127.0.0.1:${service.port}/healthz`).catch((error) => error);
+    expect(plain).toBeInstanceOf(Error);
+  });
+
+  test("is trusted by whoever trusts its authority", async () => {
+    await using service = await start(1);
+    const ca = await Bun.file(join(certificates, "authority.pem")).text();
+    const url = service.url.replace("127.0.0.1", "localhost");
+    const response = await fetch(`${url}/healthz`, { tls: { ca } });
+    expect(response.status).toBe(200);
+  });
+});
+
+describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
+  test("show the new certificate, while what is under way is finished", async () => {
+    await using service = await start(threads);
+    const old = await shownBy(service);
+    const body = JSON.stringify({ name: "Fern" });
+    const busy = await open(service);
+    // A request that has begun: its body is still to come.
+    busy.socket.write(
+      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${service.token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    );
+    const idle = await open(service);
+    idle.socket.write(health);
+    expect(await idle.answer()).toStartWith("HTTP/1.1 200 ");
+
+    install("renewed");
+    service.signal("SIGHUP");
+    await logged(service, "certificate reloaded");
+    // An open connection goes on: it is answered, and told to come again.
+    idle.socket.write(health);
+    const last = await idle.answer();
+    expect(last).toStartWith("HTTP/1.1 200 ");
+    expect(last.toLowerCase()).toContain("connection: close");
+
+    await waitForRenewal(service, old);
+    await Bun.sleep(1_500);
+    busy.socket.write(body.slice(5));
+    expect(await busy.answer()).toStartWith("HTTP/1.1 201 ");
+    busy.socket.destroy();
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+  });
+
+  test("answer every request on every connection that they took up, in use all the while", async () => {
+    await using service = await start(threads);
+    let answered = 0;
+    let isOver = false;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        const { socket, answer } = await openPatiently(service);
+        for (let last = ""; !isOver && !last.includes("connection: close"); answered++) {
+          socket.write(health);
+          last = (await answer()).toLowerCase();
+          expect(last).toStartWith("http/1.1 200 ");
+        }
+        socket.destroy();
+      }
+    });
+    for (const name of ["renewed", "server"] as const) {
+      install(name);
+      const before = answered;
+      service.signal("SIGHUP");
+      await Bun.sleep(1_300);
+      expect(answered).toBeGreaterThan(before);
+    }
+    isOver = true;
+    await Promise.all(clients);
+  });
+
+  test("keep the old certificate when the new one cannot be used, and say so", async () => {
+    await using service = await start(threads);
+    const old = await shownBy(service);
+    copyFileSync(join(certificates, "renewed.pem"), files.cert);
+    service.signal("SIGHUP");
+    await logged(service, "certificate reload failed");
+    expect(service.output().out).toContain("is not the key of");
+    for (let count = 0; count < 8; count++) expect(await shownBy(service)).toBe(old);
+    install("renewed");
+    service.signal("SIGHUP");
+    await waitForRenewal(service, old);
+  });
+});
+
+describe("at the start", () => {
+  const broken = join(folder.path, "broken.pem");
+  const cert = join(certificates, "server.pem");
+  const key = join(certificates, "server-key.pem");
+  const missing = join(folder.path, "missing.pem");
+  writeFileSync(broken, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+
+  test.each<[name: string, args: readonly string[], line: RegExp]>([
+    ["a certificate without a key", ["--tls-cert", cert], /--tls-key is missing/],
+    ["a key without a certificate", ["--tls-key", key], /--tls-cert is missing/],
+    ["a missing file", ["--tls-cert", missing, "--tls-key", key], /cannot be read: ENOENT/],
+    ["a folder", ["--tls-cert", folder.path, "--tls-key", key], /cannot be read: EISDIR/],
+    ["a broken certificate", ["--tls-cert", broken, "--tls-key", key], /holds no certificate/],
+    ["a certificate as key", ["--tls-cert", cert, "--tls-key", cert], /holds no private key/],
+    [
+      "the key of another",
+      ["--tls-cert", cert, "--tls-key", join(certificates, "renewed-key.pem")],
+      /is not the key of/,
+    ],
+  ])("refuses %s in one line", async (_, args, line) => {
+    const database = join(folder.path, "refused.db");
+    const run = await runProgram(["serve", "--port", "0", "--database", database, ...args]);
+    expect(run.exitCode).not.toBe(0);
+    expect(run.errors.trimEnd()).toMatch(line);
+    expect(run.errors.trimEnd().split("\n")).toHaveLength(1);
+    expect(run.errors).not.toContain("PRIVATE");
+  });
+});
