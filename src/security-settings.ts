@@ -40,7 +40,7 @@ export const securitySettings: {
     environment: "PLANTSTORE_JWT_ISSUER",
     placeholder: "URL",
     fallback: "",
-    help: "OpenID issuer whose JWTs are accepted as tokens",
+    help: "the OpenID issuer whose JWTs are accepted as tokens",
     parse: (text) => (isTrustworthyAddress(text) && !text.includes("?") ? text : whenEmpty(text)),
     expected: "an address such as https://login.example; http only on this machine",
   },
