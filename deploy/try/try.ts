@@ -69,7 +69,7 @@ async function start(
   say("Starting PostgreSQL …");
   const folder = keep === undefined ? undefined : resolve(keep);
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
-  const server = await startPostgres([], folder);
+  const server = await startPostgres([], { folder });
   parts.push(() => server.stop());
   const isNew = await makeDatabase(server, databaseName).then(
     () => true,

@@ -132,6 +132,8 @@ export interface OpenOptions {
   readonly isServing: boolean;
   /** What `share` gave, in another thread of the process that serves the storage. */
   readonly joins?: MessagePort | undefined;
+  /** Another thread of this process has opened it: that it cannot be reached just now is no failure. */
+  readonly isOpenElsewhere?: boolean;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
   /** The default unless given. An engine without connections has no use for it. */
@@ -150,7 +152,7 @@ export interface ConnectionLimits {
 export const defaultConnectionLimits: ConnectionLimits = {
   poolSize: 10,
   connectTimeoutMs: 3_000,
-  statementTimeoutMs: 8_000,
+  statementTimeoutMs: 5_000,
 };
 
 /** The highest id chosen by a client that moves the counter of assigned ids. */

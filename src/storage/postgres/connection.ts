@@ -6,12 +6,18 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
 import type { Address, Host } from "./address.ts";
 import { ConnectionLost, hasState } from "./failure.ts";
+import { type Lineage, readLineage } from "./lineage.ts";
 
-/** How a server was found to take connections. */
-export interface Server extends Host {
+/** How a server can be asked. */
+interface Way extends Host {
   readonly isEncrypted: boolean;
   /** Whether it stops long statements itself. A PgBouncer before it does not take the setting. */
   readonly keepsTime: boolean;
+}
+
+/** How a server was found to take connections, and what it is. */
+export interface Server extends Way {
+  readonly lineage: Lineage | undefined;
 }
 
 const oldestVersion = 15;
@@ -19,7 +25,7 @@ const int8 = 20;
 
 export function clientConfig(
   address: Address,
-  server: Server,
+  server: Way,
   limits: ConnectionLimits,
 ): ClientConfig {
   return {
@@ -48,21 +54,20 @@ export async function probe(
   host: Host,
   limits: ConnectionLimits,
 ): Promise<Server> {
-  let server: Server = { ...host, isEncrypted: address.tls !== "disable", keepsTime: true };
+  let way: Way = { ...host, isEncrypted: address.tls !== "disable", keepsTime: true };
   for (;;) {
     try {
-      await check(address, server, limits);
-      return server;
+      return { ...way, lineage: await check(address, way, limits) };
     } catch (error) {
-      const next = lessDemanding(address, server, error);
+      const next = lessDemanding(address, way, error);
       if (next === undefined) throw error;
-      server = next;
+      way = next;
     }
   }
 }
 
 /** Another way to try the same server, where the failure says that it may not take this one. */
-function lessDemanding(address: Address, server: Server, error: unknown): Server | undefined {
+function lessDemanding(address: Address, server: Way, error: unknown): Way | undefined {
   if (server.keepsTime && hasState(error, "08P01")) return { ...server, keepsTime: false };
   const isTlsTrouble = error instanceof ConnectionLost && codeOf(error.cause) === undefined;
   if (address.tls === "prefer" && server.isEncrypted && isTlsTrouble) {
@@ -71,7 +76,11 @@ function lessDemanding(address: Address, server: Server, error: unknown): Server
   return undefined;
 }
 
-async function check(address: Address, server: Server, limits: ConnectionLimits): Promise<void> {
+async function check(
+  address: Address,
+  server: Way,
+  limits: ConnectionLimits,
+): Promise<Lineage | undefined> {
   const client = new Client(clientConfig(address, server, limits));
   client.on("error", () => {});
   const late = setTimeout(() => {
@@ -82,6 +91,7 @@ async function check(address: Address, server: Server, limits: ConnectionLimits)
     await client.connect();
     await requireWritable(client);
     await requireSupported(client);
+    return await readLineage(client);
   } catch (error) {
     const known = [DatabaseError, PlantStoreError, ConnectionLost];
     if (known.some((kind) => error instanceof kind)) throw error;
@@ -167,6 +177,8 @@ export function explain(error: unknown, address: Address): string {
       return "the server is starting or stopping";
     case "READ_ONLY":
       return "the server takes no writes: it is a standby or read-only";
+    case "REPLACED":
+      return "the server was replaced by another one, which was promoted";
     case "ECONNREFUSED":
       return "nothing listens there";
     case "ENOTFOUND":

@@ -25,6 +25,10 @@ const migrationMs = 60 * 60 * 1000;
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
   const address = parseAddress(url);
   const primary = new Primary(address, options.limits ?? defaultConnectionLimits);
+  if (options.isOpenElsewhere) {
+    await primary.settle();
+    return createStorage(primary);
+  }
   try {
     await primary.open();
     await primary.use(async (client) => {

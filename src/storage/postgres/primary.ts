@@ -15,18 +15,30 @@ import {
   type Server,
 } from "./connection.ts";
 import { ConnectionLost, hasState, isLost } from "./failure.ts";
+import { isBehind, type Lineage, replaced, requireSame } from "./lineage.ts";
 
 /** Beyond the server's own limit, so that its answer is heard before the connection is cut. */
 const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
+/** For the other hosts to answer, once one takes writes: there may be a newer one. */
+const secondLookMs = 250;
+
+/** Goes on until a server takes writes, or the storage is closed. */
+interface Search {
+  readonly sinceMs: number;
+  readonly found: Promise<Pool>;
+  /** Why there is none yet. */
+  reason: unknown;
+}
 
 export class Primary {
   readonly #address: Address;
   readonly #limits: ConnectionLimits;
   #pool: Pool | undefined;
-  #finding: Promise<Pool> | undefined;
+  #search: Search | undefined;
+  #newest: Lineage | undefined;
   #isClosed = false;
 
   constructor(address: Address, limits: ConnectionLimits) {
@@ -37,6 +49,11 @@ export class Primary {
   /** Looks once. Fails with `unavailable` and the reason, in words that follow "Cannot open …: ". */
   async open(): Promise<void> {
     this.#pool = this.#makePool(await this.#look());
+  }
+
+  /** Resolves once there is a server, or when it has been looked for so long that it seems far away. */
+  async settle(): Promise<void> {
+    await this.#find(this.dueAtMs()).catch(() => {});
   }
 
   /** The moment by which an operation that starts now is over, one way or the other. */
@@ -51,8 +68,9 @@ export class Primary {
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
     dueAtMs = this.dueAtMs(),
+    isPatient = true,
   ): Promise<Result> {
-    const [pool, client] = await this.#acquire(dueAtMs);
+    const [pool, client] = await this.#acquire(dueAtMs, isPatient);
     let isBroken = false;
     const onError = () => {
       isBroken = true;
@@ -75,11 +93,8 @@ export class Primary {
 
   /** Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers. */
   async ping(): Promise<void> {
-    if (this.#pool === undefined) {
-      this.#find().catch(() => {});
-      throw new ConnectionLost("No server is known to take writes.");
-    }
-    await this.use(requireWritable);
+    if (this.#pool === undefined) throw new ConnectionLost("No server is known to take writes.");
+    await this.use(requireWritable, this.dueAtMs(), false);
   }
 
   async close(): Promise<void> {
@@ -89,10 +104,13 @@ export class Primary {
     await Promise.race([pool?.end(), new Promise((resolve) => setTimeout(resolve, closeMs))]);
   }
 
-  /** Tries twice, because the first try may be how it is learnt that the server has changed. */
-  async #acquire(dueAtMs: number): Promise<[Pool, PoolClient]> {
-    for (let isLastTry = false; ; isLastTry = true) {
-      const pool = this.#pool ?? (await before(dueAtMs, this.#find()));
+  /**
+   * Tries twice, because the first try may be how it is learnt that the server has changed; who is not
+   * patient wants to know just that.
+   */
+  async #acquire(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
+    for (let isLastTry = !isPatient; ; isLastTry = true) {
+      const pool = this.#pool ?? (await this.#find(dueAtMs));
       const connecting = pool.connect();
       try {
         return [pool, await before(dueAtMs, connecting)];
@@ -104,7 +122,7 @@ export class Primary {
         // That all connections are in use, here or there, is no reason to drop those that work.
         const isFull =
           hasState(error, "53300") ||
-          (pool.totalCount >= this.#limits.poolSize && codeOf(error) === undefined);
+          (pool.totalCount >= this.#limits.poolSize && reasonOf(error) === undefined);
         if (!isFull) this.#leave(pool);
         if (isFull || isLastTry || performance.now() >= dueAtMs) {
           throw error instanceof ConnectionLost
@@ -115,36 +133,60 @@ export class Primary {
     }
   }
 
-  /** All who ask meanwhile share one search, so that a server that is down is not stormed. */
-  #find(): Promise<Pool> {
-    this.#finding ??= this.#search().finally(() => {
-      this.#finding = undefined;
-    });
-    return this.#finding;
+  /**
+   * All who ask meanwhile share one search, so that a server that is down is not stormed. Nobody waits
+   * for it when it has lasted longer than a connection may: an answer at once is better.
+   */
+  async #find(dueAtMs: number): Promise<Pool> {
+    const search = this.#startSearch();
+    const giveUpAtMs = Math.min(dueAtMs, search.sinceMs + this.#limits.connectTimeoutMs);
+    try {
+      return await before(giveUpAtMs, search.found);
+    } catch {
+      throw new ConnectionLost("No server takes writes.", { cause: search.reason });
+    }
   }
 
-  async #search(): Promise<Pool> {
-    const giveUpAtMs = performance.now() + this.#limits.connectTimeoutMs;
+  #startSearch(): Search {
+    if (this.#search) return this.#search;
+    const { promise: found, resolve, reject } = Promise.withResolvers<Pool>();
+    found.catch(() => {});
+    const search: Search = { sinceMs: performance.now(), found, reason: undefined };
+    this.#search = search;
+    this.#searchOn(search).then(resolve, reject);
+    return search;
+  }
+
+  async #searchOn(search: Search): Promise<Pool> {
     for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
       try {
         const pool = this.#makePool(await this.#look());
         this.#pool = pool;
+        this.#search = undefined;
         return pool;
       } catch (error) {
-        if (performance.now() + pauseMs > giveUpAtMs || this.#isClosed) {
-          throw new ConnectionLost("No server takes writes.", { cause: error });
-        }
+        search.reason = error;
+        if (this.#isClosed) throw error;
       }
       await Bun.sleep(pauseMs * (0.5 + Math.random()));
     }
   }
 
-  /** Asks all hosts at once and takes the first that answers and takes writes. */
+  /**
+   * Asks all hosts at once. Of those that take writes it takes the one that was promoted last: an old
+   * primary that came back does not know that it was replaced.
+   */
   async #look(): Promise<Server> {
     const address = this.#address;
     const { hosts } = address;
+    const servers: Server[] = [];
+    const probes = hosts.map(async (host) => {
+      const server = await probe(address, host, this.#limits);
+      if (isBehind(server.lineage, this.#newest)) throw replaced;
+      servers.push(server);
+    });
     try {
-      return await Promise.any(hosts.map((host) => probe(address, host, this.#limits)));
+      await Promise.any(probes);
     } catch (failure) {
       const reasons = (failure as AggregateError).errors.map((error, index) => {
         const host = hosts[index];
@@ -153,6 +195,12 @@ export class Primary {
       });
       throw new PlantStoreError("unavailable", reasons.join("; "), { cause: failure });
     }
+    await Promise.race([Promise.allSettled(probes), Bun.sleep(secondLookMs)]);
+    const server = servers.reduce((best, other) =>
+      isBehind(best.lineage, other.lineage) ? other : best,
+    );
+    this.#newest = server.lineage ?? this.#newest;
+    return server;
   }
 
   #makePool(server: Server): Pool {
@@ -161,7 +209,10 @@ export class Primary {
       ...clientConfig(this.#address, server, this.#limits),
       max: this.#limits.poolSize,
       connectionTimeoutMillis: this.#limits.connectTimeoutMs,
-      onConnect: requireWritable,
+      onConnect: async (client) => {
+        await requireWritable(client);
+        await requireSame(client, server.lineage);
+      },
     });
     // What is lost is noticed where it is used; without a listener it would end the process.
     pool.on("error", () => {});
@@ -170,9 +221,17 @@ export class Primary {
   }
 
   #leave(pool: Pool): void {
-    if (this.#pool === pool) this.#pool = undefined;
+    if (this.#pool === pool) {
+      this.#pool = undefined;
+      this.#startSearch();
+    }
     if (!pool.ending) pool.end().catch(() => {});
   }
+}
+
+/** The code of a refusal, by the server or by what was asked of it; absent if time ran out. */
+function reasonOf(error: unknown): string | undefined {
+  return codeOf(error instanceof ConnectionLost ? error.cause : error);
 }
 
 /** Fails with `ConnectionLost` when the time is over before the work is. */
