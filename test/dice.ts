@@ -8,3 +8,8 @@ export function makeDice(seed: number): (sides: number) => number {
     return Math.floor((state / 2 ** 32) * sides);
   };
 }
+
+/** Neighbouring numbers as seeds give much the same chance; spread, they do not. */
+export function spread(seed: number): number {
+  return Math.imul(seed, 2_654_435_761) >>> 0;
+}

@@ -43,7 +43,10 @@ export async function openListener(
   counting: Counting,
 ): Promise<Listener> {
   const { app, authenticator, jwts, writer } = assemble(config, storage, log, counting);
-  await authenticator.refresh();
+  // Without it every token is asked for, until the chore succeeds.
+  await authenticator
+    .refresh()
+    .catch((error) => log.event("warn", "token refresh failed", { error }));
   let server = listen(config, app.fetch);
   const port = server.port ?? config.port;
   const servers = new Set([server]);

@@ -41,7 +41,12 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       const { config, joins, logFormat } = message;
       log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
       const { database, limits } = config;
-      storage = await openStorage(database, { isServing: true, joins, limits });
+      storage = await openStorage(database, {
+        isServing: true,
+        isOpenElsewhere: true,
+        joins,
+        limits,
+      });
       listener = await openListener(config, storage, log, { metrics, render: renderAll });
       opened.resolve(listener);
       return tell({ kind: "opened" });

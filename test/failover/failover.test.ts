@@ -1,0 +1,29 @@
+/** The server that takes writes is lost under load, in every way, and no promise with it. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { FailoverTrial, losses } from "./failover.ts";
+
+setDefaultTimeout(60_000);
+
+let trial: FailoverTrial;
+/** Another one in each run; what fails, shows it. */
+let seed = Math.floor(Math.random() * 1_000_000);
+
+beforeAll(async () => {
+  trial = await FailoverTrial.start();
+});
+
+afterAll(() => trial.stop());
+
+describe("every answer holds, and writes come back without a restart, when the primary is", () => {
+  test.each(losses)("%s", async (loss) => {
+    const { faults } = await trial.run(loss, ++seed);
+    expect({ seed, faults }).toEqual({ seed, faults: [] });
+    await trial.pair.replaceStandby();
+  });
+});
+
+test("a primary that does not wait for its standby loses writes, and that is seen", async () => {
+  await trial.pair.waitForStandby(false);
+  const { faults } = await trial.run("cut off", ++seed);
+  expect(faults.filter((fault) => fault.startsWith("lost: "))).not.toEqual([]);
+});
