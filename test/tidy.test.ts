@@ -121,7 +121,9 @@ describe("imports", () => {
     visit("src/main.ts");
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
-      [...loaded].filter((path) => /-commands?\.ts$|^src\/(?!main|config|setting|security-settings|cli|domain)/.test(path)),
+      [...loaded].filter((path) =>
+        /-commands?\.ts$|^src\/(?!main|config|setting|security-settings|cli|domain)/.test(path),
+      ),
     ).toEqual([]);
   });
 
