@@ -20,6 +20,7 @@ function createBare(name: "bare" | "bare-threads", threads: number, summary: str
     deletesPerSecondMax: 1_000,
     readyPath: "/healthz",
     isEcho: true,
+    isForHeadlines: name === "bare-threads",
     findObstacle: () => undefined,
     readVersion: async () => `Bun ${Bun.version}, threads: ${threads}`,
     prepare: async () => "not-looked-at",

@@ -32,6 +32,8 @@ export interface Contender {
   readonly readyPath: string;
   /** Whether it repeats what Plant Store answered, and so can only start after it. */
   readonly isEcho: boolean;
+  /** Whether it is measured in the headline scenarios only. */
+  readonly isForHeadlines?: boolean;
   /** Why it cannot run on this machine; absent if it can. */
   findObstacle(): string | undefined;
   readVersion(): Promise<string>;

@@ -36,6 +36,7 @@ export async function runScenario(
   let answers: AnswersByMethod = {};
   try {
     for (const contender of context.contenders) {
+      if (contender.isForHeadlines && !scenario.isHeadline) continue;
       showProgress(`${label}: ${contender.name} starts`);
       const entry = await takeSeat(context, scenario, contender, timing, answers);
       if (!entry) continue;
