@@ -20,7 +20,7 @@ export const groupCommitDefaults = {
   deadlineMs: 10_000,
 } as const;
 
-const answersAtOnce = 8;
+const answersAtOnce = 32;
 
 /**
  * Turns of the event loop between two commits, in which those who were just answered come back. Else
