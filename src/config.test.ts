@@ -59,7 +59,7 @@ describe("a value that makes sense", () => {
     ["databaseConnectTimeoutMs", "100", 100],
     ["databaseConnectTimeoutMs", "20000", 20_000],
     ["databaseStatementTimeoutMs", "100", 100],
-    ["databaseStatementTimeoutMs", "20000", 20_000],
+    ["databaseStatementTimeoutMs", "8000", 8_000],
     ["basePath", "", ""],
     ["basePath", "/", ""],
     ["basePath", "/v1", "/v1"],
@@ -128,7 +128,7 @@ describe("a value that makes no sense", () => {
     ["databaseConnectTimeoutMs", "20001"],
     ["databaseConnectTimeoutMs", "3s"],
     ["databaseStatementTimeoutMs", "99"],
-    ["databaseStatementTimeoutMs", "20001"],
+    ["databaseStatementTimeoutMs", "8001"],
     ["basePath", "v1"],
     ["basePath", "//"],
     ["basePath", "/v1//x"],
@@ -190,7 +190,18 @@ describe("a value that makes no sense", () => {
 });
 
 test("takes the token from the environment, and from nowhere else", () => {
-  expect(readToken({ PLANTSTORE_TOKEN: "plant_x" })).toBe("plant_x");
-  expect(readToken({})).toBe("");
+  expect(readToken("", { PLANTSTORE_TOKEN: "plant_x" })).toBe("plant_x");
+  expect(readToken("", {})).toBe("");
   expect(Object.values(settings).map(({ flag }) => flag)).not.toContain("token");
+});
+
+test("refuses more threads than connections on PostgreSQL, and on no other storage", () => {
+  const flags = { threads: "4", "database-pool-size": "3" };
+  expect(() => readConfig({ ...flags, database: "postgres://h/d" }, {})).toThrow(
+    "--threads must not be more than --database-pool-size",
+  );
+  expect(
+    readConfig({ ...flags, "database-pool-size": "4", database: "postgres://h/d" }, {}),
+  ).toMatchObject({ threads: 4 });
+  expect(readConfig(flags, {}).threads).toBe(4);
 });

@@ -101,7 +101,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
     placeholder: "NUMBER",
     fallback: String(defaultConnectionLimits.statementTimeoutMs),
     help: "how long PostgreSQL may take to answer",
-    ...integerBetween(100, 20_000),
+    ...integerBetween(100, 8_000),
   },
   basePath: {
     flag: "base-path",
@@ -177,16 +177,24 @@ export type Flags = Readonly<Record<string, unknown>>;
 export function readConfig(flags: Flags, environment: Environment = process.env): Config {
   const read = <Name extends SettingName>(name: Name) => readSetting(name, flags, environment);
   const database = read("database");
-  const threads = read("threads");
+  const wanted = read("threads");
+  const threads = wanted === "auto" ? automaticThreads(database) : wanted;
+  const limits = readLimits(flags, environment);
+  if (isPostgres(database) && threads > limits.poolSize) {
+    throw new PlantStoreError(
+      "invalid-request",
+      "--threads must not be more than --database-pool-size: each thread needs a connection.",
+    );
+  }
   return Object.freeze({
     host: read("host"),
     port: read("port"),
     database,
-    limits: readLimits(flags, environment),
+    limits,
     basePath: read("basePath"),
     corsOrigins: read("corsOrigins"),
     log: read("log"),
-    threads: threads === "auto" ? automaticThreads(database) : threads,
+    threads,
     tls: readTlsFiles(read),
     jwt: readIssuer(read),
   });
@@ -236,7 +244,7 @@ function databaseAddress(): Pick<Setting<string>, "parse" | "expected"> {
 }
 
 /** From the environment: other users of the machine can see the flags of a process. */
-export function readToken(environment: Environment = process.env, suffix = ""): string {
+export function readToken(suffix = "", environment: Environment = process.env): string {
   return environment[`PLANTSTORE_TOKEN${suffix}`] ?? "";
 }
 
@@ -258,11 +266,15 @@ function parseThreads(text: string): Settings["threads"] | undefined {
   return threads >= 1 && threads <= threadsMax ? threads : undefined;
 }
 
+function isPostgres(database: string): boolean {
+  return /^postgres(?:ql)?:/i.test(database);
+}
+
 /**
  * Only Linux shares the connections of a port out among its listeners. On PostgreSQL each thread
  * commits for itself, so more of them make smaller groups: there, instances are added instead.
  */
 function automaticThreads(database: string): number {
-  const isAlone = process.platform !== "linux" || /^postgres(?:ql)?:/i.test(database);
+  const isAlone = process.platform !== "linux" || isPostgres(database);
   return isAlone ? 1 : Math.min(availableParallelism(), automaticThreadsMax);
 }

@@ -93,7 +93,7 @@ export class Metrics {
       ...family(
         "plantstore_commits_total",
         "counter",
-        "Groups of plant writes that were committed durably.",
+        "Groups of plant writes that a thread had committed durably.",
         [` ${counts.groupSizes.count}`],
       ),
       ...family("plantstore_writes_total", "counter", "Plant writes in those groups.", [

@@ -29,11 +29,16 @@ export async function serve(wanted: Config, log: Log): Promise<Service> {
   const limits = shareOf(wanted.limits, wanted.threads);
   const certificate = wanted.tls && (await readCertificate(wanted.tls));
   const config = { ...wanted, limits, certificate };
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => {});
+  const onFailure = (message: string) =>
+    failure.reject(new PlantStoreError("unavailable", `A thread broke down: ${message}.`));
   const { database } = config;
-  const storage = await openStorage(database, { isServing: true, limits });
+  const storage = await openStorage(database, { isServing: true, limits, onFailure });
   try {
     checkPortIsFree(config);
-    return await start(config, storage, log);
+    const service = await start(config, storage, log, onFailure);
+    return { ...service, failed: failure.promise };
   } catch (error) {
     await storage.close();
     throw error;
@@ -44,14 +49,16 @@ async function start(
   config: Config & ListenerConfig,
   storage: Storage,
   log: Log,
-): Promise<Service> {
+  onFailure: (message: string) => void,
+): Promise<Omit<Service, "failed">> {
   const metrics = new Metrics(version);
   const threads: ListenerThread[] = [];
-  const render = async () =>
-    metrics.render(await Promise.all(threads.map((thread) => thread.readCounts())));
+  async function render(): Promise<string> {
+    const counts = await Promise.all(threads.map((thread) => thread.readCounts()));
+    return metrics.render(counts.filter((each) => each !== undefined));
+  }
   const listener = await openListener(config, storage, log, { metrics, render });
 
-  const failure = Promise.withResolvers<never>();
   // This thread answers already; the others join it.
   for (let index = 1; index < config.threads; index++) {
     threads.push(
@@ -60,8 +67,7 @@ async function start(
         joins: storage.share(),
         log,
         renderMetrics: render,
-        onFailure: (message) =>
-          failure.reject(new PlantStoreError("unavailable", `A thread broke down: ${message}`)),
+        onFailure,
       }),
     );
   }
@@ -69,10 +75,13 @@ async function start(
     while (await storage.forgetKeys(Date.now()));
   });
   let reloading = Promise.resolve();
+  let isStopping = false;
   async function reload(): Promise<void> {
     try {
       if (!config.tls) return;
       const certificate = await readCertificate(config.tls);
+      // A new listener would open the port again.
+      if (isStopping) return;
       listener.useCertificate(certificate);
       for (const thread of threads) thread.useCertificate(certificate);
       log.event("info", "certificate reloaded", { expires: certificate.expires });
@@ -85,13 +94,13 @@ async function start(
   return {
     url: `${config.tls ? "https" : "http"}://${host}:${listener.port}${config.basePath}`,
     storage,
-    failed: failure.promise,
     reloadCertificate() {
       // One after the other, so that the files as they are last win.
       reloading = reloading.then(reload);
       return reloading;
     },
     async stop() {
+      isStopping = true;
       stopForgetting();
       await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
       // Last, because the others have joined it.

@@ -19,20 +19,24 @@ export const checkCommand: Command = {
   flags: {
     token: {
       placeholder: "TOKEN",
-      help: "a token that may write; safer as [PLANTSTORE_TOKEN], for others see flags",
+      help: "a token that may write; safer in the environment, for others see flags",
+      environment: "PLANTSTORE_TOKEN",
     },
     "token-2": {
       placeholder: "TOKEN",
-      help: "one to another garden, to see that gardens are apart [PLANTSTORE_TOKEN_2]",
+      help: "one to another garden, to see that gardens are apart",
+      environment: "PLANTSTORE_TOKEN_2",
     },
     "token-read": {
       placeholder: "TOKEN",
-      help: "one that may only read, to see that it cannot write [PLANTSTORE_TOKEN_READ]",
+      help: "one that may only read, to see that it cannot write",
+      environment: "PLANTSTORE_TOKEN_READ",
     },
-    only: { placeholder: "TOPIC", help: "one topic, such as list or tokens [all]" },
+    only: { placeholder: "TOPIC", help: "one topic, such as list or tokens", fallback: "all" },
     timeout: {
       placeholder: "SECONDS",
-      help: `how long an answer may take [${timeoutSecondsDefault}]`,
+      help: "how long an answer may take",
+      fallback: String(timeoutSecondsDefault),
     },
     slow: { help: "also what takes 15 seconds to see" },
     json: { help: "the results as JSON" },
@@ -91,7 +95,7 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
 
 function readTokens(call: Call): Tokens {
   const read = (flag: string, suffix: string) => {
-    const token = textFlag(call, flag) ?? readToken(process.env, suffix);
+    const token = textFlag(call, flag) ?? readToken(suffix);
     if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
     throw new PlantStoreError("invalid-request", `--${flag} is not a whole token. Copy it again.`);
   };

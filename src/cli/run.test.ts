@@ -219,6 +219,6 @@ test("a file that is not a database ends with 1 and one line", async () => {
   expect(exitCode).toBe(1);
   expect(out).toBe("");
   expect(said).toEqual([
-    `plantstore: Cannot open ${database}: it is not a database (choose another file with --database).`,
+    `plantstore: Cannot open ${database}: it is not a database (choose another file).`,
   ]);
 });

@@ -3,7 +3,7 @@ import { issueToken } from "../auth/issue.ts";
 import { type Config, readConfig, storageSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
-import { maskAddress } from "../storage/open.ts";
+import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
 import { writeLog } from "./output.ts";
@@ -42,7 +42,11 @@ export const serveCommand: Command = {
     const stopped = untilToldToStop();
     // Loaded here, so that the help need not wait for all of the service.
     const { serve } = await import("../serve.ts");
-    const service = await serve(config, log);
+    const starting = serve(config, log);
+    starting.catch(() => {});
+    const service = await Promise.race([starting, stopped.then(() => undefined)]);
+    // Told to stop while it was waiting for its storage; what it had begun ends with the process.
+    if (!service) return 0;
     // Before it is said to have started, so that who waits for that finds the first token.
     await welcome(service, config, terminal);
     // A person has the banner instead.
@@ -52,7 +56,11 @@ export const serveCommand: Command = {
     }
     // Without TLS the signal ends the process, as it does any other.
     if (config.tls) process.on("SIGHUP", () => service.reloadCertificate());
-    const signal = await Promise.race([stopped, service.failed]);
+    const signal = await Promise.race([stopped, service.failed]).catch((error) => {
+      log.event("error", "broken down", { error });
+      log.flush();
+      throw error;
+    });
     log.event("info", "stopping", { signal });
     await service.stop();
     log.event("info", "stopped");
@@ -93,7 +101,9 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   if ((await service.storage.listTokens()).length > 0) return;
   if (!isLoopback(config.host)) {
     terminal.say("No token exists yet, so nobody can call the service. Make one with:");
-    terminal.say(`  npx plantstore token create USER --database ${database}\n`);
+    const where = isFile(config.database) ? ` --database ${database}` : "";
+    terminal.say(`  npx plantstore token create USER${where}\n`);
+    if (where === "") terminal.say("with the same PLANTSTORE_DATABASE as the service.\n");
     return;
   }
   const wish = { user: "gardener", note: "made at the first start" };

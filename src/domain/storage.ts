@@ -130,6 +130,8 @@ export interface Storage extends PlantStorage, TokenStorage {
 export interface OpenOptions {
   /** It answers requests from it, which an engine may permit to one process at a time. */
   readonly isServing: boolean;
+  /** Called when a part of the engine has broken down for good, and the process must not go on. */
+  readonly onFailure?: (message: string) => void;
   /** What `share` gave, in another thread of the process that serves the storage. */
   readonly joins?: MessagePort | undefined;
   /** Another thread of this process has opened it: that it cannot be reached just now is no failure. */

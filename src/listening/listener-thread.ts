@@ -1,10 +1,12 @@
-/** The main thread's end of the threads that listen beside it: starts them, adds up what they count, stops them. */
+/** The main thread's end of a thread that listens beside it: starts it, reads its counts, stops it. */
 import type { Log, LogFormat } from "../log.ts";
 import type { Counts } from "../metrics.ts";
 import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
 
 const stopMs = drainMs + 2_000;
+/** A thread that is too busy to tell what it counted is shown as it was last time. */
+const countsMs = 1_000;
 
 export type ToThread =
   | {
@@ -19,11 +21,12 @@ export type ToThread =
   | { readonly kind: "stop" };
 
 export type FromThread =
-  | { readonly kind: "opened" }
+  /** It could not open, or cannot go on. */
+  | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "log"; readonly lines: string }
   | { readonly kind: "counts"; readonly counts: Counts }
   | { readonly kind: "metrics-wanted" }
-  | { readonly kind: "stopped" };
+  | { readonly kind: "stopped"; readonly counts: Counts };
 
 export interface ThreadOptions {
   readonly config: ListenerConfig;
@@ -39,19 +42,28 @@ export class ListenerThread {
   readonly #worker = new Worker(new URL("./thread.ts", import.meta.url).href);
   readonly #waitingForCounts: ((counts: Counts) => void)[] = [];
   readonly #stopped = Promise.withResolvers<void>();
+  #lastCounts: Counts | undefined;
+  #isStopping = false;
 
   constructor(options: ThreadOptions) {
     const { config, joins, log, renderMetrics, onFailure } = options;
     this.#worker.onerror = (event) => onFailure(event.message);
+    this.#worker.addEventListener("close", () => {
+      if (!this.#isStopping) onFailure("it has ended");
+    });
     this.#worker.onmessage = async ({ data: message }: MessageEvent<FromThread>) => {
       switch (message.kind) {
         case "log":
           return log.pass(message.lines);
+        case "failed":
+          return onFailure(message.message);
         case "counts":
+          this.#lastCounts = message.counts;
           return this.#waitingForCounts.shift()?.(message.counts);
         case "metrics-wanted":
           return this.#tell({ kind: "metrics", text: await renderMetrics() });
         case "stopped":
+          this.#lastCounts = message.counts;
           return this.#stopped.resolve();
       }
     };
@@ -59,11 +71,14 @@ export class ListenerThread {
     this.#worker.postMessage(opening, joins ? [joins] : []);
   }
 
-  readCounts(): Promise<Counts> {
-    return new Promise((resolve) => {
+  /** Absent if it has never told any. */
+  readCounts(): Promise<Counts | undefined> {
+    const told = new Promise<Counts>((resolve) => {
       this.#waitingForCounts.push(resolve);
       this.#tell({ kind: "counts-wanted" });
     });
+    const elsewise = Promise.race([this.#stopped.promise, Bun.sleep(countsMs)]);
+    return Promise.race([told, elsewise.then(() => this.#lastCounts)]);
   }
 
   useCertificate(certificate: Certificate): void {
@@ -72,6 +87,7 @@ export class ListenerThread {
 
   /** Resolves once it has drained. One that does not answer any more is not waited for. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#tell({ kind: "stop" });
     await Promise.race([this.#stopped.promise, Bun.sleep(stopMs)]);
     this.#worker.terminate();

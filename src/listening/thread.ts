@@ -1,5 +1,5 @@
 /// <reference lib="webworker" />
-/** A listener in a thread of its own. It hears from the main thread only; so does the outside of it. */
+/** A listener in a thread of its own. What it logs and counts goes out through the main thread. */
 import type { Storage } from "../domain/storage.ts";
 import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -17,8 +17,7 @@ const metrics = new Metrics(version);
 const waitingForMetrics: ((text: string) => void)[] = [];
 let log: Log | undefined;
 let storage: Storage | undefined;
-const opened = Promise.withResolvers<Listener>();
-let listener: Listener | undefined;
+let opening: Promise<Listener> | undefined;
 
 function renderAll(): Promise<string> {
   return new Promise((resolve) => {
@@ -27,9 +26,23 @@ function renderAll(): Promise<string> {
   });
 }
 
-function useCertificate(opened: Listener, certificate: Certificate): void {
+async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
+  const { config, joins, logFormat } = message;
+  log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
+  const { database, limits } = config;
+  storage = await openStorage(database, {
+    isServing: true,
+    isOpenElsewhere: true,
+    joins,
+    limits,
+  });
+  return openListener(config, storage, log, { metrics, render: renderAll });
+}
+
+/** It may come while this thread is still opening with the one before. */
+async function useCertificate(certificate: Certificate): Promise<void> {
   try {
-    opened.useCertificate(certificate);
+    (await opening)?.useCertificate(certificate);
   } catch (error) {
     log?.event("error", "certificate reload failed", { error });
   }
@@ -37,31 +50,22 @@ function useCertificate(opened: Listener, certificate: Certificate): void {
 
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
   switch (message.kind) {
-    case "open": {
-      const { config, joins, logFormat } = message;
-      log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
-      const { database, limits } = config;
-      storage = await openStorage(database, {
-        isServing: true,
-        isOpenElsewhere: true,
-        joins,
-        limits,
-      });
-      listener = await openListener(config, storage, log, { metrics, render: renderAll });
-      opened.resolve(listener);
-      return tell({ kind: "opened" });
-    }
+    case "open":
+      opening = open(message);
+      return opening.catch((error) => tell({ kind: "failed", message: error.message }));
     case "certificate":
-      // It may come while this thread is still opening with the one before.
-      return useCertificate(await opened.promise, message.certificate);
+      return useCertificate(message.certificate);
     case "counts-wanted":
       return tell({ kind: "counts", counts: metrics.counts });
     case "metrics":
       return waitingForMetrics.shift()?.(message.text);
     case "stop":
-      await listener?.drain();
+      await opening?.then(
+        (listener) => listener.drain(),
+        () => {},
+      );
       await storage?.close();
       log?.flush();
-      return tell({ kind: "stopped" });
+      return tell({ kind: "stopped", counts: metrics.counts });
   }
 };

@@ -132,7 +132,7 @@ describe("a wrong call ends with one line that says why", () => {
     const finished = await runProgram(["serve", "--port", "0", "--database", path]);
     expect(finished).toMatchObject({ exitCode: failure, out: "" });
     expect(finished.errors).toBe(
-      `plantstore: Cannot open ${path}: it is not a database (choose another file with --database).\n`,
+      `plantstore: Cannot open ${path}: it is not a database (choose another file).\n`,
     );
   });
 
@@ -142,7 +142,7 @@ describe("a wrong call ends with one line that says why", () => {
     const finished = await runProgram(["serve", "--port", "0", "--database", database]);
     expect(finished).toMatchObject({ exitCode: failure, out: "" });
     expect(finished.errors).toMatch(
-      /^plantstore: .+ another process is serving it already \(.+ --database\)\.\n$/,
+      /^plantstore: .+ another process is serving it already \(.+ another file\)\.\n$/,
     );
   });
 

@@ -137,6 +137,7 @@ describe("stopping", () => {
     );
     await Bun.sleep(200);
     service.signal("SIGTERM");
+    await waitFor(() => service.output().out.includes('"stopping"') || undefined);
     await Bun.sleep(700);
     service.signal("SIGTERM");
     expect(await service.exited).toBe(1);

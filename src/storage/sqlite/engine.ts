@@ -41,11 +41,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
 function locate(path: string, options: OpenOptions): string {
   const file = resolve(path);
   if (!existsSync(file)) {
-    if (options.mustExist)
-      throw new PlantStoreError(
-        "unavailable",
-        "there is no such file (say where it is with --database)",
-      );
+    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     // Before SQLite does, which would let everyone on the machine read it.
     closeSync(openSync(file, "a", 0o600));
@@ -68,8 +64,7 @@ function explain(error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
   if (code === "EACCES" || code === "EPERM") return "permission is denied";
   if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
-  if (code.startsWith("SQLITE_NOTADB"))
-    return "it is not a database (choose another file with --database)";
+  if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
   if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
   if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
@@ -87,7 +82,7 @@ function createStorage(
   let thread = options.joins ? WriteThread.join(options.joins) : undefined;
   let moving: Database | undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.
-  if (options.isServing) thread ??= WriteThread.start(file);
+  if (options.isServing) thread ??= WriteThread.start(file, options.onFailure);
 
   function writeThread(): WriteThread {
     thread ??= WriteThread.start(file);

@@ -22,7 +22,7 @@ export function lockForServing(path: string): Database {
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY")) {
       throw new PlantStoreError(
         "unavailable",
-        "another process is serving it already (stop that one, or choose another file with --database)",
+        "another process is serving it already (stop that one, or choose another file)",
       );
     }
     throw error;

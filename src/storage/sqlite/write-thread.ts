@@ -28,23 +28,25 @@ const closeMs = 2_000;
 
 export class WriteThread {
   readonly #end: Worker | MessagePort;
+  readonly #onFailure: ((message: string) => void) | undefined;
   /** The worker answers each end in the order of its requests, so the oldest waiter is meant. */
   readonly #waiting: Waiter[] = [];
   #failure: Error | undefined;
   #isClosed = false;
 
-  private constructor(end: Worker | MessagePort) {
+  private constructor(end: Worker | MessagePort, onFailure?: (message: string) => void) {
     this.#end = end;
+    this.#onFailure = onFailure;
     end.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
     end.addEventListener("close", () => {
       if (!this.#isClosed) this.#fail("The worker has ended.");
     });
   }
 
-  /** Starts the worker, on the file at `path`. */
-  static start(path: string): WriteThread {
+  /** Starts the worker, on the file at `path`; `onFailure` is told when it breaks down. */
+  static start(path: string, onFailure?: (message: string) => void): WriteThread {
     const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-    const thread = new WriteThread(worker);
+    const thread = new WriteThread(worker, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
     thread.#request({ kind: "open", path }).catch((error) => {
       thread.#failure = error;
@@ -113,5 +115,6 @@ export class WriteThread {
       cause: message,
     });
     for (const waiter of this.#waiting.splice(0)) waiter.reject(this.#failure);
+    this.#onFailure?.(message);
   }
 }

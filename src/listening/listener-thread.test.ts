@@ -1,0 +1,40 @@
+/** The main thread's end of a thread that listens: what it learns of one that stops or cannot start. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { readConfig } from "../config.ts";
+import { createLog } from "../log.ts";
+import { openStorage } from "../storage/open.ts";
+import { ListenerThread } from "./listener-thread.ts";
+
+function startThread(database: string, joins: MessagePort | undefined) {
+  const failure = Promise.withResolvers<string>();
+  const thread = new ListenerThread({
+    config: { ...readConfig({ port: "0", threads: "2", database }, {}), certificate: undefined },
+    joins,
+    log: createLog("off", () => {}),
+    renderMetrics: async () => "",
+    onFailure: failure.resolve,
+  });
+  return { thread, failed: failure.promise };
+}
+
+test("counts are told while it runs, and still known when it has stopped", async () => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "plants.db");
+  const storage = await openStorage(database, { isServing: true });
+  const { thread, failed } = startThread(database, storage.share());
+  expect(await thread.readCounts()).toMatchObject({ brokenStreams: 0 });
+  await thread.stop();
+  expect(await thread.readCounts()).toMatchObject({ brokenStreams: 0 });
+  // That it was told to stop is no failure.
+  expect(await Promise.race([failed, Bun.sleep(100).then(() => "none")])).toBe("none");
+  await storage.close();
+});
+
+test("one that cannot open is reported, with the reason", async () => {
+  using folder = makeTemporaryFolder();
+  const { thread, failed } = startThread(join(folder.path, "missing/\0.db"), undefined);
+  expect(await failed).toStartWith("Cannot open ");
+  await thread.stop();
+});
