@@ -214,10 +214,8 @@ export function readSetting<Name extends SettingName>(
   if (value !== undefined) return value;
   const isVariable = typeof flag !== "string" && variable !== undefined;
   const source = isVariable ? setting.environment : `--${setting.flag}`;
-  throw new PlantStoreError(
-    "invalid-request",
-    `${source} must be ${setting.expected}, not ${JSON.stringify(text)}.`,
-  );
+  const given = text === "" ? ", and is missing" : `, not ${JSON.stringify(text)}`;
+  throw new PlantStoreError("invalid-request", `${source} must be ${setting.expected}${given}.`);
 }
 
 /** The settings that a command needs to open a storage. */

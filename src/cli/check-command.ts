@@ -102,7 +102,7 @@ function readTokens(call: Call): Tokens {
   const [first, second] = [read("token", ""), read("token-2", "_2")];
   if (first === undefined) {
     const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
-    throw new PlantStoreError("invalid-request", `A token is needed. ${advice}`);
+    throw new PlantStoreError("unauthenticated", `A token is needed. ${advice}`);
   }
   if (first === second) {
     throw new PlantStoreError(

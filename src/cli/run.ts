@@ -1,8 +1,11 @@
 /** Finds the command that the arguments call and runs it; shows help, version and errors. */
-import { PlantStoreError } from "../domain/errors.ts";
+import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import { catalog, commandNames, loadCommand } from "./catalog.ts";
 import { type Command, readCall, type Terminal } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
+
+/** The others are 1. */
+const exitCodeOf: Partial<Record<ErrorCode, number>> = { "invalid-request": 2, unauthenticated: 4 };
 
 /** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -11,7 +14,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   } catch (error) {
     if (!(error instanceof PlantStoreError)) throw error;
     terminal.say(`plantstore: ${error.message}`);
-    return error.code === "invalid-request" ? 2 : 1;
+    return exitCodeOf[error.code] ?? 1;
   }
 }
 

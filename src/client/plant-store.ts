@@ -16,7 +16,8 @@ export {
 export interface PlantStoreOptions {
   /** Where the service is, with its base path, such as `https://plants.example/v1`. */
   readonly url: string;
-  readonly token: string;
+  /** Absent or empty is an error: so that a variable that is not set is found at once. */
+  readonly token: string | undefined;
   /** In place of the global one. */
   readonly fetch?: Patience["fetch"];
   /** Further tries after the first, where a try can be repeated safely: 4 if absent. */
@@ -79,6 +80,7 @@ export class PlantStore {
     const { origin, pathname, username } = new URL(options.url);
     if (username !== "") throw new TypeError("The url must not hold a user or a password.");
     this.#address = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
+    if (!options.token) throw new TypeError("A token is needed.");
     this.#authorization = `Bearer ${options.token}`;
     this.#patience = {
       fetch: options.fetch ?? globalThis.fetch,

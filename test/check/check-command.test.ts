@@ -206,7 +206,7 @@ test.skipIf(Bun.which("openssl") === null)("it goes by TLS to an https address",
 
 test("plantstore check without any token says how to give one", async () => {
   const { exitCode, errors } = await run("check URL", { PLANTSTORE_TOKEN: "" });
-  expect([exitCode, errors]).toEqual([2, expect.stringContaining("Set PLANTSTORE_TOKEN")]);
+  expect([exitCode, errors]).toEqual([4, expect.stringContaining("Set PLANTSTORE_TOKEN")]);
 });
 
 test("at a terminal it shows how far it is, and wipes that away", async () => {

@@ -46,6 +46,7 @@ function locate(path: string, options: OpenOptions): string {
     // Before SQLite does, which would let everyone on the machine read it.
     closeSync(openSync(file, "a", 0o600));
   }
+  if (statSync(file).isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
   if (statSync(file).nlink > 1 && options.isServing) {
     throw new PlantStoreError(
       "unavailable",
