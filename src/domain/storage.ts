@@ -78,7 +78,9 @@ export interface PlantStorage extends PlantReader {
 
   /**
    * A value that is different after any plant has changed, by any process; absent where the engine
-   * cannot tell more cheaply than by reading. What was read after a version holds while it stands.
+   * cannot tell more cheaply than by reading. What was read after a version holds while it stands. It
+   * is asked for with every list, so it must be cheap. What `apply` has answered, on any thread, always
+   * counts; what another process wrote may count a turn of the event loop later.
    */
   version(): bigint | undefined;
 
@@ -120,10 +122,17 @@ export interface Storage extends PlantStorage, TokenStorage {
    * What another thread of this process needs to work on the same storage: to be transferred to it,
    * and given as `OpenOptions.joins` there. Absent where a thread needs nothing but the address.
    */
-  share(): MessagePort | undefined;
+  share(): StorageShare | undefined;
 
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** One thread's way to what the threads of a process have in common. */
+export interface StorageShare {
+  readonly end: MessagePort;
+  /** Counts the commits of all threads; a commit is counted before it is answered. */
+  readonly commits: SharedArrayBuffer;
 }
 
 /** How a process means to use the storage that it opens. */
@@ -133,7 +142,7 @@ export interface OpenOptions {
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
   /** What `share` gave, in another thread of the process that serves the storage. */
-  readonly joins?: MessagePort | undefined;
+  readonly joins?: StorageShare | undefined;
   /** Another thread of this process has opened it: that it cannot be reached just now is no failure. */
   readonly isOpenElsewhere?: boolean;
   /** It makes no new storage where there is none. */

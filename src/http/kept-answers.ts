@@ -1,7 +1,7 @@
 /**
  * Keeps answers of lists for as long as no plant has changed, so that a list that is asked for again
- * is neither read nor rendered again. Whether something has changed, by any process, is asked of the
- * storage once in a turn of the event loop: every request of that turn had arrived before.
+ * is neither read nor rendered again. Whether something has changed, by any thread or process, is asked
+ * of the storage for every request.
  */
 import type { Answer } from "./operation.ts";
 
@@ -19,7 +19,6 @@ export class KeptAnswers {
   readonly #asked = new Set<string>();
   #characters = 0;
   #version: bigint | undefined;
-  #isChecked = false;
 
   constructor(readVersion: () => bigint | undefined) {
     this.#readVersion = readVersion;
@@ -44,9 +43,12 @@ export class KeptAnswers {
     return false;
   }
 
-  /** Keeps the answer that is being made now, unless something changes meanwhile. */
+  /**
+   * Keeps the answer that is being made now, unless something changes meanwhile. The version that counts
+   * is the one that `find` or `isWanted` saw before the making began: a later one could be of a commit
+   * that the answer does not show.
+   */
   async keep(key: string, making: Promise<Answer>): Promise<Answer> {
-    this.#check();
     const version = this.#version;
     const answer = await making;
     const { body } = answer;
@@ -62,14 +64,9 @@ export class KeptAnswers {
   }
 
   #check(): void {
-    if (this.#isChecked) return;
     const version = this.#readVersion();
     if (version !== this.#version) this.#forgetAll();
     this.#version = version;
-    this.#isChecked = true;
-    setImmediate(() => {
-      this.#isChecked = false;
-    });
   }
 
   #forgetAll(): void {

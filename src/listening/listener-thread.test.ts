@@ -3,11 +3,12 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { readConfig } from "../config.ts";
+import type { StorageShare } from "../domain/storage.ts";
 import { createLog } from "../log.ts";
 import { openStorage } from "../storage/open.ts";
 import { ListenerThread } from "./listener-thread.ts";
 
-function startThread(database: string, joins: MessagePort | undefined) {
+function startThread(database: string, joins: StorageShare | undefined) {
   const failure = Promise.withResolvers<string>();
   const thread = new ListenerThread({
     config: { ...readConfig({ port: "0", threads: "2", database }, {}), certificate: undefined },

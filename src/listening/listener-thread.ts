@@ -1,4 +1,5 @@
 /** The main thread's end of a thread that listens beside it: starts it, reads its counts, stops it. */
+import type { StorageShare } from "../domain/storage.ts";
 import type { Log, LogFormat } from "../log.ts";
 import type { Counts } from "../metrics.ts";
 import type { Certificate } from "./certificate.ts";
@@ -12,7 +13,7 @@ export type ToThread =
   | {
       readonly kind: "open";
       readonly config: ListenerConfig;
-      readonly joins: MessagePort | undefined;
+      readonly joins: StorageShare | undefined;
       readonly logFormat: LogFormat;
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
@@ -30,7 +31,7 @@ export type FromThread =
 
 export interface ThreadOptions {
   readonly config: ListenerConfig;
-  readonly joins: MessagePort | undefined;
+  readonly joins: StorageShare | undefined;
   readonly log: Log;
   /** The metrics of the whole process, for whoever is asked. */
   readonly renderMetrics: () => Promise<string>;
@@ -68,7 +69,7 @@ export class ListenerThread {
       }
     };
     const opening: ToThread = { kind: "open", config, joins, logFormat: log.format };
-    this.#worker.postMessage(opening, joins ? [joins] : []);
+    this.#worker.postMessage(opening, joins ? [joins.end] : []);
   }
 
   /** Absent if it has never told any. */

@@ -77,8 +77,6 @@ export function openWorld(
       return opened(assembly);
     },
     async fetch(request, init = {}) {
-      // A request from a socket comes in a turn of the event loop of its own, and kept answers count on it.
-      await new Promise((resolve) => setImmediate(resolve));
       const [method = "GET", target = "/"] = request.split(" ");
       const headers = new Headers(init.headers);
       if (!headers.has("host")) headers.set("host", "plants.test");

@@ -22,10 +22,12 @@ interface Group {
 }
 
 let writer: Writer | undefined;
+let commits: Int32Array = new Int32Array(1);
 let close = () => {};
 let waiting: Group[] = [];
 
-function open(path: string): void {
+function open(path: string, counter: SharedArrayBuffer): void {
+  commits = new Int32Array(counter);
   const database = connect(path);
   writer = createWriter(database);
   close = () => database.close();
@@ -39,7 +41,7 @@ function opened(): Writer {
 function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   switch (request.kind) {
     case "open":
-      return open(request.path);
+      return open(request.path, request.commits);
     case "join":
       return attend(request.end);
     case "forget-keys":
@@ -58,6 +60,8 @@ function commitWaiting(): void {
   if (groups.length === 0) return;
   try {
     const outcomes = opened().apply(groups.flatMap((group) => group.writes));
+    // Before anyone is told: whoever asks any thread next sees that something has changed.
+    Atomics.add(commits, 0, 1);
     let from = 0;
     for (const { end, writes } of groups) {
       const result = packOutcomes(outcomes.slice(from, from + writes.length));

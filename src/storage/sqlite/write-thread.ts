@@ -1,10 +1,10 @@
 /** A thread's end of the worker that commits: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
-import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import type { Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
-  | { readonly kind: "open"; readonly path: string }
+  | { readonly kind: "open"; readonly path: string; readonly commits: SharedArrayBuffer }
   | { readonly kind: "join"; readonly end: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
@@ -28,14 +28,22 @@ const closeMs = 2_000;
 
 export class WriteThread {
   readonly #end: Worker | MessagePort;
+  readonly #commits: SharedArrayBuffer;
+  readonly #counted: Int32Array;
   readonly #onFailure: ((message: string) => void) | undefined;
   /** The worker answers each end in the order of its requests, so the oldest waiter is meant. */
   readonly #waiting: Waiter[] = [];
   #failure: Error | undefined;
   #isClosed = false;
 
-  private constructor(end: Worker | MessagePort, onFailure?: (message: string) => void) {
+  private constructor(
+    end: Worker | MessagePort,
+    commits: SharedArrayBuffer,
+    onFailure?: (message: string) => void,
+  ) {
     this.#end = end;
+    this.#commits = commits;
+    this.#counted = new Int32Array(commits);
     this.#onFailure = onFailure;
     end.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
     end.addEventListener("close", () => {
@@ -46,24 +54,30 @@ export class WriteThread {
   /** Starts the worker, on the file at `path`; `onFailure` is told when it breaks down. */
   static start(path: string, onFailure?: (message: string) => void): WriteThread {
     const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-    const thread = new WriteThread(worker, onFailure);
+    const commits = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const thread = new WriteThread(worker, commits, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
-    thread.#request({ kind: "open", path }).catch((error) => {
+    thread.#request({ kind: "open", path, commits }).catch((error) => {
       thread.#failure = error;
     });
     return thread;
   }
 
   /** Joins the worker that another thread of this process has started. */
-  static join(end: MessagePort): WriteThread {
-    return new WriteThread(end);
+  static join({ end, commits }: StorageShare): WriteThread {
+    return new WriteThread(end, commits);
   }
 
-  /** An end for another thread, to be transferred to it. */
-  share(): MessagePort {
+  /** Changes with every commit of the worker, before it is answered. */
+  countCommits(): number {
+    return Atomics.load(this.#counted, 0);
+  }
+
+  /** What another thread joins by; its end is to be transferred. */
+  share(): StorageShare {
     const { port1, port2 } = new MessageChannel();
     this.#end.postMessage({ kind: "join", end: port1 } satisfies WorkerRequest, [port1]);
-    return port2;
+    return { end: port2, commits: this.#commits };
   }
 
   async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
