@@ -1,5 +1,5 @@
 /** Writes to standard output and error: results whole, log lines as far as their reader keeps up. */
-import { fstatSync, statSync, writeSync } from "node:fs";
+import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayColor } from "../config.ts";
 
@@ -73,4 +73,23 @@ export function createLogOutput(write: (bytes: Uint8Array) => number): (text: st
   };
 }
 
-export const writeLog = createLogOutput((bytes) => writeSync(1, bytes));
+/** Opened at the first line: only a service has a log. */
+let logDescriptor: number | undefined;
+
+export const writeLog = createLogOutput((bytes) => {
+  logDescriptor ??= openLogDescriptor();
+  return writeSync(logDescriptor, bytes);
+});
+
+/**
+ * A pipe that is full would hold the whole process up until somebody reads, so it is opened a second
+ * time in a way that says so instead. What is no pipe, or is on a system without /proc, stays as it is.
+ */
+function openLogDescriptor(): number {
+  try {
+    if (!fstatSync(1).isFIFO()) return 1;
+    return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return 1;
+  }
+}

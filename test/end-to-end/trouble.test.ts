@@ -1,6 +1,6 @@
 /** Trouble around the service: a log that nobody takes, npm between it and its signals, slow bodies. */
 import { describe, expect, test } from "bun:test";
-import { openSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { waitFor } from "./running-service.ts";
@@ -25,6 +25,32 @@ async function untilAnswering(url: string): Promise<void> {
 }
 
 describe("a log that cannot be written", () => {
+  test("does not hold the service up when nobody reads the pipe, nor its stop", async () => {
+    using folder = makeTemporaryFolder();
+    const port = pickPort();
+    const pipe = join(folder.path, "log");
+    expect((await Bun.spawn(["mkfifo", pipe]).exited) === 0).toBe(true);
+    // Open for reading too, so that it can be opened at all, and never read.
+    const unread = openSync(pipe, constants.O_RDWR);
+    const database = join(folder.path, "plants.db");
+    const args = ["src/main.ts", "serve", "--port", String(port), "--database", database];
+    const child = Bun.spawn([process.execPath, ...args, "--threads", "2", "--log", "json"], {
+      cwd: root,
+      stdout: openSync(pipe, "w"),
+      stderr: "ignore",
+    });
+    const url = `http://127.0.0.1:${port}`;
+    await untilAnswering(url);
+    // A pipe holds 64 KiB, which is fewer than 400 lines.
+    for (let count = 0; count < 2_000; count += 100) {
+      const asked = Array.from({ length: 100 }, async () => (await fetch(`${url}/plants`)).status);
+      expect(new Set(await Promise.all(asked))).toEqual(new Set([401]));
+    }
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    closeSync(unread);
+  });
+
   test("does not change any answer", async () => {
     using folder = makeTemporaryFolder();
     const port = pickPort();
