@@ -4,7 +4,7 @@ import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import { readCertificate } from "./listening/certificate.ts";
 import { startChore } from "./listening/chore.ts";
-import { checkPortIsFree, type ListenerConfig, openListener } from "./listening/listener.ts";
+import { claimPort, type ListenerConfig, openListener } from "./listening/listener.ts";
 import { ListenerThread } from "./listening/listener-thread.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -36,7 +36,7 @@ export async function serve(wanted: Config, log: Log): Promise<Service> {
   const { database } = config;
   const storage = await openStorage(database, { isServing: true, limits, onFailure });
   try {
-    checkPortIsFree(config);
+    claimPort(config);
     const service = await start(config, storage, log, onFailure);
     return { ...service, failed: failure.promise };
   } catch (error) {

@@ -59,7 +59,7 @@ export async function runCheck(
   const line = new Line(url, timeoutMs, signal);
   const probe = new Probe(line, tokens, options.isSlow);
   const results: RuleResult[] = [];
-  if (!(await begin(probe))) return { results, leftBehind: [], isInterrupted: true };
+  if (!(await begin(probe, tokens))) return { results, leftBehind: [], isInterrupted: true };
   let silences = 0;
   for (const rule of options.rules) {
     const outcome = silences < silencesMax ? await judge(rule, probe) : skipAsSilent;
@@ -77,7 +77,7 @@ export async function runCheck(
 }
 
 /** Whether the check can go on. */
-async function begin(probe: Probe): Promise<boolean> {
+async function begin(probe: Probe, tokens: Tokens): Promise<boolean> {
   try {
     const obstacle = await probe.claimIds();
     if (obstacle === undefined) return true;
@@ -85,7 +85,8 @@ async function begin(probe: Probe): Promise<boolean> {
   } catch (error) {
     if (error instanceof Interrupted) return false;
     if (error instanceof Unanswered) {
-      throw new CannotCheck("unreachable", `There is no answer: ${error.message}.`);
+      const reason = abbreviate(maskText(error.message, tokens));
+      throw new CannotCheck("unreachable", `There is no answer: ${reason}.`);
     }
     if (!(error instanceof CannotList)) throw error;
     const { status } = error.answer;
@@ -138,14 +139,16 @@ async function cleanUp(probe: Probe): Promise<string[]> {
 }
 
 /** Tokens are secrets, and a report may be shown to anybody. */
-function maskTokens(result: RuleResult, { first, second, read }: Tokens): RuleResult {
-  const mask = (_key: string, value: unknown) => {
-    if (typeof value !== "string") return value;
-    const known = [first, second, read].filter((token) => token !== undefined);
-    return known
-      .reduce((text, token) => text.replaceAll(token, "…"), value)
-      .replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
-  };
+function maskText(text: string, { first, second, read }: Tokens): string {
+  const known = [first, second, read].filter((token) => token !== undefined);
+  return known
+    .reduce((masked, token) => masked.replaceAll(token, "…"), text)
+    .replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
+}
+
+function maskTokens(result: RuleResult, tokens: Tokens): RuleResult {
+  const mask = (_key: string, value: unknown) =>
+    typeof value === "string" ? maskText(value, tokens) : value;
   const masked: RuleResult = JSON.parse(JSON.stringify(result, mask));
   // Cut only now: half a token would not be known for one.
   return masked.answer === undefined ? masked : { ...masked, answer: abbreviate(masked.answer) };

@@ -7,6 +7,7 @@ import { readToken, settings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
+import { showSafely } from "./plant-table.ts";
 import { exitCodes } from "./service-client.ts";
 
 const timeoutSecondsDefault = 10;
@@ -132,6 +133,6 @@ function explain({ terminal }: Call, error: CannotCheck, url: string): number {
     "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],
     unusable: [`Is ${url} a Plant Store?`, exitCodes.failed],
   }[error.reason] as [string, number];
-  terminal.say(`plantstore: ${error.message} ${advice}`);
+  terminal.say(`plantstore: ${showSafely(error.message)} ${advice}`);
   return exitCode;
 }

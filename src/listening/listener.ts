@@ -124,10 +124,15 @@ async function retire(server: Server, fetch: Fetch): Promise<void> {
 
 /**
  * Fails, as listening does, if another program has the port. A port that threads share would also be
- * shared with another process, and the two would take turns in answering.
+ * shared with another process, and the two would take turns in answering. Of two that start at the same
+ * moment, one gets the name that stands for the port; the kernel frees it when the process ends.
  */
-export function checkPortIsFree(config: ListenerConfig): void {
+export function claimPort(config: ListenerConfig): void {
   const { host, port } = config;
+  if (process.platform === "linux" && port !== 0) {
+    const name = `\0plantstore-${host}-${port}`;
+    orExplain(config, () => Bun.listen({ unix: name, socket: { data() {} } }).unref());
+  }
   orExplain(config, () => Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true));
 }
 

@@ -227,3 +227,22 @@ test("at a terminal it shows how far it is, and wipes that away", async () => {
   expect(drawn).toContain("  3 of 4");
   expect(drawn).toEndWith("\r\x1b[2K");
 });
+
+test("shows neither the token nor codes for the terminal that an odd server sends back", async () => {
+  const token = `plant_${"x".repeat(49)}`;
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.end(`\x1b]0;owned\x07echo ${token}\r\n\r\n`);
+      },
+    },
+  });
+  const { errors } = await runProgram(["check", `http://127.0.0.1:${server.port}`], {
+    PLANTSTORE_TOKEN: token,
+  });
+  expect(errors).toStartWith("plantstore: ");
+  expect(errors).not.toContain(token);
+  expect(errors).not.toContain("\x1b");
+});
