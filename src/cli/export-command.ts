@@ -88,8 +88,9 @@ function openTarget(path: string) {
     const older = statSync(path, { throwIfNoEntry: false });
     if (older?.isFile() === false) return { descriptor: openSync(path, "w"), target: path };
     const target = older ? realpathSync(path) : path;
-    const partial = `${target}.partial`;
-    return { descriptor: openSync(partial, "w", older?.mode), target, partial };
+    // A name that nobody can have put there before, and readable by its owner only, as the database is.
+    const partial = `${target}.${crypto.randomUUID()}.partial`;
+    return { descriptor: openSync(partial, "wx", older?.mode ?? 0o600), target, partial };
   } catch (error) {
     throw explainFile("write", path, error);
   }
