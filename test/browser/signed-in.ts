@@ -37,7 +37,10 @@ export async function sow(
 ): Promise<void> {
   const atOnce = 200;
   for (let index = 0; index < plants.length; index += atOnce) {
-    const bodies = plants.slice(index, index + atOnce).map((plant) => JSON.stringify(plant));
+    // With ids, because those that are assigned to requests of one moment come in any order.
+    const bodies = plants
+      .slice(index, index + atOnce)
+      .map((plant, offset) => JSON.stringify({ id: index + offset + 1, ...plant }));
     const calls = bodies.map((body) => service.call("POST /plants", { token, body }));
     for (const response of await Promise.all(calls)) {
       if (response.status !== 201) throw new Error(await response.text());
