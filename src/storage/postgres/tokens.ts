@@ -1,32 +1,18 @@
 /** Keeps tokens in PostgreSQL: found by hash, listed, added, revoked. */
-import type { Scope } from "../../domain/caller.ts";
 import type { TokenStorage } from "../../domain/storage.ts";
-import type { TokenRecord } from "../../domain/token.ts";
+import { toTokenRecord } from "../token-row.ts";
 import type { Attempts } from "./attempts.ts";
-
-interface TokenRow {
-  readonly id: string;
-  readonly hash: string;
-  readonly user: string;
-  readonly garden: string;
-  readonly scope: Scope;
-  readonly note: string;
-  readonly created_at_ms: bigint;
-  readonly expires_at_ms: bigint | null;
-  readonly revoked_at_ms: bigint | null;
-  readonly last_used_at_ms: bigint | null;
-}
 
 export function createTokenStorage(attempts: Attempts): Omit<TokenStorage, "noteTokenUses"> {
   return {
     async findToken(hash) {
       const { rows } = await attempts.read("SELECT * FROM tokens WHERE hash = $1", [hash]);
-      return rows.map(toRecord)[0];
+      return rows.map(toTokenRecord)[0];
     },
 
     async listTokens() {
       const { rows } = await attempts.read("SELECT * FROM tokens ORDER BY created_at_ms, position");
-      return rows.map(toRecord);
+      return rows.map(toTokenRecord);
     },
 
     async addToken(token) {
@@ -54,23 +40,4 @@ export function createTokenStorage(attempts: Attempts): Omit<TokenStorage, "note
       return Number(rows[0]?.count ?? 0);
     },
   };
-}
-
-function toRecord(row: TokenRow): TokenRecord {
-  return {
-    id: row.id,
-    hash: row.hash,
-    user: row.user,
-    garden: row.garden,
-    scope: row.scope,
-    note: row.note,
-    createdAtMs: Number(row.created_at_ms),
-    expiresAtMs: toTime(row.expires_at_ms),
-    revokedAtMs: toTime(row.revoked_at_ms),
-    lastUsedAtMs: toTime(row.last_used_at_ms),
-  };
-}
-
-function toTime(value: bigint | null): number | undefined {
-  return value === null ? undefined : Number(value);
 }

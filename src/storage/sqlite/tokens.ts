@@ -1,21 +1,7 @@
 /** Keeps tokens in SQLite: found by hash, listed, added, revoked. */
 import type { Database } from "bun:sqlite";
-import type { Scope } from "../../domain/caller.ts";
 import type { TokenStorage } from "../../domain/storage.ts";
-import type { TokenRecord } from "../../domain/token.ts";
-
-interface TokenRow {
-  readonly id: string;
-  readonly hash: string;
-  readonly user: string;
-  readonly garden: string;
-  readonly scope: Scope;
-  readonly note: string;
-  readonly created_at_ms: bigint;
-  readonly expires_at_ms: bigint | null;
-  readonly revoked_at_ms: bigint | null;
-  readonly last_used_at_ms: bigint | null;
-}
+import { type TokenRow, toTokenRecord } from "../token-row.ts";
 
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
   const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");
@@ -33,11 +19,11 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
   return {
     async findToken(hash) {
       const row = find.get(hash);
-      return row ? toRecord(row) : undefined;
+      return row ? toTokenRecord(row) : undefined;
     },
 
     async listTokens() {
-      return list.all().map(toRecord);
+      return list.all().map(toTokenRecord);
     },
 
     async addToken(token) {
@@ -64,23 +50,4 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
       return Number(readChanges.get()?.count ?? 0n);
     },
   };
-}
-
-function toRecord(row: TokenRow): TokenRecord {
-  return {
-    id: row.id,
-    hash: row.hash,
-    user: row.user,
-    garden: row.garden,
-    scope: row.scope,
-    note: row.note,
-    createdAtMs: Number(row.created_at_ms),
-    expiresAtMs: toTime(row.expires_at_ms),
-    revokedAtMs: toTime(row.revoked_at_ms),
-    lastUsedAtMs: toTime(row.last_used_at_ms),
-  };
-}
-
-function toTime(value: bigint | null): number | undefined {
-  return value === null ? undefined : Number(value);
 }
