@@ -21,7 +21,7 @@ async function ask(key: string, how: () => Promise<Answer>): Promise<Answer> {
   return kept.find(key) ?? kept.keep(key, how());
 }
 
-/** The version is looked at once in a turn of the event loop. */
+/** By another thread or process, so that it comes in another turn of the event loop. */
 async function change(to: bigint | undefined): Promise<void> {
   version = to;
   await new Promise((resolve) => setImmediate(resolve));

@@ -8,6 +8,7 @@ import {
   type Storage,
 } from "../../domain/storage.ts";
 import { retold } from "../../domain/transfer.ts";
+import { createTranslated } from "../translation.ts";
 import { maskAddress, parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
 import { explain } from "./connection.ts";
@@ -20,6 +21,8 @@ import { createWriter } from "./writer.ts";
 
 /** How long the start may wait for migrations, its own or another process's. */
 const migrationMs = 60 * 60 * 1000;
+
+const translated = createTranslated(translate);
 
 /** Fails with `unavailable`, in one line that names the database and no secret, if it cannot be opened. */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
@@ -105,17 +108,5 @@ function createReader(attempts: Attempts): PlantReader {
             );
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },
-  };
-}
-
-function translated<Arguments extends unknown[], Result>(
-  method: (...values: Arguments) => Promise<Result>,
-): (...values: Arguments) => Promise<Result> {
-  return async (...values) => {
-    try {
-      return await method(...values);
-    } catch (error) {
-      throw translate(error);
-    }
   };
 }

@@ -6,6 +6,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantStorage, Storage } from "../../domain/storage.ts";
 import { retold } from "../../domain/transfer.ts";
+import { createTranslated } from "../translation.ts";
 import { connect, useWriteAheadLog } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { lockForServing } from "./lock.ts";
@@ -13,6 +14,8 @@ import { checkFile, migrate } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { createTransfer } from "./transfer.ts";
 import { WriteThread } from "./write-thread.ts";
+
+const translated = createTranslated(translate);
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
@@ -193,17 +196,5 @@ function createReader(
           : seekFromBehind.get(garden, after, count);
       return found?.id ?? undefined;
     },
-  };
-}
-
-function translated<Arguments extends unknown[], Result>(
-  method: (...values: Arguments) => Promise<Result>,
-): (...values: Arguments) => Promise<Result> {
-  return async (...values) => {
-    try {
-      return await method(...values);
-    } catch (error) {
-      throw translate(error);
-    }
   };
 }
