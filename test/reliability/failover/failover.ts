@@ -2,8 +2,8 @@
  * Two instances under load on a pair of servers, of which the one that takes writes is lost and the
  * other one promoted, again and again. Tells which promises were broken.
  */
-import { makeDice, spread } from "../dice.ts";
-import { runProgram, startService, waitFor } from "../end-to-end/running-service.ts";
+import { makeDice, spread } from "../../dice.ts";
+import { runProgram, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { Gardeners, hangMs, type Instance } from "./gardeners.ts";
 import { Ledger, type ListedPlant } from "./ledger.ts";
 import { ServerPair, send, signalAll } from "./server-pair.ts";

@@ -2,13 +2,13 @@
  * A PostgreSQL server and the standby that its commits wait for, on two addresses that stay. The one
  * that takes writes can be lost in several ways, and the other one promoted and given a new standby.
  */
-import { waitFor } from "../end-to-end/running-service.ts";
+import { waitFor } from "../../end-to-end/running-service.ts";
 import {
   type PostgresServer,
   runStatement,
   serverPassword,
   startPostgres,
-} from "../postgres-server.ts";
+} from "../../postgres-server.ts";
 
 const database = "postgres";
 const commitsGatherMs = 100;

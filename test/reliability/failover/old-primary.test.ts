@@ -1,8 +1,8 @@
 /** A primary that was replaced and comes back, still writable: who is led to it, and who is not. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Storage } from "../../src/domain/storage.ts";
-import { openPostgres } from "../../src/storage/postgres/engine.ts";
-import { create } from "../storage-contract/tested-storage.ts";
+import type { Storage } from "../../../src/domain/storage.ts";
+import { openPostgres } from "../../../src/storage/postgres/engine.ts";
+import { create } from "../../storage-contract/tested-storage.ts";
 import { ServerPair, signalAll } from "./server-pair.ts";
 
 setDefaultTimeout(60_000);

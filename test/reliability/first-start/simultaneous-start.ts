@@ -1,6 +1,6 @@
 /** Many instances that start at once on an empty database, and what went wrong with it. */
-import { startService } from "../end-to-end/running-service.ts";
-import { makeDatabase } from "../postgres-server.ts";
+import { startService } from "../../end-to-end/running-service.ts";
+import { makeDatabase } from "../../postgres-server.ts";
 
 const instancesCount = 10;
 

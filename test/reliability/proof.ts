@@ -1,0 +1,66 @@
+/**
+ * The long form of a suite: many trials in a row, with progress, their figures added up, and any of
+ * them again by its seed. It knows nothing of what is tried.
+ */
+
+export interface Trial {
+  /** What must not have happened, in words that say where to look. Empty: the trial passed. */
+  readonly faults: readonly string[];
+  /** What was done and seen, added up over all trials: `{ created: 120, images: 40 }`. */
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+export interface Proof {
+  /** As in `npm run prove:NAME`. */
+  readonly name: string;
+  /** What one trial is called, in the plural: "kills". */
+  readonly trials: string;
+  /** How many there are unless the command says another number. */
+  readonly count: number;
+  readonly run: (seed: number) => Promise<Trial>;
+}
+
+const progressEveryMs = 5_000;
+/** More would say the same again. */
+const faultyTrialsMax = 3;
+
+/** Runs `npm run prove:NAME -- [count] [seed]`, says what came of it, and ends the process. */
+export async function prove({ name, trials, count: usual, run }: Proof): Promise<never> {
+  const [count = usual, firstSeed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
+  const startedAtMs = performance.now();
+  const figures: Record<string, number> = {};
+  const faulty: number[] = [];
+  let done = 0;
+  let saidAtMs = startedAtMs;
+  const progress = () => `${done}/${count} ${trials}, ${faulty.length} with faults${list(figures)}`;
+
+  say(`${count} ${trials}, seeds from ${firstSeed}`);
+  for (let seed = firstSeed; done < count && faulty.length < faultyTrialsMax; seed++) {
+    const trial = await run(seed);
+    done++;
+    for (const [figure, value] of Object.entries(trial.figures)) {
+      figures[figure] = (figures[figure] ?? 0) + value;
+    }
+    if (trial.faults.length > 0) {
+      faulty.push(seed);
+      for (const fault of trial.faults) say(`seed ${seed}: ${fault}`);
+    }
+    if (performance.now() - saidAtMs >= progressEveryMs) {
+      say(progress());
+      saidAtMs = performance.now();
+    }
+  }
+  for (const seed of faulty) say(`again: npm run prove:${name} -- 1 ${seed}`);
+  say(`${progress()}; ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
+  process.exit(faulty.length > 0 ? 1 : 0);
+}
+
+function list(figures: Readonly<Record<string, number>>): string {
+  return Object.entries(figures)
+    .map(([figure, value]) => `; ${value.toLocaleString("en")} ${figure}`)
+    .join("");
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
