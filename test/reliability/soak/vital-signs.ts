@@ -1,0 +1,58 @@
+/** What a long run must not use up: memory and open files of a process, and whether they grow. */
+import { readdirSync, readFileSync } from "node:fs";
+
+export interface VitalSigns {
+  readonly atMs: number;
+  readonly residentMb: number;
+  readonly openFiles: number;
+}
+
+/** Linux only. */
+export function takeVitalSigns(pid: number): VitalSigns {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const residentKb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  return {
+    atMs: performance.now(),
+    residentMb: residentKb / 1_024,
+    openFiles: readdirSync(`/proc/${pid}/fd`).length,
+  };
+}
+
+export interface Slope {
+  readonly perHour: number;
+  /** Half of the 95 % interval: a slope within it cannot be told from none. */
+  readonly noise: number;
+}
+
+const hourMs = 3_600_000;
+
+/** The straight line that fits best. Neighbouring samples are alike, so they count in blocks. */
+export function slopeOf(samples: readonly { atMs: number; value: number }[], blocks = 24): Slope {
+  const points = average(samples, blocks);
+  const count = points.length;
+  const meanX = points.reduce((sum, { x }) => sum + x, 0) / count;
+  const meanY = points.reduce((sum, { y }) => sum + y, 0) / count;
+  let spread = 0;
+  let together = 0;
+  for (const { x, y } of points) {
+    spread += (x - meanX) ** 2;
+    together += (x - meanX) * (y - meanY);
+  }
+  const perHour = together / spread;
+  let rest = 0;
+  for (const { x, y } of points) rest += (y - meanY - perHour * (x - meanX)) ** 2;
+  return { perHour, noise: 2.07 * Math.sqrt(rest / (count - 2) / spread) };
+}
+
+function average(samples: readonly { atMs: number; value: number }[], blocks: number) {
+  const size = Math.ceil(samples.length / Math.min(blocks, samples.length));
+  const points: { x: number; y: number }[] = [];
+  for (let start = 0; start < samples.length; start += size) {
+    const block = samples.slice(start, start + size);
+    points.push({
+      x: block.reduce((sum, { atMs }) => sum + atMs, 0) / block.length / hourMs,
+      y: block.reduce((sum, { value }) => sum + value, 0) / block.length,
+    });
+  }
+  return points;
+}
