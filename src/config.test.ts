@@ -14,6 +14,7 @@ test("has a default for every setting", () => {
     threads: expect.any(Number),
     tls: undefined,
     jwt: undefined,
+    tracing: undefined,
   });
 });
 

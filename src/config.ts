@@ -11,6 +11,12 @@ import {
   type TlsFiles,
 } from "./security-settings.ts";
 import { integerBetween, type Setting } from "./setting.ts";
+import {
+  readTracing,
+  type Tracing,
+  type TracingSettings,
+  tracingSettings,
+} from "./tracing-settings.ts";
 
 const logChoices = ["auto", "json", "text", "off"] as const;
 
@@ -43,6 +49,8 @@ export interface Config
   readonly tls: TlsFiles | undefined;
   /** Absent: no JWT is accepted. */
   readonly jwt: JwtIssuer | undefined;
+  /** Absent: no traces. */
+  readonly tracing: Tracing | undefined;
 }
 
 /** What a command needs that talks to a service. The token comes by `readToken`. */
@@ -50,7 +58,7 @@ export interface ClientConfig {
   readonly url: string;
 }
 
-type Settings = ServiceSettings & SecuritySettings & ClientConfig;
+type Settings = ServiceSettings & SecuritySettings & TracingSettings & ClientConfig;
 export type SettingName = keyof Settings;
 
 export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]> } = {
@@ -141,6 +149,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
     expected: `auto or a number from 1 to ${threadsMax}`,
   },
   ...securitySettings,
+  ...tracingSettings,
   url: {
     flag: "url",
     environment: "PLANTSTORE_URL",
@@ -197,6 +206,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     threads,
     tls: readTlsFiles(read),
     jwt: readIssuer(read),
+    tracing: readTracing(read),
   });
 }
 

@@ -12,6 +12,8 @@ export interface RequestLine {
   readonly user: string | undefined;
   readonly garden: string | undefined;
   readonly requestId: string;
+  /** Absent if there are no traces. */
+  readonly traceId?: string | undefined;
 }
 
 export interface Log {
@@ -65,12 +67,13 @@ export function createLog(
 const jsonLines = {
   /** Put together by hand: it is on the path of every request, and most of it needs no quoting. */
   request(nowMs: number, line: RequestLine): string {
-    const { method, route, status, durationMs, user, garden, requestId } = line;
+    const { method, route, status, durationMs, user, garden, requestId, traceId } = line;
+    const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
     const who = user === undefined ? "" : `,"user":${quote(user)},"garden":${quote(garden ?? "")}`;
     return (
       `{"time":"${isoTime(nowMs)}","level":"info","event":"request","method":"${method}",` +
       `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who},` +
-      `"requestId":"${requestId}"}`
+      `"requestId":"${requestId}"${trace}}`
     );
   },
   event(nowMs: number, level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) {

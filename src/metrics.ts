@@ -16,6 +16,7 @@ export interface Counts {
   readonly commitDurations: Histogram;
   readonly groupSizes: Histogram;
   brokenStreams: number;
+  droppedSpans: number;
 }
 
 interface Histogram {
@@ -32,6 +33,7 @@ export class Metrics {
     commitDurations: emptyHistogram(durationBucketsSeconds),
     groupSizes: emptyHistogram(groupBuckets),
     brokenStreams: 0,
+    droppedSpans: 0,
   };
 
   constructor(version: string) {
@@ -51,6 +53,10 @@ export class Metrics {
 
   countBrokenStream(): void {
     this.counts.brokenStreams++;
+  }
+
+  countDroppedSpans(spans: number): void {
+    this.counts.droppedSpans += spans;
   }
 
   countCommit(writes: number, durationMs: number): void {
@@ -90,6 +96,12 @@ export class Metrics {
       ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
         ` ${counts.brokenStreams}`,
       ]),
+      ...family(
+        "plantstore_dropped_spans_total",
+        "counter",
+        "Spans of traces that the collector did not take.",
+        [` ${counts.droppedSpans}`],
+      ),
       ...family(
         "plantstore_commits_total",
         "counter",

@@ -34,13 +34,17 @@ function roomOf(path: string): string {
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["cli"],
   cli: ["config", "serve", "log", "version", "auth", "storage", "domain", "client", "check"],
-  config: ["setting", "security-settings", "domain"],
+  config: ["setting", "security-settings", "tracing-settings", "domain"],
   setting: [],
   "security-settings": ["setting", "domain"],
+  "tracing-settings": ["setting", "domain"],
+  tracing: [],
   serve: ["config", "log", "metrics", "version", "listening", "storage", "domain"],
   listening: [
     "config",
     "security-settings",
+    "tracing-settings",
+    "tracing",
     "log",
     "metrics",
     "version",
@@ -52,7 +56,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   log: [],
   metrics: [],
   version: [],
-  http: ["log", "metrics", "auth", "domain"],
+  http: ["log", "metrics", "tracing", "auth", "domain"],
   console: [],
   auth: ["domain"],
   storage: ["domain"],
@@ -68,6 +72,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   auth: /^jose$/,
   client: /^$/,
   console: /^$/,
+  tracing: /^$/,
   check: /^node:(?:net|tls)$/,
 };
 

@@ -55,16 +55,18 @@ export class Authenticator {
 
   /**
    * Fails with `unauthenticated`, in the same words and after the same steps, whether the token is
-   * malformed, unknown, expired or revoked.
+   * malformed, unknown, expired or revoked. An issuer that is asked for its keys is told `traceparent`.
    */
-  async authenticate(token: string): Promise<Caller> {
-    const caller = this.recall(token) ?? (await this.#find(token));
+  async authenticate(token: string, traceparent?: string): Promise<Caller> {
+    const caller = this.recall(token) ?? (await this.#find(token, traceparent));
     if (caller instanceof PlantStoreError) throw caller;
     return caller;
   }
 
-  async #find(token: string): Promise<Caller | PlantStoreError> {
-    if (this.#jwts && isJwtForm(token)) return (await this.#jwts.check(token)) ?? refusal;
+  async #find(token: string, traceparent?: string): Promise<Caller | PlantStoreError> {
+    if (this.#jwts && isJwtForm(token)) {
+      return (await this.#jwts.check(token, traceparent)) ?? refusal;
+    }
     return this.#admit(await this.#lookUp(token), this.#nowMs());
   }
 

@@ -5,20 +5,28 @@ import { isTrustworthyAddress, type JwtIssuer } from "../domain/issuer.ts";
 const defaultTimeoutMs = 5_000;
 const documentBytesMax = 256 * 1024;
 
+interface FetchOptions {
+  readonly timeoutMs?: number;
+  /** The trace of the request for which it is asked. */
+  readonly traceparent?: string | undefined;
+}
+
 /** Fails if the issuer cannot be reached, or if what it says does not add up. */
 export async function fetchKeySet(
   { issuer, keysUrl }: JwtIssuer,
-  timeoutMs = defaultTimeoutMs,
+  { timeoutMs = defaultTimeoutMs, traceparent }: FetchOptions = {},
 ): Promise<JSONWebKeySet> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  const keySet = await fetchObject(keysUrl ?? (await discoverKeysUrl(issuer, signal)), signal);
+  const headers = { accept: "application/json", ...(traceparent && { traceparent }) };
+  // A redirection could lead anywhere, so there is none.
+  const init = { signal: AbortSignal.timeout(timeoutMs), headers, redirect: "error" } as const;
+  const keySet = await fetchObject(keysUrl ?? (await discoverKeysUrl(issuer, init)), init);
   if (!Array.isArray(keySet.keys)) throw new Error("The issuer's key set holds no list of keys.");
   return { keys: keySet.keys };
 }
 
-async function discoverKeysUrl(issuer: string, signal: AbortSignal): Promise<string> {
+async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<string> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const document = await fetchObject(url, signal);
+  const document = await fetchObject(url, init);
   // Without this, one issuer's document could stand in for another's.
   if (document.issuer !== issuer) throw new Error(`${url} is of another issuer.`);
   const keysUrl = String(document.jwks_uri);
@@ -30,10 +38,8 @@ async function discoverKeysUrl(issuer: string, signal: AbortSignal): Promise<str
   return keysUrl;
 }
 
-async function fetchObject(url: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  // A redirection could lead anywhere, so there is none.
-  const headers = { accept: "application/json" };
-  const response = await fetch(url, { redirect: "error", signal, headers });
+async function fetchObject(url: string, init: RequestInit): Promise<Record<string, unknown>> {
+  const response = await fetch(url, init);
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`${url} answered ${response.status}.`);

@@ -158,8 +158,8 @@ describe("an issuer that cannot be reached", () => {
 });
 
 describe("what an issuer publishes", () => {
-  const failureOf = (trusted: JwtIssuer, timeoutMs?: number) =>
-    fetchKeySet(trusted, timeoutMs).then(
+  const failureOf = (trusted: JwtIssuer, timeoutMs = 5_000) =>
+    fetchKeySet(trusted, { timeoutMs }).then(
       () => undefined,
       (error) => error,
     );

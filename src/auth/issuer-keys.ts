@@ -1,5 +1,5 @@
 /** The public keys of an issuer: kept, fetched anew, and trusted for a bounded time. It checks no token. */
-import type { JWTVerifyGetKey } from "jose";
+import type { FlattenedJWSInput, JWTHeaderParameters, JWTVerifyGetKey } from "jose";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { JwtIssuer } from "../domain/issuer.ts";
 import { fetchKeySet } from "./issuer-documents.ts";
@@ -40,39 +40,45 @@ export class IssuerKeys {
    * Finds the key that a token's header names. Fails with `unavailable` if the issuer cannot be asked
    * and no keys of it count; with an error of jose's if there is no such key.
    */
-  find: JWTVerifyGetKey = async (header, token) => {
-    if (!this.#findKey || !this.areTrusted(this.#nowMs())) await this.#refreshUnlessWithin(retryMs);
+  async find(
+    header: JWTHeaderParameters,
+    token: FlattenedJWSInput,
+    traceparent?: string,
+  ): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+    if (!this.#findKey || !this.areTrusted(this.#nowMs())) {
+      await this.#refreshUnlessWithin(retryMs, traceparent);
+    }
     const findKey = this.#findKey;
     if (!findKey || !this.areTrusted(this.#nowMs())) throw unreachable();
     try {
       return await findKey(header, token);
     } catch (error) {
       // The issuer may have a new key. If it does not answer, the keys that count are all there are.
-      await this.#refreshUnlessWithin(cooldownMs);
+      await this.#refreshUnlessWithin(cooldownMs, traceparent);
       if (this.#findKey === findKey) throw error;
-      return await this.find(header, token);
+      return await this.find(header, token, traceparent);
     }
-  };
+  }
 
   /** Asks the issuer for its keys, unless it is being asked already. */
-  refresh(): Promise<void> {
-    this.#asking ??= this.#ask().finally(() => {
+  refresh(traceparent?: string): Promise<void> {
+    this.#asking ??= this.#ask(traceparent).finally(() => {
       this.#asking = undefined;
     });
     return this.#asking;
   }
 
   /** Joins the asking that is under way; begins none so soon after the last. */
-  async #refreshUnlessWithin(pauseMs: number): Promise<void> {
+  async #refreshUnlessWithin(pauseMs: number, traceparent?: string): Promise<void> {
     const isTooSoon = Math.abs(this.#nowMs() - this.#askedAtMs) < pauseMs;
-    if (this.#asking || !isTooSoon) await this.refresh().catch(() => {});
+    if (this.#asking || !isTooSoon) await this.refresh(traceparent).catch(() => {});
   }
 
-  async #ask(): Promise<void> {
+  async #ask(traceparent?: string): Promise<void> {
     const nowMs = this.#nowMs();
     this.#askedAtMs = nowMs;
     const [keySet, { createLocalJWKSet }] = await Promise.all([
-      fetchKeySet(this.#issuer),
+      fetchKeySet(this.#issuer, { traceparent }),
       import("jose"),
     ]);
     const text = JSON.stringify(keySet);

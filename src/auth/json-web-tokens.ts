@@ -54,14 +54,14 @@ export class JsonWebTokens {
    * Absent if the token is not good, whatever the reason, which is found only after its signature was
    * checked wherever there is one to check. Fails with `unavailable` if that cannot be decided.
    */
-  async check(token: string): Promise<Caller | undefined> {
+  async check(token: string, traceparent?: string): Promise<Caller | undefined> {
     const { jwtVerify } = await import("jose");
     const { issuer, audiences, algorithms, clockSkewSeconds } = this.#issuer;
     const nowMs = this.#nowMs();
     // Keys may change while a signature is checked: then the caller is used, but not kept.
     let changes = -1;
     const findKey: JWTVerifyGetKey = async (header, parts) => {
-      const key = await this.#keys.find(header, parts);
+      const key = await this.#keys.find(header, parts, traceparent);
       changes = this.#keys.changes;
       return key;
     };

@@ -29,6 +29,9 @@ export const serveCommand: Command = {
     "jwtAlgorithms",
     "jwtGardenClaim",
     "jwtClockSkewSeconds",
+    "traceEndpoint",
+    "traceHeaders",
+    "traceRatio",
   ],
   examples: [
     "plantstore serve",

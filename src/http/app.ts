@@ -7,9 +7,10 @@ import { type Caller, permits } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
+import type { RequestTrace, Tracer } from "../tracing/request-trace.ts";
 import { hasBody, mayExceedLimit } from "./body.ts";
 import { KeptAnswers } from "./kept-answers.ts";
-import type { Answer, Context, Operation } from "./operation.ts";
+import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
@@ -25,6 +26,8 @@ export interface AppDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
+  /** Absent: no traces. */
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface App {
@@ -38,6 +41,7 @@ interface Exchange extends Arrival {
   route: Route | undefined;
   operation: Operation | undefined;
   token: string | undefined;
+  readonly trace: RequestTrace | undefined;
 }
 
 export function createApp(deps: AppDeps): App {
@@ -71,12 +75,15 @@ export function createApp(deps: AppDeps): App {
     exchange.operation = operation;
 
     if (!operation.scope) return run(operation, exchange);
+    exchange.trace?.enter("authenticate");
     exchange.token = readBearerToken(request.headers);
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return admit(caller, operation, exchange);
-    return authenticator.authenticate(token).then((found) => admit(found, operation, exchange));
+    return authenticator
+      .authenticate(token, exchange.trace?.traceparent)
+      .then((found) => admit(found, operation, exchange));
   }
 
   /** Whoever the caller is: the scope, and then the operation, unless its answer is known already. */
@@ -104,8 +111,14 @@ export function createApp(deps: AppDeps): App {
   }
 
   function run(operation: Operation, exchange: Exchange): Promise<Answer> {
+    exchange.trace?.enter("read request");
     const input = readInput(operation, exchange);
-    if (input instanceof Promise) return input.then((whole) => operation.run(context, whole));
+    if (input instanceof Promise) return input.then((whole) => operate(operation, whole, exchange));
+    return operate(operation, input, exchange);
+  }
+
+  function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Answer> {
+    exchange.trace?.enter(operation.name);
     return operation.run(context, input);
   }
 
@@ -157,6 +170,7 @@ export function createApp(deps: AppDeps): App {
   function respond(exchange: Exchange, answered: Answer): Response {
     const { request, requestId } = exchange;
     const { status, contentType, body } = answered;
+    exchange.trace?.enter("answer");
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
     const finish = (error?: unknown) => end(exchange, status, error);
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
@@ -182,7 +196,7 @@ export function createApp(deps: AppDeps): App {
   }
 
   function end(exchange: Exchange, status: number, error?: unknown): void {
-    const { request, requestId, route, operation, caller, startedAtMs } = exchange;
+    const { request, requestId, route, operation, caller, startedAtMs, trace } = exchange;
     const durationMs = performance.now() - startedAtMs;
     if (error !== undefined) {
       metrics.countBrokenStream();
@@ -197,6 +211,14 @@ export function createApp(deps: AppDeps): App {
       user: caller?.user,
       garden: caller?.garden,
       requestId,
+      traceId: trace?.context.traceId,
+    });
+    trace?.end({
+      method: request.method,
+      route: route?.path,
+      status,
+      requestId,
+      garden: caller?.garden,
     });
   }
 
@@ -214,6 +236,7 @@ export function createApp(deps: AppDeps): App {
         operation: undefined,
         token: undefined,
         caller: undefined,
+        trace: deps.tracer?.begin(request.headers),
       };
       let answered: Answer;
       try {

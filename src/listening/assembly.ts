@@ -9,10 +9,16 @@ import { type App, createApp } from "../http/app.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
+import { Tracer } from "../tracing/request-trace.ts";
+import { SpanExporter } from "../tracing/span-exporter.ts";
+import type { Tracing } from "../tracing-settings.ts";
 import { version } from "../version.ts";
 
+/** A collector that is away would otherwise fill the log. */
+const droppedSpansSaidEveryMs = 60_000;
+
 export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "jwt">>;
+  Partial<Pick<Config, "jwt" | "tracing">>;
 
 export interface Assembly {
   readonly app: App;
@@ -20,6 +26,8 @@ export interface Assembly {
   /** Absent if no issuer is configured. */
   readonly jwts: JsonWebTokens | undefined;
   readonly writer: GroupCommit;
+  /** Absent if no collector is configured. */
+  readonly spans: SpanExporter | undefined;
 }
 
 /** What a thread counts, and how the counts of the whole process are shown. */
@@ -45,6 +53,8 @@ export function assemble(
   });
   const jwts = config.jwt && new JsonWebTokens(config.jwt, Date.now);
   const authenticator = new Authenticator(storage, Date.now, jwts);
+  const { tracing } = config;
+  const spans = tracing && createSpanExporter(tracing, log, metrics);
   const app = createApp({
     context: {
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
@@ -61,8 +71,28 @@ export function assemble(
     log,
     metrics,
     allowedOrigins: config.corsOrigins,
+    tracer: spans && new Tracer({ ratio: tracing?.ratio ?? 1, take: (each) => spans.add(each) }),
   });
-  return { app, authenticator, jwts, writer };
+  return { app, authenticator, jwts, writer, spans };
+}
+
+function createSpanExporter(
+  { endpoint, headers }: Tracing,
+  log: Log,
+  metrics: Metrics,
+): SpanExporter {
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  return new SpanExporter({
+    endpoint,
+    headers,
+    version,
+    onDrop(count, reason) {
+      metrics.countDroppedSpans(count);
+      if (performance.now() - saidAtMs < droppedSpansSaidEveryMs) return;
+      saidAtMs = performance.now();
+      log.event("warn", "spans dropped", { reason });
+    },
+  });
 }
 
 /** Loaded when it is first asked for: most processes never are, and the start is faster. */

@@ -21,7 +21,15 @@ export const drainMs = 10_000;
 
 export type ListenerConfig = Pick<
   Config,
-  "host" | "port" | "database" | "limits" | "basePath" | "corsOrigins" | "threads" | "jwt"
+  | "host"
+  | "port"
+  | "database"
+  | "limits"
+  | "basePath"
+  | "corsOrigins"
+  | "threads"
+  | "jwt"
+  | "tracing"
 > & {
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
@@ -42,7 +50,7 @@ export async function openListener(
   log: Log,
   counting: Counting,
 ): Promise<Listener> {
-  const { app, authenticator, jwts, writer } = assemble(config, storage, log, counting);
+  const { app, authenticator, jwts, writer, spans } = assemble(config, storage, log, counting);
   // Without it every token is asked for, until the chore succeeds.
   await authenticator
     .refresh()
@@ -76,6 +84,7 @@ export async function openListener(
       for (const stopChore of chores) stopChore();
       await Promise.race([writer.drain(), isLate]);
       await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
+      await Promise.race([spans?.flush(), isLate]);
     },
   };
 }

@@ -1,0 +1,116 @@
+/** The real program with a collector of the test's own: the spans of requests, whole, in their trace. */
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { audience, sign, startIssuer } from "../openid-issuer.ts";
+import { runProgram, startService, waitFor } from "./running-service.ts";
+
+interface SentSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { key: string; value: Record<string, string> }[];
+}
+
+let spans: SentSpan[] = [];
+const collector = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  async fetch(request) {
+    const { resourceSpans } = (await request.json()) as {
+      resourceSpans: { scopeSpans: { spans: SentSpan[] }[] }[];
+    };
+    spans.push(...resourceSpans.flatMap((each) => each.scopeSpans).flatMap((each) => each.spans));
+    return Response.json({});
+  },
+});
+const issuer = startIssuer();
+beforeEach(() => {
+  spans = [];
+});
+afterAll(() => Promise.all([collector.stop(true), issuer.stop()]));
+
+const args = ["--trace-endpoint", `http://127.0.0.1:${collector.port}`, "--threads", "2"];
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+const callerSpan = "00f067aa0ba902b7";
+const traceparent = `00-${traceId}-${callerSpan}-01`;
+
+function attributeOf(span: SentSpan | undefined, name: string): string | undefined {
+  const value = span?.attributes.find(({ key }) => key === name)?.value ?? {};
+  return Object.values(value)[0];
+}
+
+test("a request is seen through all its stages, in the trace of its caller", async () => {
+  await using service = await startService({ args });
+  const created = await service.call("POST /plants", {
+    body: '{"name":"Fern"}',
+    headers: { traceparent, "X-Request-Id": "asked" },
+  });
+  expect(created.status).toBe(201);
+  await waitFor(() => (spans.length > 0 ? true : undefined));
+
+  const [whole, ...stages] = spans;
+  expect(whole).toMatchObject({ name: "POST /plants", traceId, parentSpanId: callerSpan });
+  expect(attributeOf(whole, "http.response.status_code")).toBe("201");
+  expect(attributeOf(whole, "plantstore.request_id")).toBe("asked");
+  expect(stages.map(({ name }) => name)).toEqual([
+    "authenticate",
+    "read request",
+    "createPlant",
+    "answer",
+  ]);
+  let atNs = BigInt(whole?.startTimeUnixNano ?? 0);
+  for (const stage of stages) {
+    expect(stage).toMatchObject({ traceId, parentSpanId: whole?.spanId });
+    expect(BigInt(stage.startTimeUnixNano)).toBeGreaterThanOrEqual(atNs);
+    atNs = BigInt(stage.endTimeUnixNano);
+  }
+  expect(atNs).toBe(BigInt(whole?.endTimeUnixNano ?? 0));
+  await waitFor(() => service.output().out.includes(`"traceId":"${traceId}"`) || undefined);
+});
+
+test("what waits is sent before it stops; what the caller does not want recorded is not", async () => {
+  await using service = await startService({ args });
+  await service.call("GET /plants", { headers: { traceparent: `${traceparent.slice(0, -2)}00` } });
+  await service.call("GET /plants?limit=x");
+  service.signal("SIGTERM");
+  expect(await service.exited).toBe(0);
+  const wholes = spans.filter(({ name }) => name === "GET /plants");
+  expect(wholes.map((span) => attributeOf(span, "http.response.status_code"))).toEqual(["400"]);
+  expect(wholes[0]?.traceId).not.toBe(traceId);
+});
+
+test("an issuer that is asked for its keys is told the trace", async () => {
+  const key = await issuer.makeKey();
+  issuer.respond = () => new Response("", { status: 502 });
+  const jwt = ["--jwt-issuer", issuer.url, "--jwt-audience", audience];
+  await using service = await startService({ args: [...args, ...jwt] });
+  await waitFor(() => service.output().out.includes("issuer's keys failed") || undefined);
+  issuer.respond = undefined;
+  const token = await sign(key, issuer.claims(Date.now()));
+  await waitFor(async () => {
+    const { status } = await service.call("GET /plants", { token, headers: { traceparent } });
+    return status === 200 || undefined;
+  });
+  expect(issuer.traceparents.join()).toContain(`00-${traceId}-`);
+});
+
+test("requests do not mind a collector that is away", async () => {
+  await using service = await startService({ args: ["--trace-endpoint", "http://127.0.0.1:1"] });
+  expect((await service.call("GET /plants")).status).toBe(200);
+  await waitFor(() => service.output().out.includes('"event":"spans dropped"') || undefined);
+  const metrics = await (await service.call("GET /metrics")).text();
+  expect(metrics).toMatch(/^plantstore_dropped_spans_total [1-9]/m);
+});
+
+test.each([
+  ["an address without a scheme", ["--trace-endpoint", "localhost:4318"], /--trace-endpoint must/],
+  ["a ratio over one", ["--trace-ratio", "1.1"], /--trace-ratio must be a number from 0 to 1/],
+  ["headers for nobody", ["--trace-headers", "a=b"], /--trace-headers needs --trace-endpoint/],
+])("refuses %s in one line", async (_, flags, line) => {
+  const run = await runProgram(["serve", "--port", "0", ...flags]);
+  expect(run.exitCode).not.toBe(0);
+  expect(run.errors.trimEnd()).toMatch(line);
+  expect(run.errors.trimEnd().split("\n")).toHaveLength(1);
+});
