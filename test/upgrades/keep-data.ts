@@ -1,0 +1,87 @@
+/** `npm run release:keep-data`: has this version leave data of every kind behind, for later ones to be held against. */
+import { Database } from "bun:sqlite";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
+import { runProgram, startService } from "../end-to-end/running-service.ts";
+import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type KeptAnswers, keptPath } from "./kept-data.ts";
+
+const { version } = manifest;
+/** Far enough away for a test of any day. */
+const neverMs = Date.parse("2999-01-01T00:00:00Z");
+
+using folder = makeTemporaryFolder();
+const file = join(folder.path, "plants.db");
+const server = await makeDatabase();
+const home = dirname(keptPath(version, "answers.json"));
+rmSync(home, { recursive: true, force: true });
+mkdirSync(home, { recursive: true });
+
+const answers = { sqlite: await fill(file), postgres: await fill(server.url) };
+await Bun.write(keptPath(version, "answers.json"), `${JSON.stringify(answers, null, 2)}\n`);
+keepFile(file);
+await Bun.write(keptPath(version, "postgres.sql"), await renderStatements(server));
+await server.drop();
+process.stdout.write(`test/upgrades/versions/${version}: kept\n`);
+process.exit(0);
+
+/** Through the real program, as a user would. */
+async function fill(database: string): Promise<KeptAnswers> {
+  const makeToken = async (...flags: string[]) =>
+    (await runProgram(["token", "create", "ada", "--database", database, ...flags])).out.trim();
+  const token = await makeToken("--note", "kept");
+  const readToken = await makeToken("--scope", "read");
+  await using service = await startService({ database });
+  const create = async (body: string, key?: string) => {
+    const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
+    const answer = await service.call("POST /plants", { token, body, headers });
+    if (answer.status !== 201) throw new Error(`${body}: ${answer.status}`);
+    return answer.headers.get("location") ?? "";
+  };
+  for (const id of ["-9223372036854775808", "0", "7", "9007199254740993", "9223372036854775807"]) {
+    await create(`{"id":${id},"name":"Plant ${id}","tag":"chosen"}`);
+  }
+  const body = '{"name":"Größe 🌱","tag":""}';
+  const key = "kept";
+  const location = await create(body, key);
+  await service.call(`DELETE ${await create('{"name":"gone"}')}`, { token });
+  const listed = await service.call("GET /plants?fields=id,name,tag", { token });
+  const plants = await listed.text();
+  service.signal("SIGTERM");
+  await service.exited;
+  return { token, readToken, plants, keyed: { key, body, location } };
+}
+
+function keepFile(path: string): void {
+  const database = new Database(path, { readwrite: true });
+  database.run("UPDATE idempotency_keys SET expires_at_ms = ?", [neverMs]);
+  database.run(`VACUUM INTO '${keptPath(version, "plants.db")}'`);
+  database.close();
+}
+
+/** The steps that lead to the schema, and then every row. */
+async function renderStatements(database: TestDatabase): Promise<string> {
+  await database.query("UPDATE idempotency_keys SET expires_at_ms = $1", [neverMs]);
+  const steps = join(import.meta.dir, "../../src/storage/postgres/migrations");
+  const statements = await Promise.all(
+    readdirSync(steps)
+      .toSorted()
+      .map((name) => Bun.file(join(steps, name)).text()),
+  );
+  statements.unshift(
+    "CREATE TABLE plantstore_schema (one bigint NOT NULL PRIMARY KEY, version bigint NOT NULL);",
+  );
+  statements.push("DELETE FROM token_changes;");
+  const columns = await database.query(
+    `SELECT table_name, string_agg(quote_ident(column_name), ', ') AS names,
+         string_agg(format('quote_nullable(%I)', column_name), $$ || ', ' || $$) AS quoted
+       FROM information_schema.columns WHERE table_schema = 'public' GROUP BY table_name`,
+  );
+  for (const { table_name: table, names, quoted } of columns) {
+    const rows = await database.query(`SELECT ${quoted} AS row FROM ${table} ORDER BY 1`);
+    for (const { row } of rows) statements.push(`INSERT INTO ${table} (${names}) VALUES (${row});`);
+  }
+  return `${statements.join("\n")}\n`;
+}

@@ -1,0 +1,53 @@
+/** Data that released versions left behind, under this version: nothing is lost, and all of it still works. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { startService } from "../end-to-end/running-service.ts";
+import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type Engine, keptPath, keptVersions, readAnswers } from "./kept-data.ts";
+
+const folder = makeTemporaryFolder();
+const databases: TestDatabase[] = [];
+afterAll(async () => {
+  folder[Symbol.dispose]();
+  for (const database of databases) await database.drop();
+});
+
+async function bring(version: string, engine: Engine): Promise<string> {
+  if (engine === "sqlite") {
+    const path = join(folder.path, `${version}.db`);
+    copyFileSync(keptPath(version, "plants.db"), path);
+    return path;
+  }
+  const database = await makeDatabase();
+  databases.push(database);
+  await database.query(await Bun.file(keptPath(version, "postgres.sql")).text());
+  return database.url;
+}
+
+describe.each(keptVersions)("the data of version %s", (version) => {
+  test.each<Engine>(["sqlite", "postgres"])("is all there and in use on %s", async (engine) => {
+    const { token, readToken, plants, keyed } = (await readAnswers(version))[engine];
+    await using service = await startService({ database: await bring(version, engine) });
+
+    const listed = await service.call("GET /plants?fields=id,name,tag", { token: readToken });
+    expect(await listed.text()).toBe(plants);
+
+    const headers = { "Idempotency-Key": keyed.key };
+    const again = await service.call("POST /plants", { token, headers, body: keyed.body });
+    expect([again.status, again.headers.get("location")]).toEqual([201, keyed.location]);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+
+    const body = '{"name":"new"}';
+    const created = await service.call("POST /plants", { token, body });
+    const location = created.headers.get("location") ?? "";
+    expect(Number(location.split("/").at(-1))).toBeGreaterThan(
+      Number(keyed.location.split("/").at(-1)),
+    );
+    const deleted = await service.call(`DELETE ${location}`, { token });
+    expect(deleted.status).toBe(204);
+    const refused = await service.call("POST /plants", { token: readToken, body });
+    expect(refused.status).toBe(403);
+  });
+});
