@@ -127,7 +127,9 @@ describe("imports", () => {
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
       [...loaded].filter((path) =>
-        /-commands?\.ts$|^src\/(?!main|config|setting|security-settings|cli|domain)/.test(path),
+        /-commands?\.ts$|^src\/(?!main|config|setting|security-settings|tracing-settings|cli|domain)/.test(
+          path,
+        ),
       ),
     ).toEqual([]);
   });
