@@ -7,6 +7,7 @@ type Shelf = Readonly<Record<string, () => Promise<Command>>>;
 export const catalog: Readonly<Record<string, Shelf>> = {
   Service: {
     serve: async () => (await import("./serve-command.ts")).serveCommand,
+    health: async () => (await import("./health-command.ts")).healthCommand,
     check: async () => (await import("./check-command.ts")).checkCommand,
   },
   Tokens: {

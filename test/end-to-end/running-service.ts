@@ -120,14 +120,14 @@ export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
   giveUp: () => string | false = () => false,
 ): Promise<Result> {
-  for (let tries = 0; tries < 1_000; tries++) {
+  for (let tries = 0; tries < 2_000; tries++) {
     const result = await look();
     if (result !== undefined) return result;
     const reason = giveUp();
     if (reason) throw new Error(reason);
     await Bun.sleep(10);
   }
-  throw new Error("It did not happen within ten seconds.");
+  throw new Error("It did not happen within twenty seconds.");
 }
 
 /** Sends bytes as they are and takes what comes back until the other side closes, or falls silent. */

@@ -13,6 +13,7 @@ const commands = await loadCommands();
 
 const topics = [
   "serve",
+  "health",
   "check",
   "token",
   "plants",
