@@ -1,0 +1,115 @@
+/** What can be checked of the manifests where no cluster can run: schema, settings, probes, rights, names. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Deployment, StatefulSet } from "kubernetes-models/apps/v1";
+import { HorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
+import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
+import { Service } from "kubernetes-models/v1";
+import manifest from "../package.json" with { type: "json" };
+import { readConfig, settings } from "../src/config.ts";
+import { operations } from "../src/http/operations.ts";
+
+const models = { Deployment, StatefulSet, HorizontalPodAutoscaler, PodDisruptionBudget, Service };
+
+type Resource = { readonly kind: keyof typeof models; readonly [name: string]: unknown };
+
+function read(name: string): Resource[] {
+  const text = readFileSync(join(import.meta.dir, "kubernetes", name), "utf8");
+  return Bun.YAML.parse(text) as Resource[];
+}
+
+const files = { "postgres.yaml": read("postgres.yaml"), "embedded.yaml": read("embedded.yaml") };
+const all = Object.entries(files).flatMap(([file, resources]) =>
+  resources.map((resource) => [`${resource.kind} of ${file}`, resource] as const),
+);
+
+function workloadOf(resources: readonly Resource[]) {
+  const found = resources.find(({ kind }) => kind === "Deployment" || kind === "StatefulSet");
+  return new StatefulSet(found as never).toJSON();
+}
+
+test.each(all)("the %s is as Kubernetes has it", (_, resource) => {
+  new models[resource.kind](resource as never).validate();
+});
+
+test("a manifest with a fault is found", () => {
+  const [deployment] = files["postgres.yaml"];
+  const broken = { ...deployment, spec: { ...(deployment?.spec as object), replicas: "two" } };
+  expect(() => new Deployment(broken as never).validate()).toThrow("replicas");
+});
+
+describe.each(Object.entries(files))("%s", (_, resources) => {
+  const { spec } = workloadOf(resources);
+  const pod = spec?.template.spec;
+  const container = pod?.containers[0];
+  const labels = spec?.template.metadata?.labels;
+
+  test("has only settings that there are, and runs this version", () => {
+    const variables = new Set(Object.values(settings).map(({ environment }) => environment));
+    const environment = Object.fromEntries(
+      (container?.env ?? []).map(
+        ({ name, value = "postgres://db/plants" }: { name: string; value?: string }) => [
+          name,
+          value,
+        ],
+      ),
+    );
+    expect(Object.keys(environment).filter((name) => !variables.has(name))).toEqual([]);
+    readConfig({}, environment);
+    expect(container?.image).toBe(`plantstore:${manifest.version}`);
+  });
+
+  test("asks paths that there are, on the port that is served", () => {
+    const paths = operations.map(({ path }) => path);
+    const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
+    for (const probe of [startupProbe, livenessProbe, readinessProbe]) {
+      expect(paths).toContain(probe?.httpGet?.path ?? "");
+      expect(container?.ports?.map((port: { name: string }) => port.name)).toContain(
+        String(probe?.httpGet?.port),
+      );
+    }
+    // A database that is away must not have the instances killed.
+    expect(livenessProbe?.httpGet?.path).toBe("/healthz");
+    expect(readinessProbe?.httpGet?.path).toBe("/readyz");
+    expect(container?.ports?.[0]?.containerPort).toBe(Number(settings.port.fallback));
+  });
+
+  test("has no right that it does not need", () => {
+    expect(pod?.automountServiceAccountToken).toBe(false);
+    expect(pod?.securityContext).toMatchObject({ runAsNonRoot: true });
+    expect(container?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect(container?.resources?.limits).toHaveProperty("memory");
+  });
+
+  test("selects its own pods everywhere", () => {
+    expect(spec?.selector.matchLabels).toEqual(labels ?? {});
+    for (const { kind, spec: other } of resources) {
+      const { selector } = other as { selector?: { matchLabels?: object } };
+      if (kind === "Service") expect(selector).toEqual(labels ?? {});
+      if (kind === "PodDisruptionBudget") expect(selector?.matchLabels).toEqual(labels ?? {});
+    }
+  });
+});
+
+test("the embedded engine has one process, and its file on a volume that only it mounts", () => {
+  const { spec } = workloadOf(files["embedded.yaml"]);
+  expect(spec?.replicas).toBe(1);
+  const [mount] = spec?.template.spec?.containers[0]?.volumeMounts ?? [];
+  const database = spec?.template.spec?.containers[0]?.env?.[0]?.value ?? "";
+  expect(database.startsWith(`${mount?.mountPath}/`)).toBe(true);
+  const [claim] = spec?.volumeClaimTemplates ?? [];
+  expect(claim?.metadata?.name).toBe(mount?.name ?? "");
+  expect(claim?.spec?.accessModes).toEqual(["ReadWriteOncePod"]);
+});
+
+test("the autoscaler decides the number of instances, and the budget leaves one", () => {
+  const [deployment, , budget, scaler] = files["postgres.yaml"];
+  expect(deployment?.spec).not.toHaveProperty("replicas");
+  expect(budget?.spec).toMatchObject({ minAvailable: 1 });
+  expect(scaler?.spec).toMatchObject({ scaleTargetRef: { name: "plantstore" }, minReplicas: 2 });
+});
