@@ -54,18 +54,18 @@ export interface RunningService {
 }
 
 export async function startService(
-  options: { args?: readonly string[]; database?: string } = {},
+  options: {
+    args?: readonly string[];
+    database?: string;
+    variables?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<RunningService> {
   const folder = makeTemporaryFolder();
   const database = options.database ?? join(folder.path, "plants.db");
-  const child = spawnProgram([
-    "serve",
-    "--port",
-    "0",
-    "--database",
-    database,
-    ...(options.args ?? []),
-  ]);
+  const child = spawnProgram(
+    ["serve", "--port", "0", "--database", database, ...(options.args ?? [])],
+    options.variables,
+  );
   const written = { out: "", errors: "" };
   const reading = Promise.all([
     collect(child.stdout, (text) => {

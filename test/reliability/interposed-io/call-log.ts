@@ -1,0 +1,64 @@
+/** Reads what interposer.c has recorded: the calls of a process on its files, in their order. */
+import { readFileSync } from "node:fs";
+
+/** In the order of `enum kind` in interposer.c, and a note of the test's own at the end. */
+export const kinds = [
+  "open",
+  "close",
+  "read",
+  "write",
+  "truncate",
+  "sync",
+  "synced",
+  "unlink",
+  "rename",
+  "make folder",
+  "map",
+  "note",
+] as const;
+export type Kind = (typeof kinds)[number];
+
+export interface Call {
+  readonly kind: Kind;
+  /** The descriptor; -1 where there is none. */
+  readonly file: number;
+  /** The flags of `open`, the offset of `write` and `map`, the size of `truncate`. */
+  readonly at: number;
+  /** What the call handed back. */
+  readonly result: number;
+  /** The number of its error; 0 when it succeeded. */
+  readonly error: number;
+  /** What was written, or the path; of `rename` both, with a zero byte between them. */
+  readonly data: Uint8Array;
+}
+
+export const headBytes = 40;
+
+export function readCalls(path: string): Call[] {
+  const bytes = readFileSync(path);
+  const calls: Call[] = [];
+  for (let from = 0; from < bytes.length; from += bytes.readUInt32LE(from)) {
+    calls.push({
+      kind: kinds[bytes.readUInt32LE(from + 4)] as Kind,
+      file: Number(bytes.readBigInt64LE(from + 8)),
+      at: Number(bytes.readBigInt64LE(from + 16)),
+      result: Number(bytes.readBigInt64LE(from + 24)),
+      error: Number(bytes.readBigInt64LE(from + 32)),
+      data: bytes.subarray(from + headBytes, from + bytes.readUInt32LE(from)),
+    });
+  }
+  return calls;
+}
+
+export function textOf(call: Call): string {
+  return Buffer.from(call.data).toString();
+}
+
+/** A note, as it is appended to the log. */
+export function packNote(text: string): Uint8Array {
+  const data = Buffer.from(text);
+  const head = Buffer.alloc(headBytes);
+  head.writeUInt32LE(headBytes + data.length, 0);
+  head.writeUInt32LE(kinds.indexOf("note"), 4);
+  return Buffer.concat([head, data]);
+}
