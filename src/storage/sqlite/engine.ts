@@ -1,6 +1,14 @@
 /** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
 import type { Database } from "bun:sqlite";
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
@@ -45,7 +53,7 @@ function locate(path: string, options: OpenOptions): string {
   const file = resolve(path);
   if (!existsSync(file)) {
     if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(file));
     // Before SQLite does, which would let everyone on the machine read it.
     closeSync(openSync(file, "a", 0o600));
   }
@@ -57,6 +65,17 @@ function locate(path: string, options: OpenOptions): string {
     );
   }
   return realpathSync(file);
+}
+
+/** With all above it that are missing. SQLite syncs the folder of its file, but none above it. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) {
+    const above = openSync(dirname(made), "r");
+    fsyncSync(above);
+    closeSync(above);
+  }
 }
 
 function checkWritable(database: Database): void {
