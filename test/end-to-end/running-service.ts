@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
-const program = join(import.meta.dir, "../../src/main.ts");
+const realProgram = join(import.meta.dir, "../../src/main.ts");
 
 export interface Finished {
   readonly exitCode: number;
@@ -14,7 +14,11 @@ export interface Finished {
 const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
 
 /** Starts a command and does not wait for it. */
-export function spawnProgram(args: readonly string[], variables: Record<string, string> = {}) {
+export function spawnProgram(
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+  program = realProgram,
+) {
   return Bun.spawn([process.execPath, program, ...args], {
     env: { ...environment, ...variables },
     stdout: "pipe",
@@ -26,7 +30,7 @@ export function spawnProgram(args: readonly string[], variables: Record<string, 
 /** Runs a command to its end. */
 export async function runProgram(
   args: readonly string[],
-  variables: Record<string, string> = {},
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<Finished> {
   const child = spawnProgram(args, variables);
   const [out, errors, exitCode] = await Promise.all([
@@ -58,6 +62,8 @@ export async function startService(
     args?: readonly string[];
     database?: string;
     variables?: Readonly<Record<string, string>>;
+    /** Another program than the real one. */
+    program?: string | undefined;
   } = {},
 ): Promise<RunningService> {
   const folder = makeTemporaryFolder();
@@ -65,6 +71,7 @@ export async function startService(
   const child = spawnProgram(
     ["serve", "--port", "0", "--database", database, ...(options.args ?? [])],
     options.variables,
+    options.program,
   );
   const written = { out: "", errors: "" };
   const reading = Promise.all([

@@ -1,5 +1,4 @@
-/** Reads what interposer.c has recorded: the calls of a process on its files, in their order. */
-import { readFileSync } from "node:fs";
+/** Reads what interposer.c has recorded: the calls of processes on their files, in their order. */
 
 /** In the order of `enum kind` in interposer.c, and a note of the test's own at the end. */
 export const kinds = [
@@ -20,6 +19,8 @@ export type Kind = (typeof kinds)[number];
 
 export interface Call {
   readonly kind: Kind;
+  /** Of which process. */
+  readonly process: number;
   /** The descriptor; -1 where there is none. */
   readonly file: number;
   /** The flags of `open`, the offset of `write` and `map`, the size of `truncate`. */
@@ -32,18 +33,18 @@ export interface Call {
   readonly data: Uint8Array;
 }
 
-export const headBytes = 40;
+const headBytes = 48;
 
-export function readCalls(path: string): Call[] {
-  const bytes = readFileSync(path);
+export function parseCalls(bytes: Buffer): Call[] {
   const calls: Call[] = [];
   for (let from = 0; from < bytes.length; from += bytes.readUInt32LE(from)) {
     calls.push({
       kind: kinds[bytes.readUInt32LE(from + 4)] as Kind,
-      file: Number(bytes.readBigInt64LE(from + 8)),
-      at: Number(bytes.readBigInt64LE(from + 16)),
-      result: Number(bytes.readBigInt64LE(from + 24)),
-      error: Number(bytes.readBigInt64LE(from + 32)),
+      process: Number(bytes.readBigInt64LE(from + 8)),
+      file: Number(bytes.readBigInt64LE(from + 16)),
+      at: Number(bytes.readBigInt64LE(from + 24)),
+      result: Number(bytes.readBigInt64LE(from + 32)),
+      error: Number(bytes.readBigInt64LE(from + 40)),
       data: bytes.subarray(from + headBytes, from + bytes.readUInt32LE(from)),
     });
   }

@@ -1,13 +1,13 @@
 /**
  * Sees every call of a process that changes the files below a folder, and lets calls fail. It is for
- * programs of this runtime on Linux, and sees what goes through the C library: all that SQLite does,
- * and of `node:fs` only `mkdir`, `rename` and `unlink`.
+ * programs of this runtime on Linux. Of SQLite it sees all; of `node:fs` what node-calls.ts leads here,
+ * on the main thread, and `mkdir`, `rename` and `unlink`.
  */
-import { closeSync, openSync, realpathSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, realpathSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { type Call, type Kind, kinds, packNote, readCalls } from "./call-log.ts";
+import { type Call, type Kind, kinds, packNote, parseCalls } from "./call-log.ts";
 
 export const isInterposable =
   process.platform === "linux" && (process.arch === "x64" || process.arch === "arm64");
@@ -62,9 +62,14 @@ export class InterposedIo {
     };
   }
 
+  /** What was recorded so far, as `parseCalls` takes it. */
+  log(): Buffer {
+    return readFileSync(this.#logPath);
+  }
+
   /** All calls so far. One that was made to fail had no effect, but for what it says it wrote. */
   calls(): Call[] {
-    return readCalls(this.#logPath);
+    return parseCalls(this.log());
   }
 
   /** Stands among the calls: behind those whose answers the test has seen, before any that it causes. */

@@ -24,6 +24,7 @@ extern int mkdir(const char *path, u32 mode);
 extern void *mmap64(void *address, u64 size, int protection, int flags, int file, i64 offset);
 extern int mprotect(void *address, u64 size, int protection);
 extern int getpagesize(void);
+extern int getpid(void);
 extern int *__errno_location(void);
 extern int pthread_mutex_lock(void *mutex);
 extern int pthread_mutex_unlock(void *mutex);
@@ -63,6 +64,7 @@ struct control {
 struct record {
 	u32 size; /* with the data that follows it */
 	u32 kind;
+	i64 process;
 	i64 file;
 	i64 at; /* flags, an offset, or a size */
 	i64 result;
@@ -112,7 +114,7 @@ static i64 find_error(enum kind kind, const char *path)
 /* In one call, so that a process that dies meanwhile leaves no half record. */
 static void record(enum kind kind, i64 file, i64 at, i64 result, i64 error, const void *data, u64 size)
 {
-	struct record head = { sizeof head + size, kind, file, at, result, error };
+	struct record head = { sizeof head + size, kind, getpid(), file, at, result, error };
 	struct piece pieces[2] = { { &head, sizeof head }, { data, size } };
 	writev(log_file, pieces, 2);
 }
@@ -250,6 +252,23 @@ static const struct replacement replacements[] = {
 	{ "unlink", seen_unlink }, { "rename", seen_rename }, { "mkdir", seen_mkdir },
 	{ "mmap", seen_mmap }, { "mmap64", seen_mmap }, { 0, 0 },
 };
+
+/* For node-calls.ts: they hand back a negative error. */
+int open_file(const char *path, int flags, u32 mode)
+{
+	int file = seen_open(path, flags, mode);
+	return file < 0 ? -errno : file;
+}
+
+int sync_file(int file)
+{
+	return seen_fsync(file) < 0 ? -errno : 0;
+}
+
+int close_file(int file)
+{
+	return seen_close(file) < 0 ? -errno : 0;
+}
 
 /* How many places of the program lead here from now on. */
 int interpose(const char *folder, const char *log_path, const char *control_path)
