@@ -10,6 +10,7 @@ import type { Ledger, ListedPlant } from "./ledger.ts";
 export const hangMs = 10_000;
 const pauseMs = 10;
 const pauseAfterFailureMs = 100;
+const tagCharactersMax = 100;
 
 export interface Instance {
   readonly service: RunningService;
@@ -70,7 +71,8 @@ export class Gardeners {
     isKeyed: boolean,
     dice: (sides: number) => number,
   ): Promise<string | undefined> {
-    const body = `{"name":"${name}"${id === undefined ? "" : `,"id":${id}`}}`;
+    const tag = name.repeat(tagCharactersMax).slice(0, dice(tagCharactersMax + 1));
+    const body = `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
     for (let isFirst = true; ; isFirst = false) {
       this.#ledger.note(name, "open");

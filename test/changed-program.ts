@@ -1,0 +1,35 @@
+/** A copy of the program with a few changes in its text: a deliberately broken one, or one in a hurry. */
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
+
+export interface Edit {
+  /** Below src/. */
+  readonly file: string;
+  /** Stands there exactly once. */
+  readonly text: string;
+  readonly by: string;
+}
+
+const root = join(import.meta.dir, "..");
+
+export function changeProgram(edits: readonly Edit[]): {
+  /** What `startService` takes. */
+  program: string;
+  [Symbol.dispose](): void;
+} {
+  const folder = makeTemporaryFolder();
+  const source = join(folder.path, "src");
+  cpSync(join(root, "src"), source, { recursive: true });
+  cpSync(join(root, "package.json"), join(folder.path, "package.json"));
+  symlinkSync(join(root, "node_modules"), join(folder.path, "node_modules"));
+  for (const { file, text, by } of edits) {
+    const parts = readFileSync(join(source, file), "utf8").split(text);
+    if (parts.length !== 2) throw new Error(`"${text}" is not in ${file} once.`);
+    writeFileSync(join(source, file), parts.join(by));
+  }
+  return {
+    program: join(source, "main.ts"),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * What may be on a disk when the power is cut: follows the calls of processes on their files, and knows
+ * which of them have surely arrived. It promises no more than POSIX does: data count once a sync of
+ * their file has returned, and names once one of their folder has.
+ */
+import { dirname } from "node:path";
+import { type Call, textOf } from "../interposed-io/call-log.ts";
+import { type Change, Content, type Dice, makeNoise, tear } from "./tearing.ts";
+
+/** What a cut has left: paths and what is in the files; `folder` where there is a folder. */
+export type Image = ReadonlyMap<string, Uint8Array | "folder">;
+
+/** Of `open`: what is in the file goes. */
+const emptiesFlag = 0o1000;
+const mappedBytesMax = 32_768;
+
+/** A file or a folder, whatever names lead to it. */
+interface Node {
+  readonly isFolder: boolean;
+  /** What is surely on the disk: of a file, and of a folder. */
+  readonly content: Content;
+  readonly names: Map<string, Node>;
+  /** What was changed since, the oldest first. */
+  pending: Pending[];
+  /** It changes without calls, so anything may be in it. */
+  isMapped: boolean;
+}
+
+type Pending = { readonly moment: number } & (
+  | { readonly kind: "data"; readonly change: Change }
+  | { readonly kind: "names"; readonly changed: ReadonlyMap<string, Node | undefined> }
+);
+
+export class Disk {
+  readonly #root: string;
+  readonly #top = makeNode(true);
+  /** As the processes see it. */
+  readonly #seen = new Map<string, Node>();
+  readonly #opened = new Map<string, Node>();
+  readonly #syncing = new Map<string, number>();
+  #moment = 0;
+
+  /** The root is a folder that surely stays. */
+  constructor(root: string) {
+    this.#root = root;
+    this.#seen.set(root, this.#top);
+  }
+
+  /** Follows one call. */
+  follow(call: Call): void {
+    if (call.error !== 0) return;
+    this.#moment++;
+    const descriptor = `${call.process} ${call.file}`;
+    const node = this.#opened.get(descriptor);
+    switch (call.kind) {
+      case "open":
+        this.#open(descriptor, textOf(call), call.at);
+        break;
+      case "write":
+        this.#change(node, { at: call.at, data: call.data });
+        break;
+      case "truncate":
+        this.#change(node, { size: call.at });
+        break;
+      case "map":
+        if (node) node.isMapped = true;
+        break;
+      case "sync":
+        this.#syncing.set(descriptor, this.#moment);
+        break;
+      case "synced":
+        if (node) settle(node, this.#syncing.get(descriptor) ?? 0);
+        break;
+      case "unlink":
+        this.#rename([[textOf(call), undefined]]);
+        break;
+      case "rename": {
+        const [from = "", to = ""] = textOf(call).split("\0");
+        this.#rename([
+          [from, undefined],
+          [to, this.#seen.get(from)],
+        ]);
+        break;
+      }
+      case "make folder":
+        this.#rename([[textOf(call), makeNode(true)]]);
+        break;
+    }
+  }
+
+  /** The disk after a cut at this moment, by chance one of those that may be. */
+  cut(dice: Dice): Image {
+    const image = new Map<string, Uint8Array | "folder">();
+    const visit = (path: string, node: Node) => {
+      image.set(path, node.isFolder ? "folder" : contentAfter(node, dice));
+      if (!node.isFolder) return;
+      for (const [name, child] of namesAfter(node, dice)) visit(name, child);
+    };
+    visit(this.#root, this.#top);
+    return image;
+  }
+
+  /** A file that nobody was seen to make was made by a way that is not watched. */
+  #open(descriptor: string, path: string, flags: number): void {
+    if (!this.#seen.has(path)) this.#rename([[path, makeNode(false)]]);
+    const node = this.#seen.get(path) as Node;
+    this.#opened.set(descriptor, node);
+    if (flags & emptiesFlag) this.#change(node, { size: 0 });
+  }
+
+  #change(node: Node | undefined, change: Change): void {
+    node?.pending.push({ kind: "data", change, moment: this.#moment });
+  }
+
+  /** Several names at once, all in one folder, are changed together or not at all. */
+  #rename(changes: readonly (readonly [string, Node | undefined])[]): void {
+    const [path = ""] = changes[0] ?? [];
+    const folder = this.#seen.get(dirname(path));
+    folder?.pending.push({ kind: "names", changed: new Map(changes), moment: this.#moment });
+    for (const [name, node] of changes) {
+      if (node) this.#seen.set(name, node);
+      else this.#seen.delete(name);
+    }
+  }
+}
+
+function makeNode(isFolder: boolean): Node {
+  return { isFolder, content: new Content(), names: new Map(), pending: [], isMapped: false };
+}
+
+function contentAfter(file: Node, dice: Dice): Uint8Array {
+  if (file.isMapped) return makeNoise(dice(mappedBytesMax), dice);
+  const changes = file.pending.flatMap((each) => (each.kind === "data" ? [each.change] : []));
+  return tear(file.content, changes, dice);
+}
+
+/** What came before the sync began is on the disk from now on. */
+function settle(node: Node, begunAt: number): void {
+  const settled = node.pending.filter(({ moment }) => moment < begunAt);
+  node.pending = node.pending.filter(({ moment }) => moment >= begunAt);
+  for (const each of settled) {
+    if (each.kind === "names") applyNames(node.names, each.changed);
+    else node.content.apply(each.change);
+  }
+}
+
+function applyNames(
+  names: Map<string, Node>,
+  changed: ReadonlyMap<string, Node | undefined>,
+): void {
+  for (const [name, node] of changed) {
+    if (node) names.set(name, node);
+    else names.delete(name);
+  }
+}
+
+/** Names change in any order, but each of them from one state to the next. */
+function namesAfter(folder: Node, dice: Dice): Map<string, Node> {
+  const names = new Map(folder.names);
+  const left = new Set<string>();
+  const keptOfThree = dice(4);
+  for (const each of folder.pending) {
+    if (each.kind !== "names") continue;
+    const isHeld = [...each.changed.keys()].some((name) => left.has(name));
+    const isKept = dice(3) < keptOfThree;
+    if (isKept && !isHeld) applyNames(names, each.changed);
+    else for (const name of each.changed.keys()) left.add(name);
+  }
+  return names;
+}

@@ -1,0 +1,40 @@
+/** What was answered survives a power cut at any moment, whatever the disk makes of unsynced writes. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { isInterposable } from "../interposed-io/interposed-io.ts";
+import { brokenBuilds, checkpointOften } from "./builds.ts";
+import { PowerCuts } from "./power-cut.ts";
+import { record } from "./recording.ts";
+
+setDefaultTimeout(60_000);
+
+const seed = 7;
+const imagesCount = 60;
+const brokenImagesMax = 60;
+
+if (!isInterposable) {
+  process.stderr.write("SKIPPED: power cuts are tried on Linux only, on x64 and arm64.\n");
+}
+
+describe.skipIf(!isInterposable)("after a power cut", () => {
+  test("every answer holds, on every disk that there may be", async () => {
+    const edits = [checkpointOften(20)];
+    const cuts = new PowerCuts(await record({ seed, loadMs: 300, extent: "whole", edits }));
+    const faults = [];
+    for (let index = 0; index < imagesCount; index++) {
+      const by = index === imagesCount - 1 ? "program" : "here";
+      faults.push(...(await cuts.cut(index, imagesCount, seed + index, by)).faults);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  describe("faults are found in a program that", () => {
+    test.each(Object.entries(brokenBuilds))("%s", async (_, edits) => {
+      const cuts = new PowerCuts(await record({ seed, loadMs: 200, extent: "brief", edits }));
+      const faults = [];
+      for (let index = 0; index < brokenImagesMax && faults.length === 0; index++) {
+        faults.push(...(await cuts.cut(index, brokenImagesMax, seed + index, "here")).faults);
+      }
+      expect(faults).not.toEqual([]);
+    });
+  });
+});
