@@ -12,6 +12,7 @@ type Fate = "dropped" | "kept" | "torn";
 
 /** Smaller than this, drives write nothing; whether one arrives whole is not relied on either. */
 const sectorBytes = 512;
+const noiseBytes = 61;
 
 /** The content with what chance leaves of the changes, in their order. */
 export function tear(content: Content, changes: readonly Change[], dice: Dice): Uint8Array {
@@ -79,8 +80,10 @@ function tearOne(content: Content, change: Change, dice: Dice): void {
   }
 }
 
+/** The same few bytes by chance, again and again. */
 export function makeNoise(size: number, dice: Dice): Uint8Array {
-  return Uint8Array.from({ length: size }, () => dice(256));
+  const some = Array.from({ length: noiseBytes }, () => dice(256));
+  return Uint8Array.from({ length: size }, (_, index) => some[index % noiseBytes] as number);
 }
 
 /** The bytes of one file, with room to grow. */
