@@ -55,11 +55,14 @@ export function textOf(call: Call): string {
   return Buffer.from(call.data).toString();
 }
 
-/** A note, as it is appended to the log. */
-export function packNote(text: string): Uint8Array {
-  const data = Buffer.from(text);
+/** A call as it stands in the log, for one that only the test knows of. */
+export function packCall(call: Partial<Call> & Pick<Call, "kind">): Uint8Array {
+  const { kind, data = new Uint8Array(), process = 0, file = 0, at = 0, result = 0 } = call;
   const head = Buffer.alloc(headBytes);
   head.writeUInt32LE(headBytes + data.length, 0);
-  head.writeUInt32LE(kinds.indexOf("note"), 4);
+  head.writeUInt32LE(kinds.indexOf(kind), 4);
+  [process, file, at, result, call.error ?? 0].forEach((value, index) => {
+    head.writeBigInt64LE(BigInt(value), 8 + 8 * index);
+  });
   return Buffer.concat([head, data]);
 }

@@ -1,11 +1,13 @@
 /** The suites of power cuts and of faults see, and fail, what the real program does to its files. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Call, textOf } from "./call-log.ts";
 import { InterposedIo, isInterposable } from "./interposed-io.ts";
+
+setDefaultTimeout(60_000);
 
 if (!isInterposable) {
   process.stderr.write("SKIPPED: calls are interposed on Linux only, on x64 and arm64.\n");

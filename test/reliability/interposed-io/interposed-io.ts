@@ -7,7 +7,7 @@ import { closeSync, openSync, readFileSync, realpathSync, writeFileSync, writeSy
 import { constants } from "node:os";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { type Call, type Kind, kinds, packNote, parseCalls } from "./call-log.ts";
+import { type Call, type Kind, kinds, packCall, parseCalls } from "./call-log.ts";
 
 export const isInterposable =
   process.platform === "linux" && (process.arch === "x64" || process.arch === "arm64");
@@ -74,7 +74,12 @@ export class InterposedIo {
 
   /** Stands among the calls: behind those whose answers the test has seen, before any that it causes. */
   note(text: string): void {
-    writeSync(this.#log, packNote(text));
+    this.pretend({ kind: "note", data: Buffer.from(text) });
+  }
+
+  /** Has a call among the others that nobody made. */
+  pretend(call: Partial<Call> & Pick<Call, "kind">): void {
+    writeSync(this.#log, packCall(call));
   }
 
   /** From now on, at once, for the process that runs as well. */

@@ -3,12 +3,10 @@
  * which of them have surely arrived. It promises no more than POSIX does: data count once a sync of
  * their file has returned, and names once one of their folder has.
  */
-import { dirname } from "node:path";
+import { dirname, relative } from "node:path";
 import { type Call, textOf } from "../interposed-io/call-log.ts";
+import type { Image } from "./leftover.ts";
 import { type Change, Content, type Dice, makeNoise, tear } from "./tearing.ts";
-
-/** What a cut has left: paths and what is in the files; `folder` where there is a folder. */
-export type Image = ReadonlyMap<string, Uint8Array | "folder">;
 
 /** Of `open`: what is in the file goes. */
 const emptiesFlag = 0o1000;
@@ -91,12 +89,14 @@ export class Disk {
   /** The disk after a cut at this moment, by chance one of those that may be. */
   cut(dice: Dice): Image {
     const image = new Map<string, Uint8Array | "folder">();
-    const visit = (path: string, node: Node) => {
-      image.set(path, node.isFolder ? "folder" : contentAfter(node, dice));
-      if (!node.isFolder) return;
-      for (const [name, child] of namesAfter(node, dice)) visit(name, child);
+    const visit = (folder: Node) => {
+      for (const [path, node] of namesAfter(folder, dice)) {
+        const content = node.isFolder ? "folder" : contentAfter(node, dice);
+        image.set(relative(this.#root, path), content);
+        visit(node);
+      }
     };
-    visit(this.#root, this.#top);
+    visit(this.#top);
     return image;
   }
 

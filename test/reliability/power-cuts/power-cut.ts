@@ -1,12 +1,12 @@
 /** Cuts the power at moments of a recording, and has what is left examined. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Call, parseCalls, textOf } from "../interposed-io/call-log.ts";
 import { Account, type Note } from "./account.ts";
-import { Disk, type Image } from "./disk.ts";
+import { Disk } from "./disk.ts";
 import { examineHere, examineServed } from "./examination.ts";
+import { type Leftover, lay } from "./leftover.ts";
 import type { Dice } from "./tearing.ts";
 
 export interface PowerCut {
@@ -16,44 +16,63 @@ export interface PowerCut {
   readonly promised: number;
 }
 
+/** Where in a recording: in which of how many parts of it, and with which chance. */
+export interface Cut {
+  readonly index: number;
+  readonly count: number;
+  readonly seed: number;
+}
+
+type Place = Extract<Note, { kind: "place" }>;
+
 /** The moments of one recording, one after the other: going back takes longer. */
 export class PowerCuts {
-  readonly callsCount: number;
   readonly #calls: readonly Call[];
-  readonly #place: Extract<Note, { kind: "place" }>;
+  /** Before it, there were no calls: it tells what was there. */
+  readonly #begin: number;
+  readonly #place: Place;
   #disk: Disk;
   #account = new Account();
   #moment = 0;
 
   constructor(log: Buffer) {
     this.#calls = parseCalls(log);
-    this.callsCount = this.#calls.length;
-    this.#place = JSON.parse(textOf(this.#calls[0] as Call));
+    this.#begin = this.#calls.findIndex((call) => readNote(call)?.kind === "place");
+    this.#place = readNote(this.#calls[this.#begin] as Call) as Place;
     this.#disk = new Disk(this.#place.root);
   }
 
-  /** Cuts in the `index`-th of `count` parts of the recording, as the dice of the seed fall. */
-  async cut(index: number, count: number, seed: number, by: "here" | "program"): Promise<PowerCut> {
-    const dice = makeDice(spread(seed));
-    this.#goTo(this.#choose(index, count, dice));
+  get callsCount(): number {
+    return this.#calls.length - this.#begin;
+  }
+
+  async examine(cut: Cut, by: "here" | "program"): Promise<PowerCut> {
+    const dice = makeDice(spread(cut.seed));
+    const { image } = this.cut(cut, dice);
     using folder = makeTemporaryFolder(fastestParent());
-    const { root, database } = this.#place;
-    const settle = (path: string) => join(folder.path, relative(root, path));
-    lay(this.#disk.cut(dice), settle);
+    lay(image, folder.path);
     const promised = this.#account.countPromises();
-    const examine = by === "here" ? examineHere : examineServed;
-    const faults = await examine(settle(database), this.#account, dice);
+    const database = join(folder.path, relative(this.#place.root, this.#place.database));
+    const examineIt = by === "here" ? examineHere : examineServed;
+    const faults = await examineIt(database, this.#account, dice);
     return { faults: faults.map((fault) => `cut at call ${this.#moment}: ${fault}`), promised };
   }
 
+  /** What is left, without a look at it. */
+  cut(cut: Cut, dice = makeDice(spread(cut.seed))): Leftover {
+    this.#goTo(this.#choose(cut, dice));
+    const notes = this.#calls.slice(0, this.#moment).flatMap((call) => readNote(call) ?? []);
+    const image = this.#disk.cut(dice);
+    return { image, notes: notes.filter(({ kind }) => kind !== "place") };
+  }
+
   /** Half of the time just after an answer, when most is owed. */
-  #choose(index: number, count: number, dice: Dice): number {
-    const share = this.#calls.length / count;
-    const moment = Math.floor(index * share) + dice(Math.ceil(share));
-    if (dice(2) === 0) return moment;
-    const end = Math.floor((index + 1) * share);
-    const note = this.#calls.slice(moment, end).findIndex(({ kind }) => kind === "note");
-    return moment + note + 1;
+  #choose({ index, count }: Cut, dice: Dice): number {
+    const share = this.callsCount / count;
+    const from = this.#begin + Math.floor(index * share) + dice(Math.ceil(share));
+    if (dice(2) === 0) return from;
+    const to = this.#begin + Math.floor((index + 1) * share);
+    return from + this.#calls.slice(from, to).findIndex(({ kind }) => kind === "note") + 1;
   }
 
   #goTo(moment: number): void {
@@ -63,16 +82,14 @@ export class PowerCuts {
       this.#moment = 0;
     }
     for (const call of this.#calls.slice(this.#moment, moment)) {
-      if (call.kind === "note") this.#account.follow(JSON.parse(textOf(call)));
+      const note = readNote(call);
+      if (note) this.#account.follow(note);
       else this.#disk.follow(call);
     }
     this.#moment = moment;
   }
 }
 
-function lay(image: Image, settle: (path: string) => string): void {
-  for (const [path, content] of image) {
-    if (content === "folder") mkdirSync(settle(path), { recursive: true });
-    else writeFileSync(settle(path), content);
-  }
+function readNote(call: Call): Note | undefined {
+  return call.kind === "note" ? JSON.parse(textOf(call)) : undefined;
 }

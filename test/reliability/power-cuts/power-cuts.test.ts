@@ -18,21 +18,23 @@ if (!isInterposable) {
 describe.skipIf(!isInterposable)("after a power cut", () => {
   test("every answer holds, on every disk that there may be", async () => {
     const edits = [checkpointOften(20)];
-    const cuts = new PowerCuts(await record({ seed, loadMs: 300, extent: "whole", edits }));
+    const cuts = new PowerCuts(await record({ seed, writes: 200, extent: "whole", edits }));
     const faults = [];
     for (let index = 0; index < imagesCount; index++) {
       const by = index === imagesCount - 1 ? "program" : "here";
-      faults.push(...(await cuts.cut(index, imagesCount, seed + index, by)).faults);
+      const cut = { index, count: imagesCount, seed: seed + index };
+      faults.push(...(await cuts.examine(cut, by)).faults);
     }
     expect(faults).toEqual([]);
   });
 
   describe("faults are found in a program that", () => {
     test.each(Object.entries(brokenBuilds))("%s", async (_, edits) => {
-      const cuts = new PowerCuts(await record({ seed, loadMs: 200, extent: "brief", edits }));
+      const cuts = new PowerCuts(await record({ seed, writes: 200, extent: "brief", edits }));
       const faults = [];
       for (let index = 0; index < brokenImagesMax && faults.length === 0; index++) {
-        faults.push(...(await cuts.cut(index, brokenImagesMax, seed + index, "here")).faults);
+        const cut = { index, count: brokenImagesMax, seed: seed + index };
+        faults.push(...(await cuts.examine(cut, "here")).faults);
       }
       expect(faults).not.toEqual([]);
     });

@@ -11,6 +11,8 @@ import { type Life, record } from "./recording.ts";
 const imagesCount = 250;
 /** The real program takes a while to start. */
 const servedEvery = 100;
+/** More than a life and the one before it use. */
+const seedsOfLife = 10;
 const output = join(import.meta.dir, "../../.output/power-cuts");
 
 let current: { number: number; log: Buffer; cuts: PowerCuts } | undefined;
@@ -25,7 +27,8 @@ await prove({
     if (isNew || !current) current = await live(number);
     const { cuts, log } = current;
     const by = seed % servedEvery === 0 ? "program" : "here";
-    const { faults, promised } = await cuts.cut(seed % imagesCount, imagesCount, seed, by);
+    const cut = { index: seed % imagesCount, count: imagesCount, seed };
+    const { faults, promised } = await cuts.examine(cut, by);
     if (faults.length > 0) keep(number, log);
     return {
       faults,
@@ -42,7 +45,7 @@ await prove({
 /** No two recordings are alike, so that of a fault is kept, and taken the next time. */
 async function live(number: number): Promise<NonNullable<typeof current>> {
   const kept = pathOf(number);
-  const log = existsSync(kept) ? readFileSync(kept) : await record(chooseLife(number));
+  const log = existsSync(kept) ? readFileSync(kept) : await record(await chooseLife(number));
   return { number, log, cuts: new PowerCuts(log) };
 }
 
@@ -55,14 +58,22 @@ function pathOf(number: number): string {
   return join(output, `recording-${number}`);
 }
 
-/** The log is written back after a few pages, after some, or as in earnest; then it takes a while. */
-function chooseLife(number: number): Life {
+/**
+ * The log is written back after a few pages, after some, or as in earnest, which takes a while. One in
+ * three begins with what a power cut has left of a short life.
+ */
+async function chooseLife(number: number): Promise<Life> {
   const dice = makeDice(spread(number));
   const pages = [4, 20, 100, undefined][dice(4)];
-  return {
-    seed: number * 10,
-    loadMs: pages === undefined ? 3_000 : 300 + dice(700),
+  const seed = number * seedsOfLife;
+  const life: Life = {
+    seed,
+    writes: pages === undefined ? 5_000 : 200 + dice(800),
     extent: "whole",
     edits: pages === undefined ? [] : [checkpointOften(pages)],
   };
+  if (dice(3) > 0) return life;
+  const earlier = { ...life, seed: seed + seedsOfLife / 2, writes: 200, extent: "brief" } as const;
+  const leftover = new PowerCuts(await record(earlier)).cut({ index: 1, count: 2, seed });
+  return { ...life, leftover };
 }

@@ -10,24 +10,30 @@ import { Gardeners } from "../failover/gardeners.ts";
 import { Ledger } from "../failover/ledger.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
 import type { Note } from "./account.ts";
+import { type Leftover, lay, pretend } from "./leftover.ts";
 
 export interface Life {
   readonly seed: number;
-  /** How long the load lasts, each time. */
-  readonly loadMs: number;
+  /** How many writes are answered before a load ends. */
+  readonly writes: number;
   /** One start, or also stops, starts and commands. */
   readonly extent: "brief" | "whole";
   /** How the program is changed. */
   readonly edits: readonly Edit[];
+  /** What it finds: of an earlier life that ended with a power cut. */
+  readonly leftover?: Leftover;
 }
 
 type TakeNote = (note: Note) => void;
 
 const gardenersCount = 10;
+const pollMs = 5;
+/** On a slow machine, fewer writes must do. */
+const loadMsMax = 30_000;
 /** The first is that of the token that the first start prints. */
 const gardens = ["gardener", "greenhouse", "balcony"] as const;
 
-/** The log of the calls, with notes among them: the first says where all happened. */
+/** The log of the calls, with notes among them: one says where all happened, before it did. */
 export async function record(life: Life): Promise<Buffer> {
   using folder = makeTemporaryFolder();
   using changed = life.edits.length > 0 ? changeProgram(life.edits) : undefined;
@@ -36,8 +42,15 @@ export async function record(life: Life): Promise<Buffer> {
   // In folders that the program has to make.
   const database = join(root, "data/here/plants.db");
   const takeNote: TakeNote = (note) => io.note(JSON.stringify(note));
-  takeNote({ kind: "place", root, database });
   const tokens = new Map<string, string>();
+  if (life.leftover) {
+    lay(life.leftover.image, root);
+    pretend(life.leftover, root, io);
+    for (const note of life.leftover.notes) {
+      if (note.kind === "token") tokens.set(note.garden, note.token);
+    }
+  }
+  takeNote({ kind: "place", root, database });
   const keepToken = (garden: string, token: string) => {
     tokens.set(garden, token);
     takeNote({ kind: "token", garden, token });
@@ -53,24 +66,21 @@ export async function record(life: Life): Promise<Buffer> {
 
   {
     await using service = await start();
-    keepToken(first, service.token);
-    const tending = tend(service, tokens, life, takeNote);
+    if (service.token !== "") keepToken(first, service.token);
+    await using load = new Load(service, tokens, life.seed, takeNote);
     if (life.extent === "whole") await makeToken(second);
-    await tending;
+    await load.reach(life.writes);
     if (life.extent === "brief") return io.log();
     await stop(service);
   }
   // When nobody serves, a command is the last to close the file, and writes its log back.
   await makeToken(third);
-  {
+  for (const seed of [life.seed + 1, life.seed + 2]) {
     await using service = await start();
-    const tending = tend(service, tokens, { ...life, seed: life.seed + 1 }, takeNote);
-    await Bun.sleep(life.loadMs);
+    await using load = new Load(service, tokens, seed, takeNote);
+    await load.reach(life.writes);
     await stop(service);
-    await tending;
   }
-  await using service = await start();
-  await tend(service, tokens, { ...life, seed: life.seed + 2 }, takeNote);
   return io.log();
 }
 
@@ -79,19 +89,37 @@ async function stop(service: RunningService): Promise<void> {
   await service.exited;
 }
 
-/** Gardeners in every garden, for a while; what they send and hear is noted. */
-async function tend(
-  service: RunningService,
-  tokens: ReadonlyMap<string, string>,
-  { seed, loadMs }: Life,
-  takeNote: TakeNote,
-): Promise<void> {
-  const crews = [...tokens].map(([garden, token], index) => {
-    const instance = { service: noteExchanges(service, garden, takeNote), token };
-    return new Gardeners([instance], new Ledger(), gardenersCount, seed * gardens.length + index);
-  });
-  await Bun.sleep(loadMs);
-  await Promise.all(crews.map((crew) => crew.stop()));
+/** Gardeners in every garden; what they send and hear is noted. */
+class Load {
+  readonly #crews: readonly Gardeners[];
+  #answered = 0;
+
+  constructor(
+    service: RunningService,
+    tokens: ReadonlyMap<string, string>,
+    seed: number,
+    takeNote: TakeNote,
+  ) {
+    const noted = (garden: string) =>
+      noteExchanges(service, garden, (note) => {
+        takeNote(note);
+        if (note.kind === "answered") this.#answered++;
+      });
+    this.#crews = [...tokens].map(([garden, token], index) => {
+      const instance = { service: noted(garden), token };
+      const seedOfCrew = seed * gardens.length + index;
+      return new Gardeners([instance], new Ledger(), gardenersCount, seedOfCrew);
+    });
+  }
+
+  async reach(writes: number): Promise<void> {
+    const endMs = performance.now() + loadMsMax;
+    while (this.#answered < writes && performance.now() < endMs) await Bun.sleep(pollMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#crews.map((crew) => crew.stop()));
+  }
 }
 
 let exchanges = 0;

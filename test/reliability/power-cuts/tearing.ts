@@ -82,8 +82,8 @@ function tearOne(content: Content, change: Change, dice: Dice): void {
 
 /** The same few bytes by chance, again and again. */
 export function makeNoise(size: number, dice: Dice): Uint8Array {
-  const some = Array.from({ length: noiseBytes }, () => dice(256));
-  return Uint8Array.from({ length: size }, (_, index) => some[index % noiseBytes] as number);
+  const some = Uint8Array.from({ length: noiseBytes }, () => dice(256));
+  return Buffer.alloc(size, some);
 }
 
 /** The bytes of one file, with room to grow. */
