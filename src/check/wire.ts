@@ -93,10 +93,13 @@ interface Reading {
   readonly isEnded: boolean;
 }
 
-function readAnswer(bytes: Buffer, reading: Reading & { isEnded: true }): WireAnswer | NoAnswer;
-function readAnswer(bytes: Buffer, reading: Reading): WireAnswer | NoAnswer | undefined;
-/** Absent if more must come first. */
-function readAnswer(bytes: Buffer, reading: Reading): WireAnswer | NoAnswer | undefined {
+export function readAnswer(
+  bytes: Buffer,
+  reading: Reading & { isEnded: true },
+): WireAnswer | NoAnswer;
+export function readAnswer(bytes: Buffer, reading: Reading): WireAnswer | NoAnswer | undefined;
+/** The first answer in the bytes. Absent if more must come first. */
+export function readAnswer(bytes: Buffer, reading: Reading): WireAnswer | NoAnswer | undefined {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) {
     if (!reading.isEnded) return undefined;

@@ -3,8 +3,13 @@
  * other one promoted, again and again. Tells which promises were broken.
  */
 import { makeDice, spread } from "../../dice.ts";
-import { runProgram, startService, waitFor } from "../../end-to-end/running-service.ts";
-import { Gardeners, hangMs, type Instance } from "./gardeners.ts";
+import {
+  type RunningService,
+  runProgram,
+  startService,
+  waitFor,
+} from "../../end-to-end/running-service.ts";
+import { Gardeners, hangMs } from "./gardeners.ts";
 import { Ledger, type ListedPlant } from "./ledger.ts";
 import { ServerPair, send, signalAll } from "./server-pair.ts";
 
@@ -15,6 +20,11 @@ import { ServerPair, send, signalAll } from "./server-pair.ts";
  */
 export const losses = ["killed", "cut off", "frozen", "shut down"] as const;
 export type Loss = (typeof losses)[number];
+
+interface Instance {
+  readonly service: RunningService;
+  readonly token: string;
+}
 
 export interface Failover {
   readonly loss: Loss;
@@ -114,7 +124,7 @@ export class FailoverTrial {
   async #list(): Promise<ListedPlant[]> {
     const lists = await Promise.all(
       this.#instances.map(async ({ service, token }) => {
-        const response = await service.call("GET /plants?fields=id,name", { token });
+        const response = await service.call("GET /plants?fields=id,name,tag", { token });
         // Ids beyond the integers that JSON.parse keeps stay exact as text.
         return (await response.text()).replace(/"id":(-?\d+)/g, '"id":"$1"');
       }),

@@ -4,16 +4,15 @@
  */
 import { makeDice, spread } from "../../dice.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";
-import type { Ledger, ListedPlant } from "./ledger.ts";
+import { type Ledger, type ListedPlant, tagOf } from "./ledger.ts";
 
 /** A request that is not answered by then hangs. */
 export const hangMs = 10_000;
 const pauseMs = 10;
 const pauseAfterFailureMs = 100;
-const tagCharactersMax = 100;
 
 export interface Instance {
-  readonly service: RunningService;
+  readonly service: Pick<RunningService, "call">;
   readonly token: string;
 }
 
@@ -71,8 +70,7 @@ export class Gardeners {
     isKeyed: boolean,
     dice: (sides: number) => number,
   ): Promise<string | undefined> {
-    const tag = name.repeat(tagCharactersMax).slice(0, dice(tagCharactersMax + 1));
-    const body = `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
+    const body = bodyOf(name, id);
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
     for (let isFirst = true; ; isFirst = false) {
       this.#ledger.note(name, "open");
@@ -152,6 +150,11 @@ export class Gardeners {
     if (reply && reply.status !== 503) this.#ledger.fault(`${what}: ${reply.status} ${reply.text}`);
     return reply?.status === 503;
   }
+}
+
+/** What a create of this plant sends. */
+export function bodyOf(name: string, id?: string): string {
+  return `{"name":"${name}","tag":"${tagOf(name)}"${id === undefined ? "" : `,"id":${id}`}}`;
 }
 
 /** Every failure is a promise that nothing was done, but for the one that says otherwise. */

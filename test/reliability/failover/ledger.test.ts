@@ -1,6 +1,6 @@
 /** The ledger finds every kind of broken promise, and none in a list that keeps them all. */
 import { beforeEach, expect, test } from "bun:test";
-import { Ledger } from "./ledger.ts";
+import { Ledger, tagOf } from "./ledger.ts";
 
 let ledger: Ledger;
 
@@ -18,6 +18,8 @@ const reed = { id: "3", name: "reed" };
 test.each([
   ["keeps all promises, with the open one", [fern, reed], []],
   ["keeps all promises, without the open one", [fern], []],
+  ["shows the tag that was sent", [{ ...fern, tag: tagOf("fern") }], []],
+  ["shows another tag", [{ ...fern, tag: "" }], ["changed: fern"]],
   ["lacks a plant that was answered", [reed], ["lost: fern"]],
   ["holds a plant that was deleted", [fern, { id: "2", name: "moss" }], ["back again: moss"]],
   ["holds an open plant twice", [fern, reed, { ...reed, id: "4" }], ["duplicated: reed"]],

@@ -9,6 +9,20 @@ export type Standing = "there" | "gone" | "open";
 export interface ListedPlant {
   readonly id: string;
   readonly name: string;
+  /** If it was asked for. */
+  readonly tag?: string;
+}
+
+const tagCharactersMax = 100;
+
+/**
+ * Every plant is sent with the tag that belongs to its name, so that a list can be checked for it. Their
+ * lengths differ, so that no page of the file is like another.
+ */
+export function tagOf(name: string): string {
+  let sum = 0;
+  for (const character of name) sum = sum * 31 + character.charCodeAt(0);
+  return [...`🌱 of ${name}, `.repeat(tagCharactersMax)].slice(0, sum % tagCharactersMax).join("");
 }
 
 export class Ledger {
@@ -56,6 +70,7 @@ export class Ledger {
       if (plant === undefined && standing === "there") faults.push(`lost: ${name}`);
       if (plant !== undefined && standing === "gone") faults.push(`back again: ${name}`);
       if (others.length > 0) faults.push(`duplicated: ${name}`);
+      if (plant?.tag !== undefined && plant.tag !== tagOf(name)) faults.push(`changed: ${name}`);
       const id = this.#ids.get(name);
       if (plant !== undefined && id !== undefined && id !== plant.id) {
         faults.push(`${name} has the id ${plant.id}, not ${id}`);

@@ -1,0 +1,25 @@
+/** `npm run prove:kills -- [rounds] [seed]`: 2,000 ends of the service, unless told otherwise. */
+import { prove } from "../proof.ts";
+import { live } from "./life.ts";
+
+const endsOfALife = 50;
+/** A start leaves one of two processors idle most of the time. */
+const livesAtOnce = 2;
+
+await prove({
+  name: "kills",
+  trials: `rounds of ${livesAtOnce * endsOfALife} ends`,
+  count: 20,
+  async run(seed) {
+    const lives = await Promise.all(
+      Array.from({ length: livesAtOnce }, (_, index) =>
+        live({ seed: seed * livesAtOnce + index, ends: endsOfALife }),
+      ),
+    );
+    const figures: Record<string, number> = {};
+    for (const [figure, value] of lives.flatMap((life) => Object.entries(life.figures))) {
+      figures[figure] = (figures[figure] ?? 0) + value;
+    }
+    return { faults: lives.flatMap(({ faults }) => faults), figures };
+  },
+});
