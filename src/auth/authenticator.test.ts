@@ -8,6 +8,7 @@ import type { Storage } from "../domain/storage.ts";
 import { openStorage } from "../storage/open.ts";
 import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
 import { issueToken, type TokenWish } from "./issue.ts";
+import { makeToken } from "./opaque-token.ts";
 
 const trustMs = 4_000;
 const refusedTokensMax = 4_096;
@@ -89,6 +90,16 @@ test("refuses a token from the moment of its expiry on, also one that it remembe
   nowMs += 1;
   expect(await ask(token)).toBe("unauthenticated");
   expect(lookUps).toBe(1);
+});
+
+test("takes a token again that had expired only by a clock which was set back since", async () => {
+  const { token } = await issue({ expiresAtMs: nowMs + 100 });
+  nowMs += 100;
+  await authenticator.refresh();
+  expect(await ask(token)).toBe("unauthenticated");
+  nowMs -= 1;
+  await authenticator.refresh();
+  expect(await ask(token)).toBe("alice");
 });
 
 describe("what is remembered", () => {
@@ -193,6 +204,30 @@ describe("a flood of bad tokens", () => {
     lookUps = 0;
     expect(await ask(token)).toBe("alice");
     expect(lookUps).toBe(0);
+  });
+
+  test("pushes every other refused token out, so that none is told apart by its lookup", async () => {
+    const expiring = await issue({ expiresAtMs: nowMs + 100 });
+    const revoked = await issue();
+    await beside.revokeToken(revoked.record.id, nowMs);
+    await authenticator.refresh();
+    expect(await ask(expiring.token)).toBe("alice");
+    nowMs += 100;
+    const expired = await issue({ expiresAtMs: nowMs });
+    await authenticator.refresh();
+    const refused = [expiring.token, expired.token, revoked.token, makeToken(), "malformed", ""];
+    for (const [flood, lookUpsEach] of [
+      [0, 1],
+      [0, 0],
+      [refusedTokensMax, 1],
+    ] as const) {
+      for (let count = 0; count < flood; count++) await ask(`wrong ${count}`);
+      for (const token of refused) {
+        lookUps = 0;
+        expect(await ask(token)).toBe("unauthenticated");
+        expect(lookUps).toBe(lookUpsEach);
+      }
+    }
   });
 
   test("is remembered up to a bound", async () => {

@@ -67,7 +67,7 @@ export class Authenticator {
     if (this.#jwts && isJwtForm(token)) {
       return (await this.#jwts.check(token, traceparent)) ?? refusal;
     }
-    return this.#admit(await this.#lookUp(token), this.#nowMs());
+    return (await this.#lookUp(token)) ?? refusal;
   }
 
   /**
@@ -80,21 +80,34 @@ export class Authenticator {
     // A clock that was set back proves nothing either.
     if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return this.#jwts?.recall(token, nowMs);
     const known = this.#known.get(token);
-    if (known !== undefined) return this.#admit(known, nowMs);
+    if (known !== undefined) return this.#admit(token, known, nowMs);
     return this.#refused.has(token) ? refusal : this.#jwts?.recall(token, nowMs);
   }
 
-  #admit(known: KnownToken | undefined, nowMs: number): Caller | PlantStoreError {
-    if (known === undefined || tokenState(known, nowMs) !== "active") return refusal;
-    known.usedAtMs = nowMs;
-    return known.caller;
+  #admit(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
+    if (tokenState(known, nowMs) === "active") {
+      known.usedAtMs = nowMs;
+      return known.caller;
+    }
+    this.#gatherUse(known);
+    this.#known.delete(token);
+    this.#refuse(token);
+    return refusal;
+  }
+
+  /** In one room, whatever the reason: else a flood of others would push out some kinds and not all. */
+  #refuse(token: string): void {
+    if (token.length > refusedCharactersMax) return;
+    makeRoom(this.#refused, refusedTokensMax);
+    this.#refused.add(token);
   }
 
   /** Forgets what it knows if a token was added or revoked since, by any process. */
   async refresh(): Promise<void> {
     const nowMs = this.#nowMs();
     const changes = await this.#storage.countTokenChanges();
-    if (changes !== this.#changes) {
+    // By a clock that was set back, what had expired may be good again.
+    if (changes !== this.#changes || nowMs < this.#confirmedAtMs) {
       this.#gatherUses();
       this.#known.clear();
       this.#refused.clear();
@@ -121,33 +134,33 @@ export class Authenticator {
   }
 
   #gatherUses(): void {
-    for (const token of this.#known.values()) {
-      if (token.usedAtMs === token.gatheredAtMs) continue;
-      token.gatheredAtMs = token.usedAtMs;
-      this.#uses.set(token.id, token.usedAtMs);
-    }
+    for (const known of this.#known.values()) this.#gatherUse(known);
   }
 
-  async #lookUp(token: string): Promise<KnownToken | undefined> {
+  #gatherUse(known: KnownToken): void {
+    if (known.usedAtMs === known.gatheredAtMs) return;
+    known.gatheredAtMs = known.usedAtMs;
+    this.#uses.set(known.id, known.usedAtMs);
+  }
+
+  async #lookUp(token: string): Promise<Caller | undefined> {
     const changes = this.#changes;
     const record = await this.#storage.findToken(hashToken(token));
+    const nowMs = this.#nowMs();
     // Tokens may have changed while the answer was on its way: then it is used, but not kept.
     const isCurrent = changes === this.#changes;
-    if (record === undefined || record.revokedAtMs !== undefined) {
-      if (isCurrent && token.length <= refusedCharactersMax) {
-        makeRoom(this.#refused, refusedTokensMax);
-        this.#refused.add(token);
-      }
+    if (record === undefined || tokenState(record, nowMs) !== "active") {
+      if (isCurrent) this.#refuse(token);
       return undefined;
     }
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
     const caller = { user, garden: garden === user ? user : garden, scope };
-    const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: 0, gatheredAtMs: 0 };
     if (isCurrent) {
+      const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, gatheredAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
       this.#known.set(token, known);
     }
-    return known;
+    return caller;
   }
 }
 
