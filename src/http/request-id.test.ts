@@ -1,5 +1,6 @@
 /** The id of a request: the caller's own from both sides of its limits, else a new one. */
 import { expect, test } from "bun:test";
+import { makeToken } from "../auth/opaque-token.ts";
 import { createRequestIds } from "./request-id.ts";
 
 const form = /^[A-Za-z0-9._-]{1,128}$/;
@@ -16,6 +17,8 @@ test.each([
   ["with a quote", 'a"b'],
   ["with a letter beyond ASCII", "é"],
   ["that came twice", "a, b"],
+  ["that is a token", makeToken()],
+  ["that holds a token", `Bearer-${makeToken()}`],
 ])("gives a new id in the place of one %s", (_case, id) => {
   const given = createRequestIds()(new Headers({ "X-Request-Id": id }));
   expect(given).not.toBe(id);

@@ -1,6 +1,8 @@
 /** The id of a request: the caller's own where it is well-formed, else a new one. */
 
 const form = /^[\w.-]{1,128}$/;
+/** An id is logged, and a token never is: one that is sent in the wrong place stays out, too. */
+const token = /plant_[0-9A-Za-z]{49}/;
 
 /** Ids of one thread share a random start and count up: unique, and cheap on a hot path. */
 export function createRequestIds(): (headers: Headers) => string {
@@ -8,6 +10,7 @@ export function createRequestIds(): (headers: Headers) => string {
   let count = 0;
   return (headers) => {
     const given = headers.get("x-request-id");
-    return given !== null && form.test(given) ? given : `${start}-${(++count).toString(36)}`;
+    const isTaken = given !== null && form.test(given) && !token.test(given);
+    return isTaken ? given : `${start}-${(++count).toString(36)}`;
   };
 }
