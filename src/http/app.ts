@@ -8,7 +8,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace, Tracer } from "../tracing/request-trace.ts";
-import { hasBody, mayExceedLimit } from "./body.ts";
+import { checkFraming, hasBody, mayExceedLimit } from "./body.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
@@ -56,6 +56,7 @@ export function createApp(deps: AppDeps): App {
   function answer(exchange: Exchange): Answer | Promise<Answer> {
     const { request } = exchange;
     checkHost(request.headers);
+    if (exchange.body !== "none") checkFraming(request.headers);
     const { path, query } = readTarget(request.url);
     exchange.query = query;
 
@@ -190,7 +191,7 @@ export function createApp(deps: AppDeps): App {
     }
     // As GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
-    if (isBodyLeftUnread(exchange)) headers.set("Connection", "close");
+    if (mayBeOutOfStep(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;
   }
@@ -249,8 +250,12 @@ export function createApp(deps: AppDeps): App {
   };
 }
 
-/** What is left of a body that was not read to its end must not hold the connection, or pass for a request. */
-function isBodyLeftUnread({ request, body }: Exchange): boolean {
+/**
+ * Whether the next request on the connection may not be seen as one: what is left of a body that was not
+ * read to its end could pass for it, and behind a CONNECT the runtime sees no requests any more.
+ */
+function mayBeOutOfStep({ request, body }: Exchange): boolean {
+  if (request.method === "CONNECT") return true;
   if (body !== "unread") return false;
   return request.bodyUsed || mayExceedLimit(request.headers);
 }

@@ -30,6 +30,16 @@ export function mayExceedLimit(headers: Headers): boolean {
   return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= bodyBytesMax);
 }
 
+/**
+ * Fails with `invalid-request` where others could see another end of the body than the runtime does:
+ * it also takes a list with empty items, such as `chunked,`, for chunks.
+ */
+export function checkFraming(headers: Headers): void {
+  const encoding = headers.get("transfer-encoding");
+  if (encoding === null || encoding.toLowerCase() === "chunked") return;
+  throw unclear("Transfer-Encoding", "must be chunked, and nothing else.");
+}
+
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
 export function checkContentType(headers: Headers): void {
   const type = headers.get("content-type");
@@ -45,7 +55,9 @@ export function checkContentType(headers: Headers): void {
 /** Fails with `too-large`, without reading on, or with `invalid-request`. */
 export function readBody(request: Request): Promise<string> {
   const bytes = declaredBytes(request.headers);
-  if (Number.isNaN(bytes)) return Promise.reject(unclearLength());
+  if (Number.isNaN(bytes)) {
+    return Promise.reject(unclear("Content-Length", "must be given once, as a number."));
+  }
   if (bytes !== undefined && bytes > bodyBytesMax) return Promise.reject(tooLarge());
   // With a declared length the runtime reads no more than that; without, each chunk is counted.
   return withDeadline(bytes === undefined ? readChunks(request) : request.bytes());
@@ -61,6 +73,7 @@ function decode(bytes: Uint8Array): string | undefined {
 }
 
 async function readChunks(request: Request): Promise<Uint8Array> {
+  const { signal } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
@@ -68,6 +81,10 @@ async function readChunks(request: Request): Promise<Uint8Array> {
     if (bytes > bodyBytesMax) throw tooLarge();
     chunks.push(chunk);
   }
+  // The runtime hands over a body before it looks at what stands behind the last chunk. Where that is
+  // wrong it answers with 400 and closes, and nothing may come of the request.
+  await new Promise(setImmediate);
+  if (signal.aborted) throw invalid("must end with its last chunk");
   return Buffer.concat(chunks);
 }
 
@@ -91,10 +108,9 @@ function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
   });
 }
 
-function unclearLength(): PlantStoreError {
-  const detail = "must be given once, as a number.";
-  return new PlantStoreError("invalid-request", `Content-Length ${detail}`, {
-    faults: [{ header: "Content-Length", detail }],
+function unclear(header: string, detail: string): PlantStoreError {
+  return new PlantStoreError("invalid-request", `${header} ${detail}`, {
+    faults: [{ header, detail }],
   });
 }
 
