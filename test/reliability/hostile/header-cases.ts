@@ -1,0 +1,186 @@
+/** Headers that decide where a request goes, who sends it and what becomes of the connection. */
+import {
+  answered,
+  authorization,
+  create,
+  fern,
+  get,
+  type HostileCase,
+  head,
+  host,
+  json,
+  post,
+  smuggled,
+  tokenPlaceholder,
+} from "./hostile-case.ts";
+
+const line = "GET /plants?limit=0 HTTP/1.1";
+
+function withHost(...lines: readonly string[]): string {
+  return head(line, ...lines, authorization);
+}
+
+function withToken(...lines: readonly string[]): string {
+  return head(line, host, ...lines);
+}
+
+const hostCases: readonly HostileCase[] = [
+  ["no host", withHost(), "400 closed"],
+  ["an empty host", withHost("Host:"), "400 open"],
+  ["two hosts", withHost("Host: a", "Host: b"), "400 open"],
+  ["the same host twice", withHost("Host: a", "Host: a"), "400 open"],
+  ["two hosts in one header", withHost("Host: a, b"), "400 open"],
+  ["a host and an empty one", withHost("Host: a", "Host:"), "400 open"],
+  ["a host with a port", withHost("Host: a:8080"), "200 open"],
+  ["a host with an empty port", withHost("Host: a:"), "400 open"],
+  ["a host with a port of letters", withHost("Host: a:http"), "400 open"],
+  ["a host with a negative port", withHost("Host: a:-1"), "400 open"],
+  ["a host with a port of six digits", withHost("Host: a:123456"), "400 open"],
+  ["a host with two ports", withHost("Host: a:1:2"), "400 open"],
+  ["a host with a user", withHost("Host: user@a"), "400 open"],
+  ["a host with a path", withHost("Host: a/b"), "400 open"],
+  ["a host with a query", withHost("Host: a?b"), "400 open"],
+  ["a host with a fragment", withHost("Host: a#b"), "400 open"],
+  ["a host with a space", withHost("Host: a b"), "400 open"],
+  ["a host with a backslash", withHost("Host: a\\b"), "400 open"],
+  ["a host with a scheme", withHost("Host: http://a"), "400 open"],
+  ["a host with angle brackets", withHost("Host: <a>"), "400 open"],
+  ["a host outside ASCII", withHost("Host: \xe9"), "400 open"],
+  ["a host of IPv6", withHost("Host: [::1]:80"), "200 open"],
+  ["a host of IPv6 that is not closed", withHost("Host: [::1"), "400 open"],
+  ["a host of IPv6 with a zone", withHost("Host: [fe80::1%25eth0]"), "400 open"],
+  ["a host of 1 KiB", withHost(`Host: ${"a".repeat(1024)}`), "200 open"],
+  [
+    "a host for a proxy to believe",
+    get("X-Forwarded-Host: evil.example", "Forwarded: host=evil"),
+    "200 open",
+  ],
+];
+
+const tokenCases: readonly HostileCase[] = [
+  ["no token", withToken(), "401 open"],
+  ["an empty Authorization", withToken("Authorization:"), "401 open"],
+  ["a scheme alone", withToken("Authorization: Bearer"), "401 open"],
+  ["a scheme and a space", withToken("Authorization: Bearer "), "401 open"],
+  ["the token twice", withToken(authorization, authorization), "401 open"],
+  ["the token and another one", withToken(authorization, "Authorization: Bearer x"), "401 open"],
+  ["another token and this one", withToken("Authorization: Bearer x", authorization), "401 open"],
+  ["two tokens in one header", withToken(`${authorization}, Bearer x`), "401 open"],
+  ["a tab behind the scheme", withToken(`Authorization: Bearer\t${tokenPlaceholder}`), "401 open"],
+  [
+    "two spaces behind the scheme",
+    withToken(`Authorization: Bearer  ${tokenPlaceholder}`),
+    "200 open",
+  ],
+  ["no space behind the scheme", withToken(`Authorization: Bearer${tokenPlaceholder}`), "401 open"],
+  ["a scheme in capitals", withToken(`Authorization: BEARER ${tokenPlaceholder}`), "200 open"],
+  ["another scheme", withToken(`Authorization: Basic ${tokenPlaceholder}`), "401 open"],
+  ["no scheme", withToken(`Authorization: ${tokenPlaceholder}`), "401 open"],
+  ["a token in quotes", withToken(`Authorization: Bearer "${tokenPlaceholder}"`), "401 open"],
+  ["a token with a space behind it", withToken(`${authorization} `), "200 open"],
+  ["a token and another word", withToken(`${authorization} x`), "401 open"],
+  ["a token with a comma behind it", withToken(`${authorization},`), "401 open"],
+  ["a token in lower case", withToken("Authorization: Bearer plant_ttttttt"), "401 open"],
+  ["a token outside ASCII", withToken("Authorization: Bearer \xff\xfe"), "401 open"],
+  ["a token of 10 KiB", withToken(`Authorization: Bearer ${"x".repeat(10_240)}`), "401 open"],
+  [
+    "a token of 10 KiB that begins well",
+    withToken(`${authorization}${"x".repeat(10_240)}`),
+    "401 open",
+  ],
+  [
+    "a token in the query",
+    head(`GET /plants?access_token=${tokenPlaceholder} HTTP/1.1`, host),
+    "401 open",
+  ],
+  ["a token in a cookie", withToken(`Cookie: token=${tokenPlaceholder}`), "401 open"],
+  ["a token in Proxy-Authorization", withToken(`Proxy-${authorization}`), "401 open"],
+  [
+    "a token folded onto a second line",
+    withToken(`Authorization: Bearer\r\n ${tokenPlaceholder}`),
+    "400 closed",
+  ],
+];
+
+const expectCases: readonly HostileCase[] = [
+  [
+    "Expect: 100-continue, and the body at once",
+    create(fern, "Expect: 100-continue"),
+    "100 201 open",
+  ],
+  [
+    "Expect: 100-continue, and the body when it is asked for",
+    [post("Content-Length: 15", "Expect: 100-continue"), answered, fern],
+    "100 201 open",
+  ],
+  ["Expect: 100-continue without a body", get("Expect: 100-continue"), "100 200 open"],
+  [
+    "Expect: 100-continue and a body over the limit",
+    post("Content-Length: 65537", "Expect: 100-continue"),
+    "100 413 closed",
+  ],
+  [
+    "Expect: 100-continue without a token",
+    head("POST /plants HTTP/1.1", host, json, "Content-Length: 15", "Expect: 100-continue"),
+    "100 401 waiting",
+  ],
+  ["an expectation that is unknown", create(fern, "Expect: 200-ok"), "201 open"],
+  ["an expectation in capitals", create(fern, "Expect: 100-CONTINUE"), "201 open"],
+  ["two expectations", create(fern, "Expect: 100-continue", "Expect: x"), "100 201 open"],
+];
+
+const connectionCases: readonly HostileCase[] = [
+  ["Connection: close", get("Connection: close"), "200 closed"],
+  ["Connection: close, and a request behind it", get("Connection: close") + smuggled, "200 closed"],
+  ["Connection: CLOSE", get("Connection: CLOSE"), "200 closed"],
+  ["Connection: keep-alive", get("Connection: keep-alive"), "200 open"],
+  ["Connection: close among others", get("Connection: x, close"), "200 closed"],
+  [
+    "Connection: close and keep-alive",
+    get("Connection: close", "Connection: keep-alive"),
+    "200 closed",
+  ],
+  ["Connection names the token's header", get("Connection: Authorization"), "200 open"],
+  ["Connection names the length", create(fern, "Connection: Content-Length"), "201 open"],
+  ["Connection names the host", get("Connection: Host"), "200 open"],
+  ["Keep-Alive with odd values", get("Keep-Alive: timeout=99999999, max=-1"), "200 open"],
+  [
+    "an upgrade to HTTP/2",
+    get("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
+    "200 open",
+  ],
+  [
+    "an upgrade to a WebSocket",
+    get(
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ),
+    "200 open",
+  ],
+  ["an upgrade to TLS", get("Connection: Upgrade", "Upgrade: TLS/1.3"), "200 open"],
+  [
+    "an upgrade, and bytes of the new protocol",
+    [get("Connection: Upgrade", "Upgrade: x"), answered, "\x00\x01\x02\r\n\r\n"],
+    "200 400 closed",
+  ],
+  ["TE: trailers", get("TE: trailers", "Connection: TE"), "200 open"],
+  ["a proxy's connection header", get("Proxy-Connection: close"), "200 open"],
+  ["a range", get("Range: bytes=0-0,1-1,2-2,3-3"), "200 open"],
+  ["a condition", get("If-None-Match: *", "If-Modified-Since: x"), "200 open"],
+  ["an origin with a line end in code", get("Origin: http://a%0d%0ab"), "200 open"],
+  [
+    "a preflight of everything",
+    head(
+      "OPTIONS /plants HTTP/1.1",
+      host,
+      "Origin: null",
+      "Access-Control-Request-Method: \x7f",
+      `Access-Control-Request-Headers: ${"x,".repeat(500)}`,
+    ),
+    "204 open",
+  ],
+];
+
+export const headerCases = [...hostCases, ...tokenCases, ...expectCases, ...connectionCases];
