@@ -20,6 +20,10 @@ export const catalog: Readonly<Record<string, Shelf>> = {
     "plants list": async () => (await import("./plants-commands.ts")).listPlantsCommand,
     "plants delete": async () => (await import("./plants-commands.ts")).deletePlantCommand,
   },
+  Backups: {
+    backup: async () => (await import("./backup-command.ts")).backupCommand,
+    restore: async () => (await import("./restore-command.ts")).restoreCommand,
+  },
   "Moving data": {
     import: async () => (await import("./import-command.ts")).importCommand,
     export: async () => (await import("./export-command.ts")).exportCommand,

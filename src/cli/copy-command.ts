@@ -3,13 +3,12 @@ import { readLimits, readSetting } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { OpenOptions } from "../domain/storage.ts";
 import { type RecordKind, retold, type TransferStorage } from "../domain/transfer.ts";
-import { copyAll, isEmpty, type Tally } from "../storage/copy.ts";
+import { copyAll, isEmpty } from "../storage/copy.ts";
 import { isSameDatabase, maskAddress, openStorage } from "../storage/open.ts";
 import { type Comparison, type Difference, verifyAll } from "../storage/verification.ts";
 import { alignColumns, type Command, type Terminal } from "./command.ts";
-import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { stoppable, timed } from "./long-work.ts";
 
-const interruptedExitCode = 130;
 /** More of them would say no more. */
 const toldDifferencesMax = 20;
 const shownChecksumDigits = 16;
@@ -48,7 +47,8 @@ export const copyCommand: Command = {
         `${maskAddress(to)} is not empty. To go on with a copy that was stopped, add --resume.`,
       );
     }
-    return await stoppable(terminal, (signal) => copyAndVerify(move, signal));
+    const hint = "Run it again with --resume to go on; nothing is lost.";
+    return await stoppable(terminal, hint, (signal) => copyAndVerify(move, signal));
   },
 };
 
@@ -77,9 +77,9 @@ async function copyAndVerify(
   { source, target, terminal }: Move,
   signal: AbortSignal,
 ): Promise<number> {
-  await watched(terminal, "Copied", (tally) => copyAll(source, target, tally, signal));
+  await timed(terminal, "Copied", (tally) => copyAll(source, target, tally, signal));
   const differences: Difference[] = [];
-  const comparisons = await watched(terminal, "Compared", (tally) =>
+  const comparisons = await timed(terminal, "Compared", (tally) =>
     verifyAll(source, target, tally, signal, (difference) => {
       if (differences.length < toldDifferencesMax) differences.push(difference);
     }),
@@ -92,47 +92,6 @@ async function copyAndVerify(
   if (untold > 0) terminal.out(`and ${untold.toLocaleString("en")} more\n`);
   terminal.say("plantstore: The target differs from the source. Nothing of it was overwritten.");
   return 1;
-}
-
-/** Shows how far it is, and in the end how long it took. */
-async function watched<Result>(
-  terminal: Terminal,
-  done: string,
-  work: (tally: Tally) => Promise<Result>,
-): Promise<Result> {
-  const tally: Tally = { plants: 0, plantsInAll: 0 };
-  const progress = new Progress(terminal, () => ({
-    count: tally.plants,
-    share: tally.plantsInAll > 0 ? tally.plants / tally.plantsInAll : undefined,
-  }));
-  try {
-    return await work(tally);
-  } finally {
-    progress.end();
-    const { elapsedMs } = progress;
-    const rate = renderRate(tally.plants, elapsedMs);
-    const plants = tally.plants.toLocaleString("en");
-    terminal.say(`${done} ${plants} plants in ${renderDuration(elapsedMs)} (${rate}).`);
-  }
-}
-
-/** The first signal stops it between two batches; a second one ends it at once. */
-async function stoppable(
-  terminal: Terminal,
-  work: (signal: AbortSignal) => Promise<number>,
-): Promise<number> {
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
-  try {
-    return await work(stopping.signal);
-  } catch (error) {
-    if (error !== stopping.signal.reason) throw error;
-    terminal.say("plantstore: Stopped. Run it again with --resume to go on; nothing is lost.");
-    return interruptedExitCode;
-  } finally {
-    for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
-  }
 }
 
 function renderComparisons(comparisons: readonly Comparison[]): string {

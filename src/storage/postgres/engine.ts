@@ -1,5 +1,4 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
-import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
 import {
   defaultConnectionLimits,
@@ -9,46 +8,31 @@ import {
 } from "../../domain/storage.ts";
 import { retold } from "../../domain/transfer.ts";
 import { createTranslated } from "../translation.ts";
-import { maskAddress, parseAddress } from "./address.ts";
+import { parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
-import { explain } from "./connection.ts";
 import { translate } from "./failure.ts";
-import { migrate, readSchema, requireRights } from "./migrate.ts";
+import { migrate, requireRights, requireStore } from "./migrate.ts";
+import { openPrimary } from "./opening.ts";
 import { Primary } from "./primary.ts";
 import { createTokenStorage } from "./tokens.ts";
-import { createTransfer } from "./transfer.ts";
+import { createTransfer, eachByItself } from "./transfer.ts";
 import { createWriter } from "./writer.ts";
-
-/** How long the start may wait for migrations, its own or another process's. */
-const migrationMs = 60 * 60 * 1000;
 
 const translated = createTranslated(translate);
 
 /** Fails with `unavailable`, in one line that names the database and no secret, if it cannot be opened. */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
-  const address = parseAddress(url);
-  const primary = new Primary(address, options.limits ?? defaultConnectionLimits);
   if (options.isOpenElsewhere) {
+    const primary = new Primary(parseAddress(url), options.limits ?? defaultConnectionLimits);
     await primary.settle();
     return createStorage(primary);
   }
-  try {
-    await primary.open();
-    await primary.use(async (client) => {
-      if (options.mustExist && (await readSchema(client)) === 0) {
-        throw new PlantStoreError("unavailable", "it holds no plant store yet");
-      }
-      await migrate(client);
-      await requireRights(client);
-    }, performance.now() + migrationMs);
-    return createStorage(primary);
-  } catch (error) {
-    await primary.close();
-    const reason = explain(error, address);
-    throw new PlantStoreError("unavailable", `Cannot open ${maskAddress(url)}: ${reason}.`, {
-      cause: error,
-    });
-  }
+  const primary = await openPrimary(url, options.limits, async (client) => {
+    if (options.mustExist) await requireStore(client);
+    await migrate(client);
+    await requireRights(client);
+  });
+  return createStorage(primary);
 }
 
 function createStorage(primary: Primary): Storage {
@@ -69,7 +53,7 @@ function createStorage(primary: Primary): Storage {
     addToken: translated(tokens.addToken),
     revokeToken: translated(tokens.revokeToken),
     countTokenChanges: translated(tokens.countTokenChanges),
-    transfer: (nowMs) => retold(createTransfer(attempts, nowMs), translate),
+    transfer: (nowMs) => retold(createTransfer(eachByItself(attempts), nowMs), translate),
     ping: translated(() => primary.ping()),
     // Another thread makes connections of its own.
     share: () => undefined,

@@ -31,6 +31,23 @@ export async function readSchema(client: ClientBase, known = migrations.length):
   return schema;
 }
 
+/** Fails if no plant was ever kept there. */
+export async function requireStore(client: ClientBase): Promise<void> {
+  if ((await readSchema(client)) > 0) return;
+  throw new PlantStoreError("unavailable", "it holds no plant store yet");
+}
+
+/** Fails unless it is as this version keeps it, which others are reading and must not be changed. */
+export async function requireNewest(client: ClientBase): Promise<void> {
+  await requireStore(client);
+  const schema = await readSchema(client);
+  if (schema === migrations.length) return;
+  throw new PlantStoreError(
+    "unavailable",
+    `its schema is ${schema}, and this version's is ${migrations.length}: use the version that serves it`,
+  );
+}
+
 /** The lock goes with the transaction, so it also holds through a PgBouncer. */
 export async function migrate(
   client: ClientBase,

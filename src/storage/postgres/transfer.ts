@@ -1,4 +1,5 @@
-/** Moves records out of and into PostgreSQL. */
+/** Moves records out of and into PostgreSQL, each batch by itself or all in one transaction. */
+import type { ClientBase, QueryResult } from "pg";
 import type { RecordKind, TransferStorage } from "../../domain/transfer.ts";
 import {
   type Column,
@@ -14,7 +15,42 @@ import type { Attempts } from "./attempts.ts";
 /** To count may take a long look at all there is. */
 const countMs = 60 * 60 * 1000;
 
-export function createTransfer(attempts: Attempts, nowMs: number): TransferStorage {
+/** How the statements of a move are sent. */
+interface Statements {
+  read(text: string, values?: readonly unknown[]): Promise<QueryResult>;
+  /** One that may take long. */
+  readLong(text: string, values: readonly unknown[]): Promise<QueryResult>;
+  write(text: string, values: readonly unknown[]): Promise<unknown>;
+}
+
+/** Each by itself, and again where that may help. */
+export function eachByItself(attempts: Attempts): Statements {
+  return {
+    read: (text, values) => attempts.read(text, values),
+    readLong: (text, values) =>
+      attempts.transact(
+        async (client) => {
+          await client.query("BEGIN READ ONLY");
+          await client.query("SET LOCAL statement_timeout = 0");
+          const result = await client.query(text, [...values]);
+          await client.query("COMMIT");
+          return result;
+        },
+        [],
+        countMs,
+      ),
+    // Not as a commit whose outcome may be unknown: it can be done again.
+    write: (text, values) => attempts.transact((client) => client.query(text, [...values])),
+  };
+}
+
+/** All in the transaction that the connection is in. */
+export function allOn(client: ClientBase): Statements {
+  const query = (text: string, values: readonly unknown[] = []) => client.query(text, [...values]);
+  return { read: query, readLong: query, write: query };
+}
+
+export function createTransfer(statements: Statements, nowMs: number): TransferStorage {
   /** The records of a kind that a move is about, those behind a key if `isBehind`. */
   function source(kind: RecordKind, isBehind: boolean): string {
     const table = movedTables[kind];
@@ -27,7 +63,7 @@ export function createTransfer(attempts: Attempts, nowMs: number): TransferStora
   return {
     async read(kind, after, count) {
       const table = movedTables[kind];
-      const { rows } = await attempts.read(
+      const { rows } = await statements.read(
         `SELECT ${selectionOf(table)} ${source(kind, after !== undefined)}
            ORDER BY ${namesOf(keyOf(table))} LIMIT ${count}`,
         after ? valuesOf(after, keyOf(table)) : [],
@@ -38,26 +74,16 @@ export function createTransfer(attempts: Attempts, nowMs: number): TransferStora
     async last(kind) {
       const table = movedTables[kind];
       const order = keyOf(table).map(({ name }) => `"${name}" DESC`);
-      const { rows } = await attempts.read(
+      const { rows } = await statements.read(
         `SELECT ${selectionOf(table)} ${source(kind, false)} ORDER BY ${order} LIMIT 1`,
       );
       return rows.map((row) => toRecord<typeof kind>(table, row))[0];
     },
 
     async count(kind, after) {
-      const { rows } = await attempts.transact(
-        async (client) => {
-          await client.query("BEGIN READ ONLY");
-          await client.query("SET LOCAL statement_timeout = 0");
-          const counted = await client.query(
-            `SELECT count(*) AS count ${source(kind, after !== undefined)}`,
-            after ? valuesOf(after, keyOf(movedTables[kind])) : [],
-          );
-          await client.query("COMMIT");
-          return counted;
-        },
-        [],
-        countMs,
+      const { rows } = await statements.readLong(
+        `SELECT count(*) AS count ${source(kind, after !== undefined)}`,
+        after ? valuesOf(after, keyOf(movedTables[kind])) : [],
       );
       return Number(rows[0].count);
     },
@@ -65,14 +91,11 @@ export function createTransfer(attempts: Attempts, nowMs: number): TransferStora
     async add(kind, records) {
       const { name, columns } = movedTables[kind];
       const values = records.map((record) => valuesOf(record, columns));
-      // Not as a commit whose outcome may be unknown: it can be done again.
-      await attempts.transact((client) =>
-        client.query(
-          `${kind === "tokens" ? movePosition : ""}
+      await statements.write(
+        `${kind === "tokens" ? movePosition : ""}
            INSERT INTO ${name} (${namesOf(columns)}) SELECT * FROM unnest(${columns.map(toArray)})
              ON CONFLICT DO NOTHING`,
-          columns.map((_, index) => values.map((row) => row[index])),
-        ),
+        columns.map((_, index) => values.map((row) => row[index])),
       );
     },
   };

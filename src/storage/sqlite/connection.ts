@@ -37,3 +37,9 @@ export function readPragma(database: Database, name: string): bigint {
   const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
   return Object.values(row ?? {})[0] ?? 0n;
 }
+
+/** Of a database that is attached under the name `schema`; `main` is the one that was opened. */
+export function countRows(database: Database, schema: string, table: string): number {
+  const counting = `SELECT count(*) AS count FROM ${schema}.${table}`;
+  return Number(database.query<{ count: bigint }, []>(counting).get()?.count);
+}

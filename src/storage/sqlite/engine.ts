@@ -1,15 +1,6 @@
 /** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
 import type { Database } from "bun:sqlite";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  statSync,
-} from "node:fs";
-import { dirname, resolve } from "node:path";
+import { type Stats, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantStorage, Storage } from "../../domain/storage.ts";
@@ -19,6 +10,7 @@ import { connect, useWriteAheadLog } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { lockForServing } from "./lock.ts";
 import { checkFile, migrate } from "./migrate.ts";
+import { explainOpening, locate } from "./opening.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { createTransfer } from "./transfer.ts";
 import { WriteThread } from "./write-thread.ts";
@@ -30,6 +22,8 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
   try {
     const file = locate(path, options);
+    // Before it is opened: a file that takes its name later is another one.
+    const identity = statSync(file);
     const database = connect(file);
     opened.push(database);
     if (options.joins === undefined) {
@@ -39,42 +33,10 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       migrate(database);
       checkWritable(database);
     }
-    return createStorage(file, database, opened, options);
+    return createStorage(file, identity, database, opened, options);
   } catch (error) {
     for (const database of opened) database.close();
-    throw new PlantStoreError("unavailable", `Cannot open ${path}: ${explain(error)}.`, {
-      cause: error,
-    });
-  }
-}
-
-/** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
-function locate(path: string, options: OpenOptions): string {
-  const file = resolve(path);
-  if (!existsSync(file)) {
-    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
-    makeFolder(dirname(file));
-    // Before SQLite does, which would let everyone on the machine read it.
-    closeSync(openSync(file, "a", 0o600));
-  }
-  if (statSync(file).isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
-  if (statSync(file).nlink > 1 && options.isServing) {
-    throw new PlantStoreError(
-      "unavailable",
-      "it has several names (hard links), so it is not safe",
-    );
-  }
-  return realpathSync(file);
-}
-
-/** With all above it that are missing. SQLite syncs the folder of its file, but none above it. */
-function makeFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) {
-    const above = openSync(dirname(made), "r");
-    fsyncSync(above);
-    closeSync(above);
+    throw explainOpening(path, error);
   }
 }
 
@@ -83,25 +45,15 @@ function checkWritable(database: Database): void {
   database.run("ROLLBACK");
 }
 
-function explain(error: unknown): string {
-  const code = (error as { code?: string }).code ?? "";
-  if (code === "EACCES" || code === "EPERM") return "permission is denied";
-  if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
-  if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
-  if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
-  if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
-  return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-}
-
 function createStorage(
   file: string,
+  { dev, ino }: Stats,
   database: Database,
   opened: readonly Database[],
   options: OpenOptions,
 ): Storage {
   const { list, seek, version } = createReader(database, () => thread?.countCommits());
   const tokens = createTokenStorage(database);
-  const { dev, ino } = statSync(file);
   let thread = options.joins ? WriteThread.join(options.joins) : undefined;
   let moving: Database | undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.

@@ -1,0 +1,113 @@
+/** `plantstore backup`: everything that a store keeps at one moment, into a file that proves itself whole. */
+import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
+import { readLimits, readSetting, storageSettings } from "../config.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { renameDurably } from "../storage/durable-file.ts";
+import { copySnapshot, inspectFile, isSameDatabase } from "../storage/open.ts";
+import { type Description, readDescription, seal } from "../storage/sealed-file.ts";
+import { version } from "../version.ts";
+import type { Call, Command } from "./command.ts";
+import { explainFile } from "./file-failure.ts";
+import { shown, stoppable } from "./long-work.ts";
+import { exitCodes } from "./service-client.ts";
+
+export const backupCommand: Command = {
+  name: "backup",
+  summary: "Write everything that a store keeps to a file, while it is served.",
+  words: ["FILE"],
+  flags: {
+    force: { help: "replace FILE, if it is an older backup" },
+    json: { help: "as JSON, also at a terminal" },
+  },
+  settings: storageSettings,
+  examples: [
+    "plantstore backup plants.backup",
+    'plantstore backup "/backups/plants-$(date +%F).backup" --database /var/lib/plantstore/plants.db',
+  ],
+  run(call) {
+    const [path = ""] = call.words;
+    const database = readSetting("database", call.flags);
+    const target = checkTarget(path, database, call.flags.force === true);
+    return stoppable(call.terminal, "Nothing was written.", async (signal) => {
+      const description = await backUp(call, database, target, signal);
+      show(call, path, description);
+      return exitCodes.done;
+    });
+  },
+};
+
+/** The file itself, behind any symbolic link. Only an older backup is ever replaced. */
+function checkTarget(path: string, database: string, mayReplace: boolean): string {
+  if (!existsSync(path)) return path;
+  if (isSameDatabase(path, database)) {
+    throw new PlantStoreError("invalid-request", `${path} is the database itself.`);
+  }
+  if (!statSync(path).isFile() || readDescription(path) === undefined) {
+    throw new PlantStoreError("conflict", `${path} is there already, and is no backup.`);
+  }
+  if (!mayReplace) {
+    throw new PlantStoreError("conflict", `${path} is there already. With --force it is replaced.`);
+  }
+  return realpathSync(path);
+}
+
+/** The file has its name only once it is whole, checked and on the disk; until then an older one stays. */
+async function backUp(
+  { flags, terminal }: Call,
+  database: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<Description> {
+  const partial = `${target}.${crypto.randomUUID()}.partial`;
+  const madeAt = new Date().toISOString();
+  makePrivate(target, partial);
+  try {
+    const contents = await copySnapshot(database, partial, readLimits(flags), async (snapshot) => {
+      await shown(terminal, (tally) => snapshot.copy(tally, signal));
+      return shown(terminal, (tally) => snapshot.compare(tally, signal));
+    });
+    await inspectFile(partial, contents);
+    const description = { madeAt, version, ...contents };
+    await seal(partial, description, signal);
+    renameDurably(partial, target);
+    return description;
+  } catch (error) {
+    throw explain(target, error);
+  } finally {
+    for (const suffix of ["", "-wal", "-shm", "-journal"]) {
+      rmSync(partial + suffix, { force: true });
+    }
+  }
+}
+
+/** It holds everyone's plants, and the hashes of tokens. */
+function makePrivate(target: string, partial: string): void {
+  try {
+    closeSync(openSync(partial, "wx", 0o600));
+  } catch (error) {
+    throw explainFile("write", target, error);
+  }
+}
+
+/** The store is only read, so it is the copy that there was no room for. */
+function explain(target: string, error: unknown): unknown {
+  const isFull = error instanceof PlantStoreError && error.code === "storage-full";
+  if (isFull) return explainFile("write", target, { code: "ENOSPC" });
+  const isOfSystem = error instanceof Error && "syscall" in error;
+  return isOfSystem ? explainFile("write", target, error) : error;
+}
+
+function show({ flags, terminal }: Call, path: string, description: Description): void {
+  const { madeAt, plants, tokens } = description;
+  const text =
+    terminal.isInteractive && flags.json !== true
+      ? `${path}: ${describe(description)}.`
+      : JSON.stringify({ file: path, madeAt, plants, tokens, bytes: statSync(path).size });
+  terminal.out(`${text}\n`);
+}
+
+/** In words that follow "FILE: " or "Restored ". */
+export function describe({ plants, tokens, madeAt }: Description): string {
+  const counts = `${plants.toLocaleString("en")} plants and ${tokens.toLocaleString("en")} tokens`;
+  return `${counts}, as they were at ${madeAt}`;
+}

@@ -1,0 +1,19 @@
+/** Files whose name and content survive a power cut. */
+import { closeSync, fsyncSync, openSync, renameSync } from "node:fs";
+import { dirname } from "node:path";
+
+export function renameDurably(from: string, to: string): void {
+  renameSync(from, to);
+  syncFolderOf(to);
+}
+
+/** A name lasts once the folder that holds it is synced. Windows has no such thing, and needs none. */
+export function syncFolderOf(path: string): void {
+  if (process.platform === "win32") return;
+  const folder = openSync(dirname(path), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

@@ -1,0 +1,49 @@
+/** Finds the file of a store, and says in one line why it cannot be opened. */
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { OpenOptions } from "../../domain/storage.ts";
+import { syncFolderOf } from "../durable-file.ts";
+
+/** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
+export function locate(
+  path: string,
+  options: Pick<OpenOptions, "isServing" | "mustExist">,
+): string {
+  const file = resolve(path);
+  if (!existsSync(file)) {
+    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
+    makeFolder(dirname(file));
+    // Before SQLite does, which would let everyone on the machine read it.
+    closeSync(openSync(file, "a", 0o600));
+  }
+  if (statSync(file).isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
+  if (statSync(file).nlink > 1 && options.isServing) {
+    throw new PlantStoreError(
+      "unavailable",
+      "it has several names (hard links), so it is not safe",
+    );
+  }
+  return realpathSync(file);
+}
+
+/** With all above it that are missing. SQLite syncs the folder of its file, but none above it. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) syncFolderOf(made);
+}
+
+export function explainOpening(path: string, cause: unknown): PlantStoreError {
+  return new PlantStoreError("unavailable", `Cannot open ${path}: ${explain(cause)}.`, { cause });
+}
+
+function explain(error: unknown): string {
+  const code = (error as { code?: string }).code ?? "";
+  if (code === "EACCES" || code === "EPERM") return "permission is denied";
+  if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
+  if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
+  if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
+  if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
+  return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+}
