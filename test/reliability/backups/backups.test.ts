@@ -1,0 +1,53 @@
+/** A few drills, and what the drill says of copies that are no backups. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { openStorage } from "../../../src/storage/open.ts";
+import type { ListedPlant } from "../failover/ledger.ts";
+import { type Case, drill } from "./drill.ts";
+import { LoadedStore } from "./loaded-store.ts";
+
+setDefaultTimeout(60_000);
+
+test.each<[Case["from"], Case["to"], Case["loss"]]>([
+  ["SQLite", "SQLite", "but for its log"],
+  ["SQLite", "PostgreSQL", "without a trace"],
+  ["PostgreSQL", "SQLite", "without a trace"],
+])(
+  "what %s kept goes on in %s from a backup that was taken under load; it was lost %s",
+  async (from, to, loss) => {
+    const { faults, figures } = await drill(1, { from, to, loss });
+    expect(faults).toEqual([]);
+    expect(figures.restored).toBeGreaterThan(0);
+  },
+);
+
+async function readPlants(path: string, pauseMs = 0): Promise<ListedPlant[]> {
+  const storage = await openStorage(path, { isServing: false });
+  const transfer = storage.transfer(0);
+  const half = Math.floor((await transfer.count("plants")) / 2);
+  const first = await transfer.read("plants", undefined, half);
+  await Bun.sleep(pauseMs);
+  const second = await transfer.read("plants", first.at(-1), 100_000);
+  await storage.close();
+  return [...first, ...second].map(({ id, name }) => ({ id: String(id), name }));
+}
+
+test("the drill finds that a copy of the file without its log is no backup", async () => {
+  await using store = await LoadedStore.start("SQLite", 2);
+  await Bun.sleep(300);
+  const begun = store.chronicle.moment;
+  const copy = join(store.folder, "copy.db");
+  copyFileSync(store.address, copy);
+  const plants = await readPlants(copy);
+  const faults = store.chronicle.auditMoment(plants, begun, store.chronicle.moment);
+  expect(faults).toContainEqual(expect.stringMatching(/: missing$/));
+});
+
+test("the drill finds that a copy of two moments is no backup", async () => {
+  await using store = await LoadedStore.start("SQLite", 3);
+  await Bun.sleep(300);
+  const begun = store.chronicle.moment;
+  const plants = await readPlants(store.address, 200);
+  expect(store.chronicle.auditMoment(plants, begun, store.chronicle.moment)).not.toEqual([]);
+});
