@@ -89,10 +89,12 @@ function makePrivate(target: string, partial: string): void {
   }
 }
 
-/** The store is only read, so it is the copy that there was no room for. */
 function explain(target: string, error: unknown): unknown {
-  const isFull = error instanceof PlantStoreError && error.code === "storage-full";
-  if (isFull) return explainFile("write", target, { code: "ENOSPC" });
+  if (error instanceof PlantStoreError && error.code === "storage-full") {
+    // The store is only read.
+    const message = `Cannot write ${target}: there is no room for it.`;
+    return new PlantStoreError(error.code, message, { cause: error });
+  }
   const isOfSystem = error instanceof Error && "syscall" in error;
   return isOfSystem ? explainFile("write", target, error) : error;
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
-const realProgram = join(import.meta.dir, "../../src/main.ts");
+export const realProgram = join(import.meta.dir, "../../src/main.ts");
 
 export interface Finished {
   readonly exitCode: number;

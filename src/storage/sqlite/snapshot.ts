@@ -2,7 +2,7 @@
  * Copies a file as it is at one moment into another one, while a service goes on writing to it. It takes
  * all tables of whatever schema, so it can also be done before an upgrade.
  */
-import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { type Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { SnapshotCopy, Use } from "../backup.ts";
 import type { Tally } from "../copy.ts";
@@ -42,10 +42,22 @@ export async function copySqlite<Result>(
     database.run("COMMIT");
     return result;
   } catch (error) {
-    throw translate(error);
+    throw explainCopying(path, error);
   } finally {
     database.close();
   }
+}
+
+function explainCopying(path: string, cause: unknown): unknown {
+  const code = cause instanceof SQLiteError ? (cause.code ?? "") : "";
+  if (code.startsWith("SQLITE_CORRUPT")) {
+    return new PlantStoreError("unavailable", `Cannot copy ${path}: it is damaged.`, { cause });
+  }
+  // The file itself is only read. Beyond a limit of the size of files, there is no room either.
+  if (code.startsWith("SQLITE_IOERR_WRITE")) {
+    return new PlantStoreError("storage-full", "There is no room for the copy.", { cause });
+  }
+  return translate(cause);
 }
 
 function open(path: string): Database {

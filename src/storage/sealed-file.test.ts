@@ -1,0 +1,98 @@
+/** A sealed file comes back as it was, and no bit of it can change without being noticed. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { readDescription, seal, unseal } from "./sealed-file.ts";
+
+const description = {
+  madeAt: "2026-07-01T12:00:00.000Z",
+  version: "1.2.3",
+  plants: 1_000,
+  tokens: 2,
+};
+const { signal } = new AbortController();
+/** Of several pieces of a stream, and with what looks like an end inside. */
+const database = Buffer.concat([
+  Buffer.alloc(150_000, 0xa5),
+  Buffer.from(`{"kind":"plantstore backup 1"}\n${"0".repeat(64)}\n`),
+]);
+
+let folder: ReturnType<typeof makeTemporaryFolder>;
+let path: string;
+
+beforeEach(() => {
+  folder = makeTemporaryFolder();
+  path = join(folder.path, "plants.backup");
+});
+
+afterEach(() => folder[Symbol.dispose]());
+
+async function readBack() {
+  const tally = { plants: 0, plantsInAll: 0 };
+  const pieces: Uint8Array[] = [];
+  const read = await unseal(path, (bytes) => pieces.push(bytes), tally, signal);
+  return { description: read, database: Buffer.concat(pieces), tally };
+}
+
+function reasonOf(reading: Promise<unknown>): Promise<string> {
+  return reading.then(
+    () => "",
+    (error) => error.message,
+  );
+}
+
+test("comes back as it was, with its description", async () => {
+  writeFileSync(path, database);
+  await seal(path, description, signal);
+  const read = await readBack();
+  expect(read.description).toMatchObject(description);
+  expect(read.database.equals(database)).toBe(true);
+  expect(read.tally).toEqual({ plants: 1_000, plantsInAll: 1_000 });
+  expect(readDescription(path)).toMatchObject(description);
+});
+
+test("can be checked with other tools: the last line is the SHA-256 of all before it", async () => {
+  writeFileSync(path, database);
+  await seal(path, description, signal);
+  const all = readFileSync(path);
+  const checksum = new Bun.CryptoHasher("sha256").update(all.subarray(0, -65)).digest("hex");
+  expect(all.subarray(-65).toString()).toBe(`${checksum}\n`);
+});
+
+test("is refused when any one bit of it has changed", async () => {
+  writeFileSync(path, "a small database");
+  await seal(path, description, signal);
+  const whole = readFileSync(path);
+  const unnoticed: number[] = [];
+  for (let bit = 0; bit < whole.length * 8; bit++) {
+    const changed = Buffer.from(whole);
+    changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    writeFileSync(path, changed);
+    const reason = await reasonOf(readBack());
+    if (!/^it is (?:damaged|no backup)/.test(reason)) unnoticed.push(bit);
+  }
+  expect(unnoticed).toEqual([]);
+});
+
+test("is refused when it is cut short anywhere, or something stands behind it", async () => {
+  writeFileSync(path, "a small database");
+  await seal(path, description, signal);
+  const whole = readFileSync(path);
+  for (let length = 0; length < whole.length; length++) {
+    writeFileSync(path, whole.subarray(0, length));
+    expect(await reasonOf(readBack())).toContain("no backup of Plant Store, or not whole");
+  }
+  writeFileSync(path, whole);
+  appendFileSync(path, "\n");
+  expect(await reasonOf(readBack())).toContain("no backup of Plant Store, or not whole");
+});
+
+test("stops when it is told to", async () => {
+  writeFileSync(path, database);
+  await seal(path, description, signal);
+  const stopped = AbortSignal.abort("enough");
+  const tally = { plants: 0, plantsInAll: 0 };
+  expect(await unseal(path, () => {}, tally, stopped).catch((error) => error)).toBe("enough");
+  expect(await seal(path, description, stopped).catch((error) => error)).toBe("enough");
+});

@@ -1,0 +1,103 @@
+/** A file takes the place of a store: at once, under the lock, and what was there before is kept. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { openSqlite } from "./engine.ts";
+import { restoreSqlite } from "./restoration.ts";
+
+const { signal } = new AbortController();
+const tally = { plants: 0, plantsInAll: 0 };
+
+let folder: ReturnType<typeof makeTemporaryFolder>;
+let path: string;
+let backup: string;
+
+beforeEach(async () => {
+  folder = makeTemporaryFolder();
+  path = join(folder.path, "data", "plants.db");
+  backup = join(folder.path, "new.db");
+  await openWith(backup, "new").close();
+});
+
+afterEach(() => folder[Symbol.dispose]());
+
+function openWith(file: string, name: string): Storage {
+  const storage = openSqlite(file, { isServing: false });
+  storage.transfer(0).add("plants", [{ garden: "home", id: 1n, name, tag: "" }]);
+  return storage;
+}
+
+function restore(mayReplace = false): Promise<string | undefined> {
+  return restoreSqlite(path, mayReplace, ({ unpackedPath, fill }) => {
+    copyFileSync(backup, unpackedPath);
+    return fill(tally, signal);
+  });
+}
+
+async function namesIn(file: string): Promise<string[]> {
+  const storage = openSqlite(file, { isServing: true, mustExist: true });
+  const plants = await storage.list("home", undefined, 9);
+  await storage.close();
+  return plants.map(({ name }) => name);
+}
+
+test("where there was none, in a folder that was not there", async () => {
+  expect(await restore()).toBeUndefined();
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(statSync(join(folder.path, "data")).mode & 0o777).toBe(0o700);
+});
+
+test("only if it may where there is one, which is kept with what its log held", async () => {
+  const old = openWith(path, "old");
+  // As a crash leaves it: the plant is only in the log.
+  const crashed = join(folder.path, "data", "crashed.db");
+  for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, crashed + suffix);
+  await old.close();
+  for (const suffix of ["", "-wal"]) renameSync(crashed + suffix, path + suffix);
+
+  expect(await restore().catch((error) => error)).toMatchObject({ code: "conflict" });
+  expect(existsSync(`${path}-wal`)).toBe(true);
+  const kept = (await restore(true)) ?? "";
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(await namesIn(kept)).toEqual(["old"]);
+});
+
+test("also where only the log of a lost file is left, which is not applied", async () => {
+  const old = openWith(path, "old");
+  copyFileSync(`${path}-wal`, join(folder.path, "log"));
+  await old.close();
+  renameSync(path, join(folder.path, "lost"));
+  renameSync(join(folder.path, "log"), `${path}-wal`);
+  await restore();
+  expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test("not while a service uses it, and none can start meanwhile", async () => {
+  const serving = openSqlite(path, { isServing: true });
+  const refused = await restore(true).catch((error) => error);
+  expect(refused.message).toMatch(/^Cannot open .+ another process is serving it already/);
+  await serving.close();
+  await restoreSqlite(path, true, async () => {
+    expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
+  });
+  expect(await namesIn(path)).toEqual([]);
+});
+
+test("or not at all: what was begun leaves nothing, and no empty store", async () => {
+  const failing = restoreSqlite(path, false, async ({ unpackedPath }) => {
+    copyFileSync(backup, unpackedPath);
+    throw new Error("enough");
+  });
+  expect(await failing.catch((error) => error)).toMatchObject({ message: "enough" });
+  expect(readdirSync(join(folder.path, "data"))).toEqual(["plants.db-serving"]);
+});
+
+test("again after a power cut in the middle, from which no half of a store is served", async () => {
+  await openWith(path, "old").close();
+  linkSync(path, `${path}.before-the-cut`);
+  expect(() => openSqlite(path, { isServing: true })).toThrow("several names");
+  await restore(true);
+  expect(await namesIn(path)).toEqual(["new"]);
+});

@@ -1,0 +1,295 @@
+/** The real program makes and restores backups, and is stopped, killed, refused and short of room. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { openStorage } from "../../src/storage/open.ts";
+import { seal } from "../../src/storage/sealed-file.ts";
+import { connect } from "../../src/storage/sqlite/connection.ts";
+import { makeDice } from "../dice.ts";
+import { makeDatabase, serverPassword } from "../postgres-server.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
+
+let folder: ReturnType<typeof makeTemporaryFolder>;
+let file: string;
+let backup: string;
+
+beforeEach(() => {
+  folder = makeTemporaryFolder();
+  file = join(folder.path, "plants.db");
+  backup = join(folder.path, "plants.backup");
+});
+
+afterEach(() => folder[Symbol.dispose]());
+
+async function fill(address: string, plants: number, name = "Fern"): Promise<void> {
+  const storage = await openStorage(address, { isServing: false });
+  const records = Array.from({ length: plants }, (_, index) => ({
+    ...{ garden: "home", id: BigInt(index), name: `${name} ${index}`, tag: "" },
+  }));
+  await storage.transfer(0).add("plants", records);
+  await storage.close();
+}
+
+async function countPlants(address: string): Promise<number> {
+  const storage = await openStorage(address, { isServing: false, mustExist: true });
+  const count = await storage.transfer(0).count("plants");
+  await storage.close();
+  return count;
+}
+
+const backUp = (...flags: string[]) => runProgram(["backup", backup, "--database", file, ...flags]);
+const restore = (to: string, ...flags: string[]) =>
+  runProgram(["restore", backup, ...flags], { PLANTSTORE_DATABASE: to });
+const partials = () => readdirSync(folder.path).filter((name) => name.includes(".partial"));
+
+test("says what a backup holds, which only its owner can read, and replaces one only if it is told to", async () => {
+  await fill(file, 3);
+  const made = await backUp();
+  expect(made).toMatchObject({ exitCode: 0, errors: "" });
+  const summary = JSON.parse(made.out);
+  expect(summary).toMatchObject({ file: backup, plants: 3, tokens: 0 });
+  expect(statSync(backup)).toMatchObject({ size: summary.bytes });
+  expect(statSync(backup).mode & 0o777).toBe(0o600);
+  expect(partials()).toEqual([]);
+
+  const refused = await backUp();
+  expect(refused).toMatchObject({ exitCode: 1, out: "" });
+  expect(refused.errors).toMatch(
+    /^plantstore: .+ is there already\. With --force it is replaced\.\n$/,
+  );
+  await fill(file, 5);
+  expect(await backUp("--force")).toMatchObject({ exitCode: 0 });
+  const checked = await runProgram(["restore", backup, "--dry-run"]);
+  expect(JSON.parse(checked.out)).toMatchObject({ plants: 5, tokens: 0 });
+});
+
+test("keeps what was there before, and says where", async () => {
+  await fill(file, 3);
+  await backUp();
+  await fill(file, 9);
+  expect(await restore(file)).toMatchObject({ exitCode: 1, out: "" });
+  const restored = await restore(file, "--force");
+  expect(restored).toMatchObject({ exitCode: 0, errors: "" });
+  expect(await countPlants(file)).toBe(3);
+  expect(await countPlants(JSON.parse(restored.out).kept)).toBe(9);
+});
+
+describe("a backup that is cut short", () => {
+  test.each<[signal: "SIGINT" | "SIGTERM" | "SIGKILL"]>([["SIGINT"], ["SIGTERM"], ["SIGKILL"]])(
+    "by %s leaves the older one, and the service",
+    async (signal) => {
+      await fill(file, 60_000);
+      await backUp();
+      const older = readFileSync(backup);
+      await using service = await startService({ database: file });
+      const args = ["backup", backup, "--force", "--database", file];
+      await using child = spawnProgram(args);
+      await waitFor(() => (partials().length > 0 ? true : undefined));
+      child.kill(signal);
+      const errors = await new Response(child.stderr).text();
+      await child.exited;
+      // A fast machine may have been done by then.
+      if (child.exitCode !== 0) {
+        expect(readFileSync(backup).equals(older)).toBe(true);
+        if (signal !== "SIGKILL") {
+          expect(child.exitCode).toBe(130);
+          expect(errors).toBe("plantstore: Stopped. Nothing was written.\n");
+        }
+      }
+      if (signal !== "SIGKILL") expect(partials()).toEqual([]);
+      expect(await runProgram(["restore", backup, "--dry-run"])).toMatchObject({ exitCode: 0 });
+      const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
+      expect(created.status).toBe(201);
+    },
+    30_000,
+  );
+
+  test.if(process.platform !== "win32")(
+    "by a full disk leaves nothing, and the service",
+    async () => {
+      await fill(file, 20_000);
+      await using service = await startService({ database: file });
+      // Blocks of 512 bytes, far less than the backup takes.
+      const limited = `trap '' XFSZ; ulimit -f 500; exec "$@"`;
+      const child = Bun.spawn(
+        [
+          "sh",
+          "-c",
+          limited,
+          "sh",
+          process.execPath,
+          realProgram,
+          "backup",
+          backup,
+          "--database",
+          file,
+        ],
+        { stdout: "pipe", stderr: "pipe" },
+      );
+      const errors = await new Response(child.stderr).text();
+      expect(await child.exited).toBe(1);
+      expect(errors).toMatch(/^plantstore: Cannot write .+: there is no room for it\.\n$/);
+      expect(existsSync(backup)).toBe(false);
+      expect(partials()).toEqual([]);
+      const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
+      expect(created.status).toBe(201);
+    },
+    30_000,
+  );
+});
+
+test("a restoration into PostgreSQL that is killed leaves all of it or nothing", async () => {
+  const plants = 20_000;
+  await fill(file, plants);
+  await backUp();
+  const database = await makeDatabase();
+  const { exitCode } = await restore(database.url);
+  expect(exitCode).toBe(0);
+  const dice = makeDice(7);
+  for (let round = 0; round < 2; round++) {
+    await database.query("TRUNCATE plants");
+    await using child = spawnProgram(["restore", backup], { PLANTSTORE_DATABASE: database.url });
+    await Bun.sleep(200 + dice(800));
+    child.kill("SIGKILL");
+    await child.exited;
+    expect([0, plants]).toContain(await countPlants(database.url));
+  }
+  await database.drop();
+}, 60_000);
+
+describe("a damaged backup is refused in one line, and nothing is touched:", () => {
+  test.each<[damage: string, reason: string, spoil: (bytes: Buffer) => Buffer]>([
+    ["a name that has changed", "it is damaged", (bytes) => spoilText(bytes, "Fern 7", "Farn 7")],
+    [
+      "another description",
+      "it is damaged",
+      (bytes) => spoilText(bytes, '"plants":9', '"plants":8'),
+    ],
+    ["its first page", "it is damaged", (bytes) => Buffer.from(bytes.fill(0, 0, 100))],
+    ["cut short", "or not whole", (bytes) => bytes.subarray(0, bytes.length - 10)],
+    ["half of it", "or not whole", (bytes) => bytes.subarray(0, bytes.length / 2)],
+    ["nothing in it", "or not whole", () => Buffer.alloc(0)],
+  ])("%s", async (_, reason, spoil) => {
+    await fill(file, 9);
+    await backUp();
+    writeFileSync(backup, spoil(readFileSync(backup)));
+    const target = join(folder.path, "target.db");
+    await fill(target, 2);
+    const before = readFileSync(target);
+    for (const flags of [["--force"], ["--dry-run"]]) {
+      const refused = await restore(target, ...flags);
+      expect(refused).toMatchObject({ exitCode: 1, out: "" });
+      expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
+      expect(refused.errors).toContain(reason);
+    }
+    expect(readFileSync(target).equals(before)).toBe(true);
+    expect(partials()).toEqual([]);
+  });
+
+  function spoilText(bytes: Buffer, text: string, other: string): Buffer {
+    return Buffer.from(bytes.toString("latin1").replace(text, other), "latin1");
+  }
+});
+
+test.each<[what: string, change: string, reason: string]>([
+  ["of a newer version", "PRAGMA user_version = 99", "its schema is 99, and this version knows"],
+  ["of another program", "PRAGMA application_id = 1", "a SQLite database of another program"],
+  ["with another number of plants", "DELETE FROM plants", "it holds 0 plants, not 9"],
+])("a backup %s is refused, however well it is sealed", async (_, change, reason) => {
+  await fill(file, 9);
+  copyFileSync(file, backup);
+  const database = connect(backup);
+  database.run(change);
+  database.close();
+  const description = { madeAt: "2026-07-01", version: "9.9.9", plants: 9, tokens: 0 };
+  await seal(backup, description, new AbortController().signal);
+  const target = join(folder.path, "target.db");
+  const refused = await restore(target);
+  expect(refused).toMatchObject({ exitCode: 1, out: "" });
+  expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
+  expect(refused.errors).toContain(reason);
+  expect(existsSync(target)).toBe(false);
+});
+
+describe("refuses in one line without a secret", () => {
+  let served: Awaited<ReturnType<typeof startService>>;
+  let database: Awaited<ReturnType<typeof makeDatabase>>;
+  let original: string;
+  beforeAll(async () => {
+    served = await startService();
+    database = await makeDatabase();
+    original = `${served.database}.backup`;
+    await runProgram(["backup", original, "--database", served.database]);
+  });
+  afterAll(async () => {
+    await served[Symbol.asyncDispose]();
+    await database.drop();
+  });
+
+  /** FILE is a store, BACKUP a backup, NEW is not there, SERVED is in use. */
+  test.each<[line: string, exitCode: number, reason: string]>([
+    ["backup", 2, "FILE is missing"],
+    ["backup NEW --database NEWER", 1, "there is no such file"],
+    ["backup FILE --database FILE --force", 2, "is the database itself"],
+    ["backup SERVED --database FILE --force", 1, "is there already, and is no backup"],
+    ["backup FOLDER --database FILE --force", 1, "is there already, and is no backup"],
+    ["backup NEW/x --database FILE", 1, "there is no such folder"],
+    ["backup NEW --database POSTGRES", 1, "it holds no plant store yet"],
+    ["backup NEW --database BACKUP-TEXT", 1, "it is not a database"],
+    ["backup NEW --database oracle://db", 1, "oracle:"],
+    ["restore NEW --database NEWER", 1, "there is no such file"],
+    ["restore FOLDER --database NEWER", 1, "it is a folder"],
+    ["restore FILE --database NEWER", 1, "it is no backup of Plant Store, or not whole"],
+    ["restore BACKUP --database BACKUP --force", 2, "cannot be restored into itself"],
+    ["restore BACKUP --database FILE", 1, "is there already. With --force"],
+    ["restore BACKUP --database SERVED --force", 1, "another process is serving it already"],
+    ["restore BACKUP --database oracle://db", 1, "oracle:"],
+    [
+      "restore BACKUP --database postgres://u:s3cret-of-the-server@127.0.0.1:1/x",
+      1,
+      "nothing listens",
+    ],
+  ])("%s", async (line, exitCode, reason) => {
+    await fill(file, 1);
+    copyFileSync(original, backup);
+    const text = join(folder.path, "text");
+    writeFileSync(text, "no database, whatever its name is".repeat(99));
+    const places: Record<string, string> = {
+      FILE: file,
+      BACKUP: backup,
+      "BACKUP-TEXT": text,
+      FOLDER: folder.path,
+      NEW: join(folder.path, "new"),
+      "NEW/x": join(folder.path, "new/x"),
+      NEWER: join(folder.path, "newer.db"),
+      POSTGRES: database.url,
+      SERVED: served.database,
+    };
+    const finished = await runProgram(line.split(" ").map((word) => places[word] ?? word));
+    expect(finished).toMatchObject({ exitCode, out: "" });
+    expect(finished.errors).toMatch(/^plantstore: .+\n$/);
+    expect(finished.errors).toContain(reason);
+    expect(finished.errors).not.toContain(serverPassword);
+    expect([existsSync(places.NEW ?? ""), existsSync(places.NEWER ?? "")]).toEqual([false, false]);
+    expect(partials()).toEqual([]);
+  });
+
+  test("restore into PostgreSQL that is not empty", async () => {
+    copyFileSync(original, backup);
+    await restore(database.url);
+    const refused = await restore(database.url, "--force");
+    expect(refused).toMatchObject({ exitCode: 1, out: "" });
+    expect(refused.errors).toMatch(
+      /^plantstore: postgres:.+ is not empty\. Restore into a new .+\n$/,
+    );
+    expect(refused.errors).not.toContain(serverPassword);
+  });
+});
