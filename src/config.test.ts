@@ -15,6 +15,7 @@ test("has a default for every setting", () => {
     tls: undefined,
     jwt: undefined,
     tracing: undefined,
+    usage: { rate: undefined, plantsMax: undefined },
   });
 });
 
@@ -89,12 +90,27 @@ describe("a value that makes sense", () => {
     ["jwtGardenClaim", "https://a.example/garden", "https://a.example/garden"],
     ["jwtClockSkewSeconds", "0", 0],
     ["jwtClockSkewSeconds", "300", 300],
+    ["gardenPlantsMax", "off", "off"],
+    ["gardenPlantsMax", "1", 1],
+    ["gardenPlantsMax", "999999999", 999_999_999],
     ["url", "http://localhost:8080", "http://localhost:8080"],
     ["url", "https://plants.example/v1/", "https://plants.example/v1"],
     ["url", "http://[::1]:8080/", "http://[::1]:8080"],
   ])("of %s is %p", (name, text, expected) => {
     expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
   });
+});
+
+test.each([
+  ["1/s", 1, 1],
+  ["100/60s", 100, 60],
+  ["100/m", 100, 60],
+  ["5000/2h", 5_000, 7_200],
+  ["1000000/d", 1_000_000, 86_400],
+  ["1/86400s", 1, 86_400],
+])("a rate of %s is %i requests in %i seconds", (text, requests, windowSeconds) => {
+  const { usage } = readConfig({ "rate-limit": text, "garden-plants-max": "7" }, {});
+  expect(usage).toEqual({ rate: { requests, windowSeconds }, plantsMax: 7 });
 });
 
 test("puts an issuer together only where there is one", () => {
@@ -162,6 +178,13 @@ describe("a value that makes no sense", () => {
     ["jwtGardenClaim", "a b"],
     ["jwtClockSkewSeconds", "301"],
     ["jwtClockSkewSeconds", "-1"],
+    ...["", "100", "0/s", "1000001/s", "1/0s", "86401/86401s", "2/2d", "1.5/s", "1/ms", "on"].map(
+      (text): [SettingName, string] => ["rateLimit", text],
+    ),
+    ["gardenPlantsMax", ""],
+    ["gardenPlantsMax", "0"],
+    ["gardenPlantsMax", "1000000000"],
+    ["gardenPlantsMax", "-1"],
     ["url", ""],
     ["url", "plants.example"],
     ["url", "ftp://plants.example"],

@@ -2,7 +2,9 @@
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { JwtIssuer } from "./domain/issuer.ts";
+import type { UsageLimits } from "./domain/limits.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
+import { type LimitSettings, limitSettings, readUsageLimits } from "./limit-settings.ts";
 import {
   readIssuer,
   readTlsFiles,
@@ -51,6 +53,7 @@ export interface Config
   readonly jwt: JwtIssuer | undefined;
   /** Absent: no traces. */
   readonly tracing: Tracing | undefined;
+  readonly usage: UsageLimits;
 }
 
 /** What a command needs that talks to a service. The token comes by `readToken`. */
@@ -58,7 +61,7 @@ export interface ClientConfig {
   readonly url: string;
 }
 
-type Settings = ServiceSettings & SecuritySettings & TracingSettings & ClientConfig;
+type Settings = ServiceSettings & SecuritySettings & LimitSettings & TracingSettings & ClientConfig;
 export type SettingName = keyof Settings;
 
 export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]> } = {
@@ -150,6 +153,7 @@ export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]>
   },
   ...securitySettings,
   ...tracingSettings,
+  ...limitSettings,
   url: {
     flag: "url",
     environment: "PLANTSTORE_URL",
@@ -207,6 +211,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     tls: readTlsFiles(read),
     jwt: readIssuer(read),
     tracing: readTracing(read),
+    usage: readUsageLimits(read),
   });
 }
 

@@ -15,6 +15,8 @@ export interface Counts {
   readonly durations: Record<string, Histogram>;
   readonly commitDurations: Histogram;
   readonly groupSizes: Histogram;
+  /** By the limit that was reached. */
+  readonly refusals: Record<string, number>;
   brokenStreams: number;
   droppedSpans: number;
 }
@@ -32,6 +34,7 @@ export class Metrics {
     durations: {},
     commitDurations: emptyHistogram(durationBucketsSeconds),
     groupSizes: emptyHistogram(groupBuckets),
+    refusals: {},
     brokenStreams: 0,
     droppedSpans: 0,
   };
@@ -57,6 +60,11 @@ export class Metrics {
 
   countDroppedSpans(spans: number): void {
     this.counts.droppedSpans += spans;
+  }
+
+  countRefusal(limit: string): void {
+    const { refusals } = this.counts;
+    refusals[limit] = (refusals[limit] ?? 0) + 1;
   }
 
   countCommit(writes: number, durationMs: number): void {
@@ -92,6 +100,12 @@ export class Metrics {
         Object.entries(counts.durations).flatMap(([name, durations]) =>
           renderHistogram(durations, durationBucketsSeconds, `operation="${name}"`),
         ),
+      ),
+      ...family(
+        "plantstore_refusals_total",
+        "counter",
+        "Requests refused because a limit was reached.",
+        Object.entries(counts.refusals).map(([limit, count]) => `{limit="${limit}"} ${count}`),
       ),
       ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
         ` ${counts.brokenStreams}`,

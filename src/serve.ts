@@ -2,6 +2,8 @@
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
+import { createBucketExchange } from "./limiting/bucket-exchange.ts";
+import { makeBucketMemory } from "./limiting/buckets.ts";
 import { readCertificate } from "./listening/certificate.ts";
 import { startChore } from "./listening/chore.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listening/listener.ts";
@@ -12,6 +14,9 @@ import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
 const forgetKeysMs = 60_000;
+/** How long processes on one storage count apart, before each learns what the others let through. */
+const exchangeMs = 1_000;
+const forgetBucketsMs = 60_000;
 
 export interface Service {
   /** Where it answers, without a slash at the end. */
@@ -28,13 +33,19 @@ export interface Service {
 export async function serve(wanted: Config, log: Log): Promise<Service> {
   const limits = shareOf(wanted.limits, wanted.threads);
   const certificate = wanted.tls && (await readCertificate(wanted.tls));
-  const config = { ...wanted, limits, certificate };
+  const buckets = wanted.usage.rate && makeBucketMemory();
+  const config = { ...wanted, limits, certificate, buckets };
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
   const onFailure = (message: string) =>
     failure.reject(new PlantStoreError("unavailable", `A thread broke down: ${message}.`));
-  const { database } = config;
-  const storage = await openStorage(database, { isServing: true, limits, onFailure });
+  const { database, usage } = config;
+  const storage = await openStorage(database, {
+    isServing: true,
+    limits,
+    onFailure,
+    plantsMax: usage.plantsMax,
+  });
   try {
     claimPort(config);
     const service = await start(config, storage, log, onFailure);
@@ -71,9 +82,19 @@ async function start(
       }),
     );
   }
-  const stopForgetting = startChore("forgetting of keys", forgetKeysMs, log, async () => {
-    while (await storage.forgetKeys(Date.now()));
-  });
+  const chores = [
+    startChore("forgetting of keys", forgetKeysMs, log, async () => {
+      while (await storage.forgetKeys(Date.now()));
+    }),
+  ];
+  const { buckets, usage } = config;
+  if (usage.rate && buckets && storage.buckets) {
+    const shared = storage.buckets;
+    const exchange = createBucketExchange(usage.rate, buckets, shared);
+    chores.push(startChore("exchange of rates", exchangeMs, log, exchange));
+    const forget = () => shared.forgetEmpty();
+    chores.push(startChore("forgetting of rates", forgetBucketsMs, log, forget));
+  }
   let reloading = Promise.resolve();
   let isStopping = false;
   async function reload(): Promise<void> {
@@ -101,7 +122,7 @@ async function start(
     },
     async stop() {
       isStopping = true;
-      stopForgetting();
+      for (const stopChore of chores) stopChore();
       await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
       // Last, because the others have joined it.
       await storage.close();

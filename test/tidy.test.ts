@@ -34,31 +34,30 @@ function roomOf(path: string): string {
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["cli"],
   cli: ["config", "serve", "log", "version", "auth", "storage", "domain", "client", "check"],
-  config: ["setting", "security-settings", "tracing-settings", "domain"],
-  setting: [],
-  "security-settings": ["setting", "domain"],
-  "tracing-settings": ["setting", "domain"],
+  config: ["settings", "domain"],
+  settings: ["domain"],
   tracing: [],
-  serve: ["config", "log", "metrics", "version", "listening", "storage", "domain"],
+  serve: ["config", "log", "metrics", "version", "listening", "limiting", "storage", "domain"],
   listening: [
     "config",
-    "security-settings",
-    "tracing-settings",
+    "settings",
     "tracing",
     "log",
     "metrics",
     "version",
     "auth",
     "http",
+    "limiting",
     "storage",
     "domain",
   ],
   log: [],
   metrics: [],
   version: [],
-  http: ["log", "metrics", "tracing", "auth", "domain"],
+  http: ["log", "metrics", "tracing", "auth", "limiting", "domain"],
   console: [],
   auth: ["domain"],
+  limiting: ["domain"],
   storage: ["domain"],
   client: [],
   check: [],
@@ -127,9 +126,7 @@ describe("imports", () => {
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
       [...loaded].filter((path) =>
-        /-commands?\.ts$|^src\/(?!main|config|setting|security-settings|tracing-settings|cli|domain)/.test(
-          path,
-        ),
+        /-commands?\.ts$|^src\/(?!main|config|settings|cli|domain)/.test(path),
       ),
     ).toEqual([]);
   });

@@ -61,8 +61,9 @@ async function ask(token: string): Promise<string> {
 }
 
 test("makes the caller that the token stands for", async () => {
-  const { token } = await issue({ garden: "team", scope: "read" });
+  const { token, record } = await issue({ garden: "team", scope: "read" });
   expect(await authenticator.authenticate(token)).toEqual({
+    credential: record.id,
     user: "alice",
     garden: "team",
     scope: "read",

@@ -154,7 +154,7 @@ export class Authenticator {
       return undefined;
     }
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
-    const caller = { user, garden: garden === user ? user : garden, scope };
+    const caller = { credential: id, user, garden: garden === user ? user : garden, scope };
     if (isCurrent) {
       const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, gatheredAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);

@@ -22,7 +22,8 @@ let nowMs: number;
 let jwts: JsonWebTokens;
 let ask: (token: string) => Promise<unknown>;
 
-const alice = { user: "alice", garden: "alice", scope: "write" };
+const credential = expect.stringMatching(/^http.* alice$/);
+const alice = { credential, user: "alice", garden: "alice", scope: "write" };
 const down = () => new Response("", { status: 503 });
 
 beforeEach(async () => {

@@ -42,14 +42,17 @@ const askWith = async (others: Record<string, unknown>, header: Record<string, u
 
 describe("a good token", () => {
   test("stands for its subject, in the subject's own garden", async () => {
-    expect(await askWith({})).toEqual({ user: "alice", garden: "alice", scope: "write" });
+    const credential = `${issuer.url} alice`;
+    const alice = { credential, user: "alice", garden: "alice", scope: "write" };
+    expect(await askWith({})).toEqual(alice);
+    expect(await askWith({ jti: "renewed" })).toEqual(alice);
   });
 
   test("opens the garden that the configured claim names, and needs that claim", async () => {
     const gardenClaim = "https://plants.test/garden";
     trust({ gardenClaim });
     const team = { user: "alice", garden: "team", scope: "write" };
-    expect(await askWith({ [gardenClaim]: "team" })).toEqual(team);
+    expect(await askWith({ [gardenClaim]: "team" })).toMatchObject(team);
     expect(await askWith({})).toBe("unauthenticated");
     expect(await askWith({ [gardenClaim]: 7 })).toBe("unauthenticated");
     expect(await askWith({ [gardenClaim]: "a\nb" })).toBe("unauthenticated");

@@ -85,7 +85,7 @@ export class JsonWebTokens {
   }
 
   #callerOf(claims: JWTPayload, header: JWTHeaderParameters, nowMs: number): Caller | undefined {
-    const { gardenClaim, clockSkewSeconds } = this.#issuer;
+    const { issuer, gardenClaim, clockSkewSeconds } = this.#issuer;
     const { sub: user, iat, cnf, [gardenClaim]: garden } = claims;
     const scope = scopeOf(claims.scope);
     if (!isAccessTokenType(header.typ) || scope === undefined) return undefined;
@@ -94,7 +94,7 @@ export class JsonWebTokens {
     if (cnf !== undefined) return undefined;
     if (typeof user !== "string" || !isIdentity(user)) return undefined;
     if (typeof garden !== "string" || !isIdentity(garden)) return undefined;
-    return { user, garden, scope };
+    return { credential: `${issuer} ${user}`, user, garden, scope };
   }
 
   #keep(token: string, known: KnownToken): void {

@@ -32,6 +32,8 @@ export const serveCommand: Command = {
     "traceEndpoint",
     "traceHeaders",
     "traceRatio",
+    "rateLimit",
+    "gardenPlantsMax",
   ],
   examples: [
     "plantstore serve",

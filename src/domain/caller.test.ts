@@ -8,7 +8,9 @@ test.each<[Scope, Scope, boolean]>([
   ["write", "read", true],
   ["write", "write", true],
 ])("with the scope %s, what needs %s is permitted: %p", (scope, needed, expected) => {
-  expect(permits({ user: "alice", garden: "alice", scope }, needed)).toBe(expected);
+  expect(permits({ credential: "t", user: "alice", garden: "alice", scope }, needed)).toBe(
+    expected,
+  );
 });
 
 test.each([

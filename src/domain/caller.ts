@@ -5,6 +5,8 @@ export const scopes = ["read", "write"] as const;
 export type Scope = (typeof scopes)[number];
 
 export interface Caller {
+  /** Names what the caller showed: a token's id, or the issuer and subject of their JWTs. */
+  readonly credential: string;
   readonly user: string;
   /** The set of plants that the credential opens. */
   readonly garden: string;

@@ -22,17 +22,23 @@ export type Fault = { readonly detail: string } & (
   | { readonly header: string }
 );
 
+/** What a caller may use so much of and no more, where limits are set. */
+export type Limit = "requests" | "plants";
+
 /** A failure that the caller can be told about: `message` is safe to show and says what to fix. */
 export class PlantStoreError extends Error {
   override readonly name = "PlantStoreError";
   readonly faults: readonly Fault[];
+  /** The limit that the caller has reached, if that is what it is about. */
+  readonly limit: Limit | undefined;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options: { cause?: unknown; faults?: readonly Fault[] } = {},
+    options: { cause?: unknown; faults?: readonly Fault[]; limit?: Limit } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.faults = options.faults ?? [];
+    this.limit = options.limit;
   }
 }

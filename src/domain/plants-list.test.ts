@@ -24,7 +24,7 @@ afterAll(async () => {
 /** A garden of its own for every test, with the plants 1 to `count`. */
 let caller: Caller;
 async function growGarden(count: number): Promise<void> {
-  caller = { user: "alice", garden: `garden ${++gardens}`, scope: "read" };
+  caller = { credential: "t", user: "alice", garden: `garden ${++gardens}`, scope: "read" };
   await add(range(1, count));
 }
 

@@ -10,8 +10,8 @@ import type { PlantDraft } from "./plant.ts";
 import { createPlants, type Plants } from "./plants.ts";
 import type { Outcome, Storage } from "./storage.ts";
 
-const alice: Caller = { user: "alice", garden: "alice", scope: "write" };
-const bob: Caller = { user: "bob", garden: "bob", scope: "write" };
+const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
+const bob: Caller = { credential: "t", user: "bob", garden: "bob", scope: "write" };
 const dayMs = 24 * 60 * 60 * 1000;
 
 let folder: string;

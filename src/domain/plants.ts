@@ -26,7 +26,10 @@ export interface Listing {
 }
 
 export interface Plants {
-  /** Fails with `conflict` if the id is taken, `idempotency-mismatch` if the key was used otherwise. */
+  /**
+   * Fails with `conflict` if the id is taken, `idempotency-mismatch` if the key was used otherwise,
+   * `storage-full` if the garden is full.
+   */
   create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created>;
   list(caller: Caller, query: ListQuery): Promise<Listing>;
   /** Fails with `not-found` if the caller's garden holds no such plant. */
@@ -69,6 +72,12 @@ export function createPlants(deps: {
           throw new PlantStoreError(
             "conflict",
             "No id is left to assign. Send one with the plant.",
+          );
+        case "full":
+          throw new PlantStoreError(
+            "storage-full",
+            `The garden may hold ${outcome.plantsMax} plants, and is full. Delete some to make room.`,
+            { limit: "plants" },
           );
         case "mismatch":
           throw new PlantStoreError(

@@ -41,6 +41,8 @@ export type Outcome =
   | { readonly kind: "created"; readonly id: PlantId; readonly replayed: boolean }
   /** The garden already holds a plant with this id. Nothing changed. */
   | { readonly kind: "taken" }
+  /** The garden holds as many plants as it may. Nothing changed. */
+  | { readonly kind: "full"; readonly plantsMax: number }
   /** No id was given and the garden has none left to assign. Nothing changed. */
   | { readonly kind: "exhausted" }
   /** The idempotency key was used for another request. Nothing changed. */
@@ -71,6 +73,9 @@ export interface PlantStorage extends PlantReader {
    * An assigned id is one more than the highest id that the garden ever assigned or was given, so
    * later plants are higher, also after deletions. Ids above `countedIdMax`, zero and negative ids
    * that a client chose do not count, and are stepped over where they are in the way.
+   *
+   * No create adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process added
+   * them. A key that was used and an id that is taken are found before that.
    *
    * An idempotency key is remembered only with a plant that was created, in the same transaction.
    */
@@ -111,9 +116,28 @@ export interface TokenStorage {
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
 
+/** How much is in a bucket of a rate limit: as long as it takes to run out. */
+export interface BucketLevel {
+  /** An integer from 0 to 2^53−1. */
+  readonly key: number;
+  readonly levelMs: number;
+}
+
+/** The buckets that the processes have in common. They run out by themselves. */
+export interface BucketStorage {
+  /** Pours into buckets, and answers how much each of them holds then. */
+  pour(pours: readonly BucketLevel[]): Promise<readonly BucketLevel[]>;
+
+  /** Drops those that have run out. */
+  forgetEmpty(): Promise<void>;
+}
+
 export interface Storage extends PlantStorage, TokenStorage {
   /** All that it keeps, to be moved; without the idempotency keys that have expired by `nowMs`. */
   transfer(nowMs: number): TransferStorage;
+
+  /** Absent where one process serves the storage, and need not ask it. */
+  readonly buckets: BucketStorage | undefined;
 
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
@@ -145,6 +169,8 @@ export interface OpenOptions {
   readonly joins?: StorageShare | undefined;
   /** Another thread of this process has opened it: that it cannot be reached just now is no failure. */
   readonly isOpenElsewhere?: boolean;
+  /** How many plants a garden may hold; absent: as many as there is room for. */
+  readonly plantsMax?: number | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
   /** The default unless given. An engine without connections has no use for it. */

@@ -1,15 +1,18 @@
 /**
- * The way of a request, stage by stage: host, path, method, token, scope, content type and body,
+ * The way of a request, stage by stage: host, path, method, token, rate, scope, content type and body,
  * the operation, the response. One catch turns an error into a problem, one log line ends it.
  */
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import type { UsageLimits } from "../domain/limits.ts";
+import type { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace, Tracer } from "../tracing/request-trace.ts";
 import { checkFraming, hasBody, mayExceedLimit } from "./body.ts";
 import { KeptAnswers } from "./kept-answers.ts";
+import { renderPolicy, renderRate } from "./limit-fields.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
@@ -28,6 +31,9 @@ export interface AppDeps {
   readonly allowedOrigins: AllowedOrigins;
   /** Absent: no traces. */
   readonly tracer?: Tracer | undefined;
+  readonly usage: UsageLimits;
+  /** Absent: requests are not counted. */
+  readonly limiter: RateLimiter | undefined;
 }
 
 export interface App {
@@ -42,10 +48,14 @@ interface Exchange extends Arrival {
   operation: Operation | undefined;
   token: string | undefined;
   readonly trace: RequestTrace | undefined;
+  /** Of the caller's bucket, with this request in it. */
+  level: number | undefined;
 }
 
 export function createApp(deps: AppDeps): App {
-  const { context, authenticator, log, metrics } = deps;
+  const { context, authenticator, log, metrics, limiter } = deps;
+  const enter = limiter ? meter : admit;
+  const policy = renderPolicy(deps.usage);
   const findRoute = createRouter(context.basePath, [...operations, ...pages]);
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
@@ -81,10 +91,22 @@ export function createApp(deps: AppDeps): App {
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
-    if (caller) return admit(caller, operation, exchange);
+    if (caller) return enter(caller, operation, exchange);
     return authenticator
       .authenticate(token, exchange.trace?.traceparent)
-      .then((found) => admit(found, operation, exchange));
+      .then((found) => enter(found, operation, exchange));
+  }
+
+  /** Counts the request, whatever comes of it. */
+  function meter(
+    caller: Caller,
+    operation: Operation,
+    exchange: Exchange,
+  ): Answer | Promise<Answer> {
+    exchange.caller = caller;
+    exchange.level = limiter?.take(caller) ?? 0;
+    if (limiter?.permits(exchange.level)) return admit(caller, operation, exchange);
+    return explain(tooMany, exchange);
   }
 
   /** Whoever the caller is: the scope, and then the operation, unless its answer is known already. */
@@ -143,21 +165,23 @@ export function createApp(deps: AppDeps): App {
 
   function explain(error: unknown, exchange: Exchange): Answer {
     const shown = toShown(error);
-    if (
-      shown.code === "internal" ||
-      shown.code === "unavailable" ||
-      shown.code === "storage-full"
-    ) {
+    const { code, limit } = shown;
+    if (limit !== undefined) metrics.countRefusal(limit);
+    else if (code === "internal" || code === "unavailable" || code === "storage-full") {
       log.event("error", "request failed", {
         requestId: exchange.requestId,
-        code: shown.code,
-        error: shown.code === "internal" ? shown.cause : shown,
+        code,
+        error: code === "internal" ? shown.cause : shown,
       });
     }
-    const { requestId, token, route } = exchange;
-    const isTokenSent = token !== undefined;
-    const problem = problemAnswer(shown, { requestId, isTokenSent, allow: route?.allow });
-    return shown.code === "unauthenticated" ? prepareRefusal(problem, exchange) : problem;
+    const { requestId, token, route, level } = exchange;
+    const problem = problemAnswer(shown, {
+      requestId,
+      isTokenSent: token !== undefined,
+      allow: route?.allow,
+      nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
+    });
+    return code === "unauthenticated" ? prepareRefusal(problem, exchange) : problem;
   }
 
   /** A long list goes out only as long as its token is good. */
@@ -189,11 +213,17 @@ export function createApp(deps: AppDeps): App {
     if (!answered.prepared) {
       for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
     }
+    if (policy !== undefined && exchange.caller) tellLimits(headers, policy, exchange.level);
     // As GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
     if (mayBeOutOfStep(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;
+  }
+
+  function tellLimits(headers: Headers, policies: string, level: number | undefined): void {
+    headers.set("RateLimit-Policy", policies);
+    if (limiter && level !== undefined) headers.append("RateLimit", renderRate(limiter, level));
   }
 
   function end(exchange: Exchange, status: number, error?: unknown): void {
@@ -238,6 +268,7 @@ export function createApp(deps: AppDeps): App {
         token: undefined,
         caller: undefined,
         trace: deps.tracer?.begin(request.headers),
+        level: undefined,
       };
       let answered: Answer;
       try {
@@ -249,6 +280,13 @@ export function createApp(deps: AppDeps): App {
     },
   };
 }
+
+/** Made once, because it is always the same, and so that its problem is rendered once. */
+const tooMany = new PlantStoreError(
+  "rate-limited",
+  "This token has made too many requests. Wait as many seconds as Retry-After says.",
+  { limit: "requests" },
+);
 
 /**
  * Whether the next request on the connection may not be seen as one: what is left of a body that was not

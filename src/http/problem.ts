@@ -1,5 +1,6 @@
 /** From an error to the problem that the caller sees (RFC 9457). Hides the inside. */
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
+import { noRoom } from "./limit-fields.ts";
 import type { Answer } from "./operation.ts";
 
 export const problems: Readonly<Record<ErrorCode, { status: number; title: string }>> = {
@@ -33,6 +34,8 @@ export interface ProblemContext {
   readonly isTokenSent: boolean;
   /** The methods of the path, where it is a known one. */
   readonly allow: string | undefined;
+  /** How long until the caller may make one more request; absent where nobody counts. */
+  readonly nextSeconds?: number | undefined;
 }
 
 /** The error as one that can be shown: anything unexpected becomes `internal` and says nothing. */
@@ -47,7 +50,7 @@ export function problemAnswer(error: PlantStoreError, context: ProblemContext): 
   return {
     status,
     contentType: "application/problem+json",
-    headers: problemHeaders(error.code, context),
+    headers: problemHeaders(error, context),
     // An id of a request needs no quoting.
     body: `${renderProblem(error)},"requestId":"${context.requestId}"}`,
   };
@@ -78,7 +81,10 @@ const challenge = 'Bearer realm="plants"';
 const challengeHeaders = { "WWW-Authenticate": challenge };
 const refusalHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
 
-function problemHeaders(code: ErrorCode, context: ProblemContext): Record<string, string> {
+function problemHeaders(
+  { code, limit }: PlantStoreError,
+  context: ProblemContext,
+): Record<string, string> {
   switch (code) {
     case "unauthenticated":
       return context.isTokenSent ? refusalHeaders : challengeHeaders;
@@ -87,8 +93,11 @@ function problemHeaders(code: ErrorCode, context: ProblemContext): Record<string
     case "method-not-allowed":
       return { Allow: context.allow ?? "" };
     case "rate-limited":
+      return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
     case "unavailable":
       return { "Retry-After": String(retryAfterSeconds) };
+    case "storage-full":
+      return limit === "plants" ? { RateLimit: noRoom } : {};
     default:
       return {};
   }

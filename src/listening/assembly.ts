@@ -3,9 +3,12 @@ import { Authenticator } from "../auth/authenticator.ts";
 import { JsonWebTokens } from "../auth/json-web-tokens.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { unlimited } from "../domain/limits.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
+import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
+import { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
@@ -18,7 +21,10 @@ import { version } from "../version.ts";
 const droppedSpansSaidEveryMs = 60_000;
 
 export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "jwt" | "tracing">>;
+  Partial<Pick<Config, "jwt" | "usage" | "tracing">> & {
+    /** What the threads count requests in; absent: a thread alone. */
+    readonly buckets?: BucketMemory | undefined;
+  };
 
 export interface Assembly {
   readonly app: App;
@@ -53,7 +59,7 @@ export function assemble(
   });
   const jwts = config.jwt && new JsonWebTokens(config.jwt, Date.now);
   const authenticator = new Authenticator(storage, Date.now, jwts);
-  const { tracing } = config;
+  const { usage = unlimited, tracing } = config;
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const app = createApp({
     context: {
@@ -71,6 +77,8 @@ export function assemble(
     log,
     metrics,
     allowedOrigins: config.corsOrigins,
+    usage,
+    limiter: usage.rate && new RateLimiter(usage.rate, config.buckets ?? makeBucketMemory()),
     tracer: spans && new Tracer({ ratio: tracing?.ratio ?? 1, take: (each) => spans.add(each) }),
   });
   return { app, authenticator, jwts, writer, spans };

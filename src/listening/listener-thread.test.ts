@@ -8,10 +8,12 @@ import { createLog } from "../log.ts";
 import { openStorage } from "../storage/open.ts";
 import { ListenerThread } from "./listener-thread.ts";
 
+const nothing = { certificate: undefined, buckets: undefined };
+
 function startThread(database: string, joins: StorageShare | undefined) {
   const failure = Promise.withResolvers<string>();
   const thread = new ListenerThread({
-    config: { ...readConfig({ port: "0", threads: "2", database }, {}), certificate: undefined },
+    config: { ...readConfig({ port: "0", threads: "2", database }, {}), ...nothing },
     joins,
     log: createLog("off", () => {}),
     renderMetrics: async () => "",

@@ -3,6 +3,7 @@ import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import { answerLostError } from "../http/app.ts";
+import type { BucketMemory } from "../limiting/buckets.ts";
 import type { Log } from "../log.ts";
 import { assemble, type Counting } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
@@ -30,7 +31,10 @@ export type ListenerConfig = Pick<
   | "threads"
   | "jwt"
   | "tracing"
+  | "usage"
 > & {
+  /** Absent: requests are not counted. */
+  readonly buckets: BucketMemory | undefined;
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
 };

@@ -29,12 +29,13 @@ function renderAll(): Promise<string> {
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
   const { config, joins, logFormat } = message;
   log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
-  const { database, limits } = config;
+  const { database, limits, usage } = config;
   storage = await openStorage(database, {
     isServing: true,
     isOpenElsewhere: true,
     joins,
     limits,
+    plantsMax: usage.plantsMax,
   });
   return openListener(config, storage, log, { metrics, render: renderAll });
 }

@@ -57,7 +57,8 @@ export function openWorld(
   let assembly: Assembly | undefined;
   beforeAll(async () => {
     place = await makePlace(engine);
-    storage = await openStorage(place.address, { isServing: true });
+    const plantsMax = config.usage?.plantsMax;
+    storage = await openStorage(place.address, { isServing: true, plantsMax });
     assembly = assemble({ basePath: "", corsOrigins: "*", ...config }, storage, log);
     await assembly.authenticator.refresh();
   });

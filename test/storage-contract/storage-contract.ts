@@ -3,11 +3,15 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { assignedIdMax, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
 import { countedIdMax, type Outcome, type Storage, type Write } from "../../src/domain/storage.ts";
 import { describeKeys } from "./keys-contract.ts";
-import { create, created, remove, type TestedStorage } from "./tested-storage.ts";
+import { describeQuota } from "./quota-contract.ts";
+import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
 import { describeTokens } from "./tokens-contract.ts";
 import { describeTransfer } from "./transfer-contract.ts";
 
-export function describeStorage(engine: string, make: () => Promise<TestedStorage>): void {
+export function describeStorage(
+  engine: string,
+  make: (options?: StorageWish) => Promise<TestedStorage>,
+): void {
   describe(`storage on ${engine}`, () => {
     let tested: TestedStorage;
     let storage: Storage;
@@ -196,4 +200,6 @@ export function describeStorage(engine: string, make: () => Promise<TestedStorag
       expect(await storage.ping()).toBeUndefined();
     });
   });
+
+  describeQuota(engine, make);
 }

@@ -1,10 +1,18 @@
 /** What the storage contract is tested with: an open storage, and short forms of writes and outcomes. */
-import type { CreateWrite, Outcome, Storage, Write } from "../../src/domain/storage.ts";
+import type {
+  CreateWrite,
+  OpenOptions,
+  Outcome,
+  Storage,
+  Write,
+} from "../../src/domain/storage.ts";
+
+export type StorageWish = Pick<OpenOptions, "plantsMax">;
 
 export interface TestedStorage {
   readonly storage: Storage;
   /** Another process's view of the same data; whoever opens it closes it. */
-  openAgain(): Promise<Storage>;
+  openAgain(options?: StorageWish): Promise<Storage>;
   remove(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@
  */
 import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
 import { type CreateWrite, countedIdMax, type Outcome, type Write } from "../../domain/storage.ts";
+import type { Quota } from "./quota.ts";
 
 export interface KeptKey {
   readonly garden: string;
@@ -26,6 +27,8 @@ export interface Known {
   /** Of the plants that the group names by id, those that exist. */
   readonly plants: readonly { readonly garden: string; readonly id: PlantId }[];
   readonly keys: readonly KeptKey[];
+  /** Absent: gardens are never full. */
+  readonly quota: Quota | undefined;
   /** The first id from this one on that no stored plant of the garden has. */
   findFreeId(garden: string, from: PlantId): Promise<PlantId>;
 }
@@ -75,9 +78,13 @@ class Group {
         return { kind: "created", id: kept.plantId, replayed: true };
       }
     }
+    if (write.id !== undefined && this.#exists.has(pair(garden, write.id))) {
+      return { kind: "taken" };
+    }
+    const { quota } = this.#known;
+    if (quota?.isFull(garden)) return { kind: "full", plantsMax: quota.plantsMax };
     const id = write.id ?? (await this.#nextId(garden));
     if (id === undefined) return { kind: "exhausted" };
-    if (this.#exists.has(pair(garden, id))) return { kind: "taken" };
     this.#add(write, id);
     return { kind: "created", id, replayed: false };
   }
@@ -86,6 +93,7 @@ class Group {
     const plant = pair(garden, id);
     if (!this.#exists.delete(plant)) return { kind: "missing" };
     this.#newPlants.delete(plant);
+    this.#known.quota?.count(garden, -1);
     return { kind: "deleted" };
   }
 
@@ -98,6 +106,7 @@ class Group {
   }
 
   #add({ garden, name, tag, idempotency, id: givenId }: CreateWrite, id: PlantId): void {
+    this.#known.quota?.count(garden, 1);
     this.#exists.add(pair(garden, id));
     this.#newPlants.set(pair(garden, id), { garden, id, name, tag });
     const isCounted = givenId === undefined || id <= countedIdMax;

@@ -3,12 +3,12 @@ import { makeDatabase } from "../../../test/postgres-server.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import { openPostgres } from "./engine.ts";
 
-describeStorage("PostgreSQL", async () => {
+describeStorage("PostgreSQL", async (options) => {
   const database = await makeDatabase();
-  const storage = await openPostgres(database.url, { isServing: true });
+  const storage = await openPostgres(database.url, { isServing: true, ...options });
   return {
     storage,
-    openAgain: () => openPostgres(database.url, { isServing: false }),
+    openAgain: (others) => openPostgres(database.url, { isServing: false, ...others }),
     async remove() {
       await storage.close();
       await database.drop();

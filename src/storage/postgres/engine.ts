@@ -10,6 +10,7 @@ import { retold } from "../../domain/transfer.ts";
 import { createTranslated } from "../translation.ts";
 import { parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
+import { createBucketStorage } from "./buckets.ts";
 import { translate } from "./failure.ts";
 import { migrate, requireRights, requireStore } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
@@ -25,21 +26,22 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   if (options.isOpenElsewhere) {
     const primary = new Primary(parseAddress(url), options.limits ?? defaultConnectionLimits);
     await primary.settle();
-    return createStorage(primary);
+    return createStorage(primary, options);
   }
   const primary = await openPrimary(url, options.limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     await migrate(client);
     await requireRights(client);
   });
-  return createStorage(primary);
+  return createStorage(primary, options);
 }
 
-function createStorage(primary: Primary): Storage {
+function createStorage(primary: Primary, { plantsMax }: OpenOptions): Storage {
   const attempts = new Attempts(primary);
   const { list, seek } = createReader(attempts);
   const tokens = createTokenStorage(attempts);
-  const writer = createWriter(attempts);
+  const buckets = createBucketStorage(attempts);
+  const writer = createWriter(attempts, plantsMax);
   return {
     list: translated(list),
     seek: translated(seek),
@@ -54,6 +56,10 @@ function createStorage(primary: Primary): Storage {
     revokeToken: translated(tokens.revokeToken),
     countTokenChanges: translated(tokens.countTokenChanges),
     transfer: (nowMs) => retold(createTransfer(eachByItself(attempts), nowMs), translate),
+    buckets: {
+      pour: translated(buckets.pour),
+      forgetEmpty: translated(buckets.forgetEmpty),
+    },
     ping: translated(() => primary.ping()),
     // Another thread makes connections of its own.
     share: () => undefined,

@@ -6,6 +6,7 @@ import type { ClientBase, QueryResult } from "pg";
 import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
 import type { Outcome, Write } from "../../domain/storage.ts";
 import { type Decision, decide, type KeptKey } from "./decision.ts";
+import { Quota } from "./quota.ts";
 
 export interface PlantPlace {
   readonly garden: string;
@@ -17,8 +18,11 @@ export async function applyInOrder(
   client: ClientBase,
   writes: readonly Write[],
   commit: () => void,
+  plantsMax?: number,
 ): Promise<readonly Outcome[]> {
   const creates = writes.filter((write) => write.kind === "create");
+  const wanted = Map.groupBy(creates, ({ garden }) => garden);
+  const gardens = sorted(wanted.keys());
   const chosen = writes.flatMap(({ kind, garden, id }) =>
     kind === "create" && id !== undefined ? [{ garden, id }] : [],
   );
@@ -29,7 +33,7 @@ export async function applyInOrder(
   try {
     const [, counters, gone, existing, keys] = await inOneGo([
       client.query("BEGIN ISOLATION LEVEL READ COMMITTED"),
-      client.query(lock, [sorted(new Set(creates.map(({ garden }) => garden)))]),
+      client.query(lock, [gardens, gardens.map((garden) => wanted.get(garden)?.length)]),
       queryFor(client, doomed, deletion, placesOf(doomed)),
       queryFor(client, chosen, lookUp, placesOf(chosen)),
       queryFor(client, keyed, lookUpKeys, [
@@ -37,14 +41,19 @@ export async function applyInOrder(
         keyed.map(({ key }) => key),
       ]),
     ]);
+    const quota =
+      plantsMax === undefined
+        ? undefined
+        : await Quota.read(client, plantsMax, counters?.rows ?? [], gone?.rows ?? []);
     const decision = await decide(writes, {
       lastIds: new Map(counters?.rows.map(({ garden, last_id }) => [garden, last_id])),
+      quota,
       plants: [...(gone?.rows ?? []), ...(existing?.rows ?? [])],
       keys: keys?.rows.map(toKey) ?? [],
       findFreeId: (garden, from) => findFreeId(client, garden, from),
     });
     commit();
-    await store(client, decision);
+    await store(client, decision, quota?.bounds());
     return decision.outcomes;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
@@ -53,8 +62,10 @@ export async function applyInOrder(
 }
 
 const lock = `
-  INSERT INTO gardens (garden, last_id) SELECT garden, 0 FROM unnest($1::text[]) AS touched (garden)
-    ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id RETURNING garden, last_id`;
+  INSERT INTO gardens (garden, last_id, plants_bound)
+    SELECT garden, 0, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
+    ON CONFLICT (garden) DO UPDATE SET plants_bound = gardens.plants_bound + excluded.plants_bound
+    RETURNING garden, last_id, plants_bound`;
 
 export const deletion = `
   DELETE FROM plants WHERE (garden, id) IN
@@ -94,7 +105,11 @@ async function findFreeId(client: ClientBase, garden: string, from: PlantId): Pr
 }
 
 /** A COMMIT after a failed statement is answered as ROLLBACK, without an error of its own. */
-async function store(client: ClientBase, { plants, keys, lastIds }: Decision): Promise<void> {
+async function store(
+  client: ClientBase,
+  { plants, keys, lastIds }: Decision,
+  bounds: ReadonlyMap<string, number | null> = new Map(),
+): Promise<void> {
   const results = await inOneGo([
     queryFor(
       client,
@@ -115,6 +130,14 @@ async function store(client: ClientBase, { plants, keys, lastIds }: Decision): P
          FROM unnest($1::text[], $2::bigint[]) AS moved (garden, last_id)
          WHERE gardens.garden = moved.garden`,
       [[...lastIds.keys()], [...lastIds.values()]],
+    ),
+    queryFor(
+      client,
+      [...bounds],
+      `UPDATE gardens SET plants_bound = counted.plants
+         FROM unnest($1::text[], $2::bigint[]) AS counted (garden, plants)
+         WHERE gardens.garden = counted.garden`,
+      [[...bounds.keys()], [...bounds.values()]],
     ),
     queryFor(
       client,

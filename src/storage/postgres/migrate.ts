@@ -2,14 +2,15 @@
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
+import limits from "./migrations/0002-limits.sql" with { type: "text" };
 
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
-const migrations: readonly string[] = [start];
+const migrations: readonly string[] = [start, limits];
 
 /** Of all who migrate at the same time, the holder of this lock does it. Any number that is ours. */
 const lockKey = 0x504c4e54;
 
-const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes"];
+const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes", "rate_buckets"];
 const rights = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 
 /** The schema that the database has; 0 if it has none. Fails if it is of a newer version. */

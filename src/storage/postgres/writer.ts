@@ -19,14 +19,17 @@ export interface Writer {
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
 
-export function createWriter(attempts: Attempts): Writer {
+export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
+  // Where gardens can be full, one statement cannot decide and store.
+  const isOneStatement = (writes: readonly Write[]): writes is readonly CreateWrite[] =>
+    plantsMax === undefined && writes.every(isPlainCreate);
   return {
     async apply(writes) {
       if (writes.every(isDelete)) return deleteAll(attempts, writes);
-      const outcomes = writes.every(isPlainCreate) && (await createAll(attempts, writes));
+      const outcomes = isOneStatement(writes) && (await createAll(attempts, writes));
       if (outcomes) return outcomes;
       return attempts.transact(
-        (client, commit) => applyInOrder(client, writes, commit),
+        (client, commit) => applyInOrder(client, writes, commit, plantsMax),
         [uniqueViolation],
       );
     },
@@ -97,9 +100,11 @@ async function createAll(
   try {
     result = await attempts.write(
       `WITH counted AS (
-         INSERT INTO gardens (garden, last_id)
-           SELECT garden, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
-           ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id
+         INSERT INTO gardens (garden, last_id, plants_bound)
+           SELECT garden, plants, plants
+             FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
+           ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id,
+             plants_bound = gardens.plants_bound + excluded.plants_bound
            RETURNING garden, last_id),
        stored AS (
          INSERT INTO plants (garden, id, name, tag)

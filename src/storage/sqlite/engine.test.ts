@@ -17,13 +17,13 @@ import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 
-describeStorage("SQLite", async () => {
+describeStorage("SQLite", async (options) => {
   const folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: true });
+  const storage = openSqlite(path, { isServing: true, ...options });
   return {
     storage,
-    openAgain: async () => openSqlite(path, { isServing: false }),
+    openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
     async remove() {
       await storage.close();
       folder[Symbol.dispose]();

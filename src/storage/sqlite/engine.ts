@@ -57,10 +57,10 @@ function createStorage(
   let thread = options.joins ? WriteThread.join(options.joins) : undefined;
   let moving: Database | undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.
-  if (options.isServing) thread ??= WriteThread.start(file, options.onFailure);
+  if (options.isServing) thread ??= WriteThread.start(file, options);
 
   function writeThread(): WriteThread {
-    thread ??= WriteThread.start(file);
+    thread ??= WriteThread.start(file, options);
     return thread;
   }
 
@@ -89,6 +89,7 @@ function createStorage(
       moving ??= connect(file);
       return retold(createTransfer(moving, nowMs), translate);
     },
+    buckets: undefined,
     ping: translated(async () => {
       checkStillThere();
       thread?.check();

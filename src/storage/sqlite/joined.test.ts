@@ -7,23 +7,24 @@ import {
   create,
   created,
   remove,
+  type StorageWish,
   type TestedStorage,
 } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 
-async function openJoined(): Promise<
-  TestedStorage & { path: string; first: TestedStorage["storage"] }
-> {
+async function openJoined(
+  options: StorageWish = {},
+): Promise<TestedStorage & { path: string; first: TestedStorage["storage"] }> {
   const folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
-  const first = openSqlite(path, { isServing: true });
+  const first = openSqlite(path, { isServing: true, ...options });
   const storage = openSqlite(path, { isServing: true, joins: first.share() });
   return {
     path,
     first,
     storage,
-    openAgain: async () => openSqlite(path, { isServing: false }),
+    openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
     async remove() {
       await storage.close();
       await first.close();

@@ -26,10 +26,10 @@ let commits: Int32Array = new Int32Array(1);
 let close = () => {};
 let waiting: Group[] = [];
 
-function open(path: string, counter: SharedArrayBuffer): void {
-  commits = new Int32Array(counter);
-  const database = connect(path);
-  writer = createWriter(database);
+function open(request: Extract<WorkerRequest, { kind: "open" }>): void {
+  commits = new Int32Array(request.commits);
+  const database = connect(request.path);
+  writer = createWriter(database, request.plantsMax);
   close = () => database.close();
 }
 
@@ -41,7 +41,7 @@ function opened(): Writer {
 function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   switch (request.kind) {
     case "open":
-      return open(request.path, request.commits);
+      return open(request);
     case "join":
       return attend(request.end);
     case "forget-keys":

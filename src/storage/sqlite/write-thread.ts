@@ -1,10 +1,15 @@
 /** A thread's end of the worker that commits: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
-import type { Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
+import type { OpenOptions, Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
-  | { readonly kind: "open"; readonly path: string; readonly commits: SharedArrayBuffer }
+  | {
+      readonly kind: "open";
+      readonly path: string;
+      readonly plantsMax: number | undefined;
+      readonly commits: SharedArrayBuffer;
+    }
   | { readonly kind: "join"; readonly end: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
@@ -52,12 +57,15 @@ export class WriteThread {
   }
 
   /** Starts the worker, on the file at `path`; `onFailure` is told when it breaks down. */
-  static start(path: string, onFailure?: (message: string) => void): WriteThread {
+  static start(
+    path: string,
+    { plantsMax, onFailure }: Pick<OpenOptions, "plantsMax" | "onFailure"> = {},
+  ): WriteThread {
     const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
     const commits = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const thread = new WriteThread(worker, commits, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
-    thread.#request({ kind: "open", path, commits }).catch((error) => {
+    thread.#request({ kind: "open", path, plantsMax, commits }).catch((error) => {
       thread.#failure = error;
     });
     return thread;

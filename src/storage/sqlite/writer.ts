@@ -4,10 +4,12 @@ import { assignedIdMax } from "../../domain/plant.ts";
 import {
   type CreateWrite,
   countedIdMax,
+  type DeleteWrite,
   type Outcome,
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
+import { Quota } from "./quota.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
@@ -18,12 +20,14 @@ export interface Writer {
   noteTokenUses(uses: readonly TokenUse[]): void;
 }
 
-export function createWriter(database: Database): Writer {
+export function createWriter(database: Database, plantsMax?: number): Writer {
+  const quota = plantsMax === undefined ? undefined : new Quota(database, plantsMax);
   const begin = database.query("BEGIN IMMEDIATE");
   const commit = database.query("COMMIT");
   const insertPlant = database.query(
     "INSERT INTO plants (garden, id, name, tag) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
   );
+  const findPlant = database.query("SELECT 1 FROM plants WHERE garden = ? AND id = ?");
   const deletePlant = database.query("DELETE FROM plants WHERE garden = ? AND id = ?");
   const findFreeId = database.query<{ id: bigint | null }, [string, bigint, string]>(
     `SELECT min(id) + 1 AS id FROM plants AS taken WHERE garden = ? AND id >= ? AND NOT EXISTS
@@ -62,6 +66,7 @@ export function createWriter(database: Database): Writer {
       return result;
     } catch (error) {
       if (database.inTransaction) database.run("ROLLBACK");
+      quota?.forget();
       throw error;
     }
   }
@@ -116,26 +121,36 @@ export function createWriter(database: Database): Writer {
       if (known && known.request !== idempotency.request) return { kind: "mismatch" };
       if (known) return { kind: "created", id: known.plant_id, replayed: true };
     }
+    if (quota?.isFull(garden)) {
+      const isTaken = write.id !== undefined && findPlant.get(garden, write.id) !== null;
+      return isTaken ? { kind: "taken" } : { kind: "full", plantsMax: quota.plantsMax };
+    }
     const outcome =
       write.id === undefined
         ? insertWithNextId(write, counters)
         : insertWithGivenId(write, write.id, counters);
-    if (idempotency && outcome.kind === "created") {
+    if (outcome.kind !== "created") return outcome;
+    quota?.count(garden, 1);
+    if (idempotency) {
       const { key, request, expiresAtMs } = idempotency;
       keepKey.run(garden, key, request, outcome.id, expiresAtMs);
     }
     return outcome;
   }
 
+  function remove({ garden, id }: DeleteWrite): Outcome {
+    if (deletePlant.run(garden, id).changes === 0) return { kind: "missing" };
+    quota?.count(garden, -1);
+    return { kind: "deleted" };
+  }
+
   return {
     apply(writes) {
       return transact(() => {
         const counters = new Counters();
-        const outcomes = writes.map((write): Outcome => {
-          if (write.kind === "create") return create(write, counters);
-          const { changes } = deletePlant.run(write.garden, write.id);
-          return { kind: changes === 0 ? "missing" : "deleted" };
-        });
+        const outcomes = writes.map((write) =>
+          write.kind === "create" ? create(write, counters) : remove(write),
+        );
         counters.keep();
         return outcomes;
       });

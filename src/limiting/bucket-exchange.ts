@@ -1,0 +1,25 @@
+/** Tells the storage what this process let through, and learns from it what all others did. */
+import type { RateLimit } from "../domain/limits.ts";
+import type { BucketStorage } from "../domain/storage.ts";
+import { type BucketMemory, Buckets } from "./buckets.ts";
+
+/**
+ * Hands back what tells and learns once. If it fails, what it would have told is not told again: for that
+ * while each process limits alone.
+ */
+export function createBucketExchange(
+  limit: RateLimit,
+  memory: BucketMemory,
+  storage: BucketStorage,
+): () => Promise<void> {
+  const buckets = new Buckets(limit, memory);
+  const requestMs = (limit.windowSeconds * 1_000) / limit.requests;
+  return async () => {
+    const pours = buckets.takePours();
+    if (pours.length === 0) return;
+    const levels = await storage.pour(
+      pours.map(({ key, requests }) => ({ key, levelMs: requests * requestMs })),
+    );
+    for (const { key, levelMs } of levels) buckets.raise(key, levelMs / requestMs);
+  };
+}

@@ -1,0 +1,161 @@
+/**
+ * Leaky buckets in memory that all threads of a process share. Every request pours one into a bucket, and
+ * all buckets run out evenly; what does not fit is refused. It knows keys, not whose they are.
+ */
+import type { RateLimit } from "../domain/limits.ts";
+
+/** What another thread needs to use the same buckets. */
+export interface BucketMemory {
+  readonly memory: SharedArrayBuffer;
+  /** Where time begins, the same for all threads. */
+  readonly originMs: number;
+}
+
+/** What was poured into a bucket and is still in it, in requests. */
+export interface Pour {
+  readonly key: number;
+  readonly requests: number;
+}
+
+/** A key belongs on one shelf, whose buckets one thread at a time may touch. */
+const shelves = 8_192;
+const shelfBuckets = 8;
+const buckets = shelves * shelfBuckets;
+const [free, held] = [0, 1];
+/** A holder needs less than a microsecond, unless the system has put it to sleep in the midst of it. */
+const triesBeforeSleep = 1_000;
+const sleepMs = 1;
+/** Of a request: what rounding may add up to. */
+const tolerance = 1 / 64;
+
+export function makeBucketMemory(): BucketMemory {
+  const { BYTES_PER_ELEMENT: words } = Float64Array;
+  const bytes = 3 * buckets * words + shelves * Int32Array.BYTES_PER_ELEMENT;
+  return { memory: new SharedArrayBuffer(bytes), originMs: performance.timeOrigin };
+}
+
+export class Buckets {
+  readonly #capacity: number;
+  readonly #requestsPerMs: number;
+  readonly #nowMs: () => number;
+  readonly #keys: Float64Array;
+  /** When each has run out, in requests since the origin. One that has run out is as good as none. */
+  readonly #emptyAt: Float64Array;
+  /** What was poured into each since `takePours`. */
+  readonly #poured: Float64Array;
+  readonly #locks: Int32Array;
+  #takenAt = 0;
+
+  constructor(
+    { requests, windowSeconds }: RateLimit,
+    { memory, originMs }: BucketMemory,
+    nowMs = createClock(originMs),
+  ) {
+    this.#capacity = requests;
+    this.#requestsPerMs = requests / (windowSeconds * 1_000);
+    this.#nowMs = nowMs;
+    const bytes = buckets * Float64Array.BYTES_PER_ELEMENT;
+    this.#keys = new Float64Array(memory, 0, buckets);
+    this.#emptyAt = new Float64Array(memory, bytes, buckets);
+    this.#poured = new Float64Array(memory, 2 * bytes, buckets);
+    this.#locks = new Int32Array(memory, 3 * bytes, shelves);
+  }
+
+  /**
+   * Pours a request into the bucket of `key`, an integer, if it fits. The level with this request in it:
+   * above the capacity, it did not fit and nothing was poured.
+   */
+  pour(key: number): number {
+    const shelf = shelfOf(key);
+    this.#hold(shelf);
+    const now = this.#now();
+    const bucket = this.#find(key, shelf, now);
+    const level = Math.max(read(this.#emptyAt, bucket) - now, 0) + 1;
+    if (this.fits(level)) {
+      this.#emptyAt[bucket] = now + level;
+      this.#poured[bucket] = read(this.#poured, bucket) + 1;
+    }
+    this.#release(shelf);
+    return level;
+  }
+
+  fits(level: number): boolean {
+    return level <= this.#capacity + tolerance;
+  }
+
+  /** What was poured into buckets since the last call, as far as it has not run out again. */
+  takePours(): Pour[] {
+    const pours: Pour[] = [];
+    this.#takenAt = this.#now();
+    for (let bucket = 0; bucket < buckets; bucket++) {
+      if (this.#poured[bucket] === 0) continue;
+      const shelf = Math.floor(bucket / shelfBuckets);
+      this.#hold(shelf);
+      const level = Math.max(read(this.#emptyAt, bucket) - this.#takenAt, 0);
+      const requests = Math.min(read(this.#poured, bucket), level);
+      if (requests > 0) pours.push({ key: read(this.#keys, bucket), requests });
+      this.#poured[bucket] = 0;
+      this.#release(shelf);
+    }
+    return pours;
+  }
+
+  /** Others have poured too: at the time of `takePours` there were `level` in the bucket, all told. */
+  raise(key: number, level: number): void {
+    const shelf = shelfOf(key);
+    this.#hold(shelf);
+    const bucket = this.#find(key, shelf, this.#now());
+    const emptyAt = this.#takenAt + level + read(this.#poured, bucket);
+    this.#emptyAt[bucket] = Math.max(read(this.#emptyAt, bucket), emptyAt);
+    this.#release(shelf);
+  }
+
+  #now(): number {
+    return this.#nowMs() * this.#requestsPerMs;
+  }
+
+  /**
+   * The bucket of the key, which may have to take the place of another: of the one that holds least. If
+   * that has not run out, the shelf is full, and who used it may use that little once more.
+   */
+  #find(key: number, shelf: number, now: number): number {
+    const first = shelf * shelfBuckets;
+    let emptiest = first;
+    for (let bucket = first; bucket < first + shelfBuckets; bucket++) {
+      if (this.#keys[bucket] === key) return bucket;
+      if (read(this.#emptyAt, bucket) < read(this.#emptyAt, emptiest)) emptiest = bucket;
+    }
+    this.#keys[emptiest] = key;
+    this.#emptyAt[emptiest] = now;
+    this.#poured[emptiest] = 0;
+    return emptiest;
+  }
+
+  #hold(shelf: number): void {
+    for (let tries = 1; this.#isHeldElsewhere(shelf); tries++) {
+      if (tries % triesBeforeSleep === 0) Atomics.wait(this.#locks, shelf, held, sleepMs);
+    }
+  }
+
+  #isHeldElsewhere(shelf: number): boolean {
+    return Atomics.compareExchange(this.#locks, shelf, free, held) === held;
+  }
+
+  #release(shelf: number): void {
+    Atomics.store(this.#locks, shelf, free);
+  }
+}
+
+/** It never goes back, and is the same on all threads of a process, which start together. */
+function createClock(originMs: number): () => number {
+  const aheadMs = performance.timeOrigin - originMs;
+  return () => performance.now() + aheadMs;
+}
+
+function shelfOf(key: number): number {
+  return key & (shelves - 1);
+}
+
+function read(numbers: Float64Array, index: number): number {
+  return numbers[index] as number;
+}

@@ -1,0 +1,31 @@
+/** Keeps the buckets of rate limits in PostgreSQL, by the clock of the database. */
+import type { BucketStorage } from "../../domain/storage.ts";
+import type { Attempts } from "./attempts.ts";
+
+const nowUs = "(extract(epoch FROM now()) * 1000000)::bigint";
+
+export function createBucketStorage(attempts: Attempts): BucketStorage {
+  return {
+    async pour(pours) {
+      // In one order by all, so that nobody waits in a circle.
+      const sorted = pours.toSorted((one, other) => one.key - other.key);
+      const { rows } = await attempts.write(
+        `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)
+           SELECT key, now_us, now_us + level_us
+             FROM unnest($1::bigint[], $2::bigint[]) AS poured (key, level_us)
+             CROSS JOIN (SELECT ${nowUs} AS now_us) AS clock
+           ON CONFLICT (key) DO UPDATE SET
+             poured_at_us = excluded.poured_at_us,
+             empty_at_us = greatest(rate_buckets.empty_at_us, excluded.poured_at_us)
+               + excluded.empty_at_us - excluded.poured_at_us
+           RETURNING key, empty_at_us - poured_at_us AS level_us`,
+        [sorted.map(({ key }) => key), sorted.map(({ levelMs }) => Math.ceil(levelMs * 1_000))],
+      );
+      return rows.map((row) => ({ key: Number(row.key), levelMs: Number(row.level_us) / 1_000 }));
+    },
+
+    async forgetEmpty() {
+      await attempts.write(`DELETE FROM rate_buckets WHERE empty_at_us < ${nowUs}`);
+    },
+  };
+}

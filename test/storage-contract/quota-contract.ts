@@ -1,0 +1,122 @@
+/** What storage promises where a garden may hold so many plants and no more. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Outcome, Write } from "../../src/domain/storage.ts";
+import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
+
+const plantsMax = 3;
+const full: Outcome = { kind: "full", plantsMax };
+
+export function describeQuota(
+  engine: string,
+  make: (options: StorageWish) => Promise<TestedStorage>,
+): void {
+  describe(`a quota on ${engine}`, () => {
+    let tested: TestedStorage;
+
+    beforeEach(async () => {
+      tested = await make({ plantsMax });
+    });
+
+    afterEach(() => tested.remove());
+
+    const apply = (...writes: Write[]) => tested.storage.apply(writes);
+    const kinds = async (...writes: Write[]) => (await apply(...writes)).map(({ kind }) => kind);
+    const countPlants = async (garden = "home") =>
+      (await tested.storage.list(garden, undefined, 1_000)).length;
+
+    test("lets a garden hold as many plants as it says, and not one more", async () => {
+      expect(await apply(create())).toEqual([created(1n)]);
+      expect(await apply(create({ id: -5n }), create())).toEqual([created(-5n), created(2n)]);
+      expect(await apply(create())).toEqual([full]);
+      expect(await apply(create({ id: 9n }))).toEqual([full]);
+      expect(await countPlants()).toBe(plantsMax);
+    });
+
+    test("is decided in the order of a group, also where deletions make room", async () => {
+      const outcomes = await kinds(
+        ...[create({ id: 1n }), create({ id: 2n }), create({ id: 3n }), create({ id: 4n })],
+        ...[remove(1n), create({ id: 4n }), create({ id: 5n })],
+        ...[remove(9n), remove(2n), remove(3n), create(), create(), create()],
+      );
+      expect(outcomes).toEqual([
+        ...["created", "created", "created", "full"],
+        ...["deleted", "created", "full"],
+        ...["missing", "deleted", "deleted", "created", "created", "full"],
+      ] as typeof outcomes);
+      expect(await countPlants()).toBe(plantsMax);
+    });
+
+    test("counts deletions at once, in the same group and in one of their own", async () => {
+      await apply(create(), create(), create());
+      expect(await kinds(create(), remove(1n), create())).toEqual(["full", "deleted", "created"]);
+      await apply(remove(2n), remove(3n));
+      expect(await kinds(create(), create(), create())).toEqual(["created", "created", "full"]);
+    });
+
+    test("comes behind keys that were used and ids that are taken", async () => {
+      const keyed = (request: string) => ({
+        idempotency: { key: "k", request, nowMs: 0, expiresAtMs: 1_000 },
+      });
+      await apply(create({ id: 7n, ...keyed("r") }), create(), create());
+      expect(await apply(create({ id: 7n, ...keyed("r") }))).toEqual([created(7n, true)]);
+      expect(await kinds(create({ ...keyed("other") }))).toEqual(["mismatch"]);
+      expect(await kinds(create({ id: 7n }))).toEqual(["taken"]);
+    });
+
+    test("remembers no key of a plant that it refused", async () => {
+      await apply(create(), create(), create());
+      const keyed = create({ idempotency: { key: "k", request: "r", nowMs: 0, expiresAtMs: 9 } });
+      expect(await apply(keyed)).toEqual([full]);
+      await apply(remove(1n));
+      expect(await apply(keyed)).toEqual([created(4n)]);
+    });
+
+    test("is of each garden for itself", async () => {
+      await apply(create(), create(), create());
+      const other = { garden: "other" };
+      expect(await kinds(create(), create(other), create(), create(other))).toEqual([
+        ...(["full", "created", "full", "created"] as const),
+      ]);
+    });
+
+    test("leaves the room that there was when a group fails", async () => {
+      await apply(create());
+      const broken = create({ name: null as unknown as string });
+      expect(await apply(create(), broken).catch((error) => error)).toBeInstanceOf(Error);
+      expect(await kinds(create(), create(), create())).toEqual(["created", "created", "full"]);
+    });
+
+    test("holds for a garden that had more before, until enough are gone", async () => {
+      const before = await make({});
+      await before.storage.apply(Array.from({ length: 6 }, () => create()));
+      const limited = await before.openAgain({ plantsMax });
+      for (const id of [1n, 2n, 3n]) {
+        expect(await limited.apply([create(), remove(id)])).toEqual([full, { kind: "deleted" }]);
+      }
+      expect(await limited.apply([create(), remove(4n), create(), create()])).toEqual([
+        ...[full, { kind: "deleted" }, created(7n), full],
+      ] as Outcome[]);
+      await limited.close();
+      await before.remove();
+    });
+
+    test("counts what was created and deleted while there was none", async () => {
+      const before = await make({});
+      await before.storage.apply([create(), create(), create(), remove(1n)]);
+      await before.storage.apply([create({ id: -1n }), remove(2n)]);
+      const limited = await before.openAgain({ plantsMax });
+      expect(await limited.apply([create(), create()])).toEqual([created(4n), full]);
+      await limited.close();
+      await before.remove();
+    });
+
+    test("is exact for many groups at once", async () => {
+      const groups = Array.from({ length: 30 }, (_, index) =>
+        index % 3 === 0 ? [create({ id: BigInt(100 + index) }), create()] : [create()],
+      );
+      const outcomes = (await Promise.all(groups.map((group) => apply(...group)))).flat();
+      expect(outcomes.filter(({ kind }) => kind === "created")).toHaveLength(plantsMax);
+      expect(await countPlants()).toBe(plantsMax);
+    });
+  });
+}
