@@ -40,6 +40,8 @@ export class Line {
   readonly #place: Place;
   readonly #timeoutMs: number;
   #signal: AbortSignal;
+  /** How long the service had it wait, because it limits the rate. */
+  waitedSeconds = 0;
 
   constructor(address: string, timeoutMs: number, signal: AbortSignal) {
     const url = new URL(address);
@@ -71,6 +73,7 @@ export class Line {
       const seconds = Number(answer.header("retry-after") ?? "1");
       if (answer.status !== 429 || tries === limitedTriesMax) return answer;
       if (!(seconds <= retryAfterSecondsMax)) return answer;
+      this.waitedSeconds += seconds;
       await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
     }
   }

@@ -35,6 +35,8 @@ export interface CheckResult {
   /** What could not be deleted. */
   readonly leftBehind: readonly string[];
   readonly isInterrupted: boolean;
+  /** How long the service's rate limit had the check wait. */
+  readonly waitedSeconds: number;
 }
 
 /** The check cannot begin. */
@@ -59,7 +61,9 @@ export async function runCheck(
   const line = new Line(url, timeoutMs, signal);
   const probe = new Probe(line, tokens, options.isSlow);
   const results: RuleResult[] = [];
-  if (!(await begin(probe, tokens))) return { results, leftBehind: [], isInterrupted: true };
+  if (!(await begin(probe, tokens))) {
+    return { results, leftBehind: [], isInterrupted: true, waitedSeconds: line.waitedSeconds };
+  }
   let silences = 0;
   for (const rule of options.rules) {
     const outcome = silences < silencesMax ? await judge(rule, probe) : skipAsSilent;
@@ -73,7 +77,9 @@ export async function runCheck(
   }
   // Deleting goes on when the check was told to stop, but not for ever.
   line.stopOn(AbortSignal.timeout(cleanUpMs));
-  return { results, leftBehind: await cleanUp(probe), isInterrupted: signal.aborted };
+  const leftBehind = await cleanUp(probe);
+  const { waitedSeconds } = line;
+  return { results, leftBehind, isInterrupted: signal.aborted, waitedSeconds };
 }
 
 /** Whether the check can go on. */

@@ -40,6 +40,10 @@ export class CheckReport {
     const took = renderDuration(performance.now() - this.#startedAtMs);
     const counts = `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`;
     this.#write(`\n${counts}, in ${took}.\n`);
+    if (result.waitedSeconds > 0) {
+      const waited = renderDuration(result.waitedSeconds * 1_000);
+      this.#write(`The service limits the rate, and had requests wait, ${waited} in all.\n`);
+    }
     if (result.isInterrupted) this.#terminal.say("plantstore: Interrupted before the last rule.");
     if (result.leftBehind.length === 0) this.#write("What was created is deleted again.\n");
     else this.#terminal.say(`plantstore: Not deleted: ${result.leftBehind.join(", ")}.`);
@@ -84,7 +88,7 @@ function showLine(line: string): string {
 }
 
 export function renderJsonReport(url: string, result: CheckResult): string {
-  const { results, leftBehind, isInterrupted } = result;
+  const { results, leftBehind, isInterrupted, waitedSeconds } = result;
   const count = (wanted: string) => results.filter(({ outcome }) => outcome === wanted).length;
   const summary = {
     url,
@@ -92,6 +96,7 @@ export function renderJsonReport(url: string, result: CheckResult): string {
     failed: count("failed"),
     skipped: count("skipped"),
     isInterrupted,
+    waitedSeconds,
     leftBehind,
     rules: results,
   };

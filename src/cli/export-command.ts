@@ -8,7 +8,7 @@ import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } fro
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { exitCodes, variables, withStore } from "./service-client.ts";
 
-const retries = 20;
+const patience = { retries: 20 };
 
 export const exportCommand: Command = {
   name: "export",
@@ -33,7 +33,7 @@ export const exportCommand: Command = {
       }
       return exitCodes.done;
     };
-    return withStore(call, exportAll, retries);
+    return withStore(call, exportAll, patience);
   },
 };
 

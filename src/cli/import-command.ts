@@ -15,8 +15,8 @@ const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
-/** Long enough for a service that is being restarted. */
-const retries = 20;
+/** Long enough for a service that is being restarted; and a rate limit only makes it take longer. */
+const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 export const importCommand: Command = {
   name: "import",
@@ -81,7 +81,7 @@ export const importCommand: Command = {
       call.terminal.say(`plantstore: Mend what was refused and run it again${wayOn}.`);
       return exitCodes.linesRefused;
     };
-    return withStore(call, importAll, retries);
+    return withStore(call, importAll, patience);
   },
 };
 

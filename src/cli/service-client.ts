@@ -3,6 +3,7 @@ import { isTokenForm } from "../auth/opaque-token.ts";
 import {
   type Fault,
   PlantStore,
+  type PlantStoreOptions,
   PlantStoreProblem,
   PlantStoreUnreachable,
 } from "../client/plant-store.ts";
@@ -26,13 +27,13 @@ export const variables = {
 } as const;
 
 /** For a person who waits; an import has more patience. */
-const retriesDefault = 2;
+const patienceDefault = { retries: 2 };
 
 /** Resolves to the exit code; what the service refuses is said in one line. */
 export async function withStore(
   call: Call,
   use: (store: PlantStore) => Promise<number>,
-  retries = retriesDefault,
+  patience: Pick<PlantStoreOptions, "retries" | "limitedRetries"> = patienceDefault,
 ): Promise<number> {
   const url = readSetting("url", call.flags);
   const token = readToken();
@@ -42,7 +43,7 @@ export async function withStore(
     return exitCodes.tokenRefused;
   }
   try {
-    return await use(new PlantStore({ url, token, retries }));
+    return await use(new PlantStore({ url, token, ...patience }));
   } catch (error) {
     const { message, exitCode } = explainFailure(error, url);
     call.terminal.say(`plantstore: ${message}`);

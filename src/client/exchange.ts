@@ -13,8 +13,10 @@ export interface Exchange {
 
 export interface Patience {
   readonly fetch: (address: string, init: RequestInit) => Promise<Response>;
-  /** Further tries after the first. */
+  /** Further tries after those that failed. */
   readonly retries: number;
+  /** Further tries after those that came too soon for a rate limit. */
+  readonly limitedRetries: number;
   /** For each try, to the last byte of its answer. */
   readonly timeoutMs: number;
 }
@@ -40,18 +42,25 @@ const retryAfterMsMax = 60_000;
  */
 export async function exchange(wish: Exchange, patience: Patience): Promise<Answer> {
   let isRepeated = false;
+  let limited = 0;
   for (let tries = 1; ; tries++) {
     let askedMs = 0;
     try {
       const answer = await tryOnce(wish, patience);
       askedMs = readRetryAfter(answer.headers) ?? 0;
-      const isLast = tries > patience.retries || askedMs > retryAfterMsMax;
-      if (isLast || !passingStatuses.includes(answer.status)) return { ...answer, isRepeated };
+      const isLimited = answer.status === 429;
+      if (isLimited) limited++;
+      const hasPatience = isLimited
+        ? limited <= patience.limitedRetries
+        : tries - limited <= patience.retries;
+      const isWaitedOut = hasPatience && askedMs <= retryAfterMsMax;
+      if (!isWaitedOut || !passingStatuses.includes(answer.status))
+        return { ...answer, isRepeated };
       // Only a 429 says for certain that nothing was done.
-      isRepeated ||= answer.status !== 429;
+      isRepeated ||= !isLimited;
     } catch (error) {
       wish.signal?.throwIfAborted();
-      if (tries > patience.retries) throw toUnreachable(wish, tries, error);
+      if (tries - limited > patience.retries) throw toUnreachable(wish, tries, error);
       isRepeated = true;
     }
     const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));

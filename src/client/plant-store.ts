@@ -22,6 +22,8 @@ export interface PlantStoreOptions {
   readonly fetch?: Patience["fetch"];
   /** Further tries after the first, where a try can be repeated safely: 4 if absent. */
   readonly retries?: number;
+  /** Further tries after answers that came too soon for the service's rate limit: as many, if absent. */
+  readonly limitedRetries?: number;
   /** For each try, to the last byte of its answer: 30,000 if absent. */
   readonly timeoutMs?: number;
 }
@@ -82,9 +84,11 @@ export class PlantStore {
     this.#address = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
     if (!options.token) throw new TypeError("A token is needed.");
     this.#authorization = `Bearer ${options.token}`;
+    const { retries = 4 } = options;
     this.#patience = {
       fetch: options.fetch ?? globalThis.fetch,
-      retries: options.retries ?? 4,
+      retries,
+      limitedRetries: options.limitedRetries ?? retries,
       timeoutMs: options.timeoutMs ?? 30_000,
     };
     // A token that no header can hold fails here, not as a call without an answer.

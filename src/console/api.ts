@@ -47,6 +47,9 @@ export interface Api {
 }
 
 const pageSize = 500;
+/** A rate limit that asks for more patience than this is told to the person. */
+const limitedTriesMax = 5;
+const limitedSecondsMax = 15;
 
 /** With the service whose page this is; all addresses are relative to it. */
 export function connect(token: string, signal: AbortSignal): Api {
@@ -56,15 +59,23 @@ export function connect(token: string, signal: AbortSignal): Api {
     const url = new URL(address, document.baseURI);
     // A token goes to nobody else, wherever a link may lead.
     if (url.origin !== location.origin) throw new Unreachable("The link leads to another host.");
-    let response: Response;
+    for (let tries = 1; ; tries++) {
+      const response = await send(url, { ...init, method, headers, signal, cache: "no-store" });
+      if (response.ok) return response;
+      const seconds = Number(response.headers.get("Retry-After"));
+      const isPassing = response.status === 429 && seconds <= limitedSecondsMax;
+      if (!isPassing || tries === limitedTriesMax) throw await readRefusal(response);
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    }
+  }
+
+  async function send(url: URL, init: RequestInit): Promise<Response> {
     try {
-      response = await fetch(url, { ...init, method, headers, signal, cache: "no-store" });
+      return await fetch(url, init);
     } catch (error) {
       if (signal.aborted) throw error;
       throw new Unreachable("The service did not answer.");
     }
-    if (!response.ok) throw await readRefusal(response);
-    return response;
   }
 
   return {

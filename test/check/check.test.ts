@@ -80,7 +80,7 @@ const slowRule = "a body that does not arrive within 15 seconds is given up";
 const slowIsSkipped = `skipped: ${slowRule} (takes 15 seconds; ask for it with --slow)`;
 
 const limitIsSkipped =
-  "skipped: RateLimit and RateLimit-Policy come together (no rate limit is on)";
+  "skipped: RateLimit and a limit of requests in RateLimit-Policy come together (no rate limit is on)";
 
 /** Deletes what a broken service could not. */
 async function weed(): Promise<void> {
@@ -116,6 +116,15 @@ describe("the live service", () => {
       expect(troubles(result)).toEqual([slowIsSkipped, limitIsSkipped]);
     }
     await database.drop();
+  });
+
+  test("passes where requests and plants are limited, and tells how long it waited", async () => {
+    const args = ["--rate-limit", "20/2s", "--garden-plants-max", "10"];
+    await using limited = await startService({ args });
+    const rules = allRules.filter(({ topic }) => topic === "limits" || topic === "delete");
+    const result = await check(limited.url, { rules, given: await makeTokens(limited) });
+    expect(troubles(result)).toEqual([slowIsSkipped]);
+    expect(result.waitedSeconds).toBeGreaterThan(0);
   });
 
   test("passes with one token, and what needs more is skipped", async () => {

@@ -110,7 +110,7 @@ export const serviceFlaws: Flaws = {
   "/ is a page, without a token": {
     "asks for a token": when((request) => request.target === "/", says(401)),
   },
-  "RateLimit and RateLimit-Policy come together": {
+  "RateLimit and a limit of requests in RateLimit-Policy come together": {
     "one is missing": when(
       (request) => isList(request) || isDelete(request),
       answers((answer) => withHeader(answer, "RateLimit", '"token";r=9;t=1')),

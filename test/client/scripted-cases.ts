@@ -96,6 +96,19 @@ export const scriptedCases: readonly ClientCase[] = [
       assert.equal(requests.length, 1);
     },
   ),
+  {
+    name: "counts tries that came too soon apart from those that failed",
+    async run(world) {
+      const soon = problemAnswer(429, "rate-limited", { "retry-after": "0" });
+      const service = await openScriptedService(soon, soon, soon, createdAnswer);
+      const { url } = service;
+      const failed = openStore(world, { url, retries: 9, limitedRetries: 1 }).create(draft);
+      assert.equal((await failure(failed, PlantStoreProblem)).status, 429);
+      const store = openStore(world, { url, retries: 0, limitedRetries: 2 });
+      assert.equal((await store.create(draft)).id, 7n);
+      service.close();
+    },
+  },
   scripted(
     "takes a 404 for what it is when nothing can have been deleted before",
     [problemAnswer(429, "rate-limited"), problemAnswer(404, "not-found")],
