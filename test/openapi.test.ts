@@ -14,6 +14,9 @@ import { version } from "../src/version.ts";
 import { openWorld } from "./scenarios/scenario.ts";
 
 const world = openWorld("SQLite");
+const limited = openWorld("SQLite", {
+  usage: { rate: { requests: 2, windowSeconds: 86_400 }, plantsMax: 1 },
+});
 
 interface Described {
   readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
@@ -152,5 +155,16 @@ describe("the live service answers as documented", () => {
     await checkResponse("/plants", "post", await create(key, '{"name":"a"}'));
     await checkResponse("/plants", "post", await create(key, '{"name":"a"}'));
     await checkResponse("/plants", "post", await create(key, '{"name":"b"}'));
+  });
+
+  test("to whoever has reached a limit", async () => {
+    const token = await limited.makeToken({ user: "carol" });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    for (const status of [201, 507, 429]) {
+      const response = await limited.fetch("POST /plants", { headers, body: '{"name":"a"}' });
+      expect(response.status).toBe(status);
+      expect(response.headers.has("ratelimit-policy")).toBe(true);
+      await checkResponse("/plants", "post", response);
+    }
   });
 });

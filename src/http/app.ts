@@ -12,7 +12,7 @@ import type { Metrics } from "../metrics.ts";
 import type { RequestTrace, Tracer } from "../tracing/request-trace.ts";
 import { checkFraming, hasBody, mayExceedLimit } from "./body.ts";
 import { KeptAnswers } from "./kept-answers.ts";
-import { renderPolicy, renderRate } from "./limit-fields.ts";
+import { createTellLimits } from "./limit-fields.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
@@ -54,8 +54,8 @@ interface Exchange extends Arrival {
 
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
-  const enter = limiter ? meter : admit;
-  const policy = renderPolicy(deps.usage);
+  const enter = limiter ? meterBy(limiter) : admit;
+  const tellLimits = createTellLimits(deps.usage, limiter);
   const findRoute = createRouter(context.basePath, [...operations, ...pages]);
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
@@ -97,16 +97,14 @@ export function createApp(deps: AppDeps): App {
       .then((found) => enter(found, operation, exchange));
   }
 
-  /** Counts the request, whatever comes of it. */
-  function meter(
-    caller: Caller,
-    operation: Operation,
-    exchange: Exchange,
-  ): Answer | Promise<Answer> {
-    exchange.caller = caller;
-    exchange.level = limiter?.take(caller) ?? 0;
-    if (limiter?.permits(exchange.level)) return admit(caller, operation, exchange);
-    return explain(tooMany, exchange);
+  /** Every request of the caller's counts, whatever becomes of it. */
+  function meterBy(rates: RateLimiter): typeof admit {
+    return (caller, operation, exchange) => {
+      exchange.caller = caller;
+      exchange.level = rates.take(caller);
+      if (rates.permits(exchange.level)) return admit(caller, operation, exchange);
+      return explain(tooMany, exchange);
+    };
   }
 
   /** Whoever the caller is: the scope, and then the operation, unless its answer is known already. */
@@ -213,17 +211,12 @@ export function createApp(deps: AppDeps): App {
     if (!answered.prepared) {
       for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
     }
-    if (policy !== undefined && exchange.caller) tellLimits(headers, policy, exchange.level);
+    if (tellLimits && exchange.caller) tellLimits(headers, exchange.level);
     // As GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
     if (mayBeOutOfStep(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;
-  }
-
-  function tellLimits(headers: Headers, policies: string, level: number | undefined): void {
-    headers.set("RateLimit-Policy", policies);
-    if (limiter && level !== undefined) headers.append("RateLimit", renderRate(limiter, level));
   }
 
   function end(exchange: Exchange, status: number, error?: unknown): void {

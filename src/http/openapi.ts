@@ -12,7 +12,12 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** What any operation can answer with, beside its own problems. */
 const commonProblems: readonly ErrorCode[] = ["invalid-request", "internal"];
-const tokenProblems: readonly ErrorCode[] = ["unauthenticated", "forbidden", "unavailable"];
+const tokenProblems: readonly ErrorCode[] = [
+  "unauthenticated",
+  "forbidden",
+  "rate-limited",
+  "unavailable",
+];
 
 export function createOpenApi(info: { version: string; basePath: string }): Json {
   return {
@@ -41,7 +46,10 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
           description: "The caller's token, or a JWT of the issuer that the service believes.",
         },
       },
-      headers: { "X-Request-Id": describeHeader(requestIdHeader) },
+      headers: {
+        "X-Request-Id": describeHeader(requestIdHeader),
+        ...mapValues(limitHeaders, describeHeader),
+      },
       parameters: { "X-Request-Id": requestIdParameter },
       responses: describeProblemResponses(),
       schemas: { ...plantSchemas, Problem: problemSchema },
@@ -54,6 +62,26 @@ const requestIdHeader: HeaderDescription = {
   example: "c6a2f1d09b3e-1",
   required: true,
 };
+
+/** As of the draft of the IETF; absent where nothing is limited. */
+const limitHeaders = {
+  RateLimit: {
+    description:
+      "Where the rate is limited: how many requests the token has left (`r`), and in how many " +
+      "seconds there is one more (`t`).",
+    example: '"requests";r=42;t=1',
+  },
+  "RateLimit-Policy": {
+    description:
+      "Where there are limits: how many requests a token may make (`q`) in how many seconds " +
+      "(`w`), and how many plants a garden may hold.",
+    example: '"requests";q=100;w=60, "plants";q=1000;qu="plants"',
+  },
+} satisfies Record<string, HeaderDescription>;
+
+const referredLimitHeaders = mapValues(limitHeaders, (_, name) => ({
+  $ref: `#/components/headers/${name}`,
+}));
 
 const requestIdParameter = {
   name: "X-Request-Id",
@@ -108,12 +136,13 @@ function describeParameter(name: string, parameter: Parameter): Json {
 }
 
 function describeResponses(operation: Operation): Json {
-  const { success } = operation;
+  const { success, scope } = operation;
   const responses: Record<string, Json> = {
     [success.status]: {
       description: success.description,
       headers: {
         "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+        ...(scope && referredLimitHeaders),
         ...mapValues(success.headers ?? {}, describeHeader),
       },
       ...(success.contentType && {
@@ -136,6 +165,12 @@ function problemCodes({ problems: own, scope }: Operation): readonly ErrorCode[]
   return [...commonProblems, ...own, ...(scope ? tokenProblems : [])];
 }
 
+const retryAfterHeader: HeaderDescription = {
+  description: "Seconds to wait before trying again.",
+  example: 1,
+  required: true,
+};
+
 const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, HeaderDescription>>> = {
   unauthenticated: {
     "WWW-Authenticate": {
@@ -151,13 +186,8 @@ const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, Header
       required: true,
     },
   },
-  unavailable: {
-    "Retry-After": {
-      description: "Seconds to wait before trying again.",
-      example: 1,
-      required: true,
-    },
-  },
+  "rate-limited": { "Retry-After": retryAfterHeader, ...limitHeaders },
+  unavailable: { "Retry-After": retryAfterHeader },
 };
 
 function describeProblemResponses(): Json {

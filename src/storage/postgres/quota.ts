@@ -3,7 +3,6 @@
  * nobody adds to them meanwhile; deletions go on, and can only make room.
  */
 import type { ClientBase } from "pg";
-import type { PlantPlace } from "./in-order.ts";
 
 interface LockedGarden {
   readonly garden: string;
@@ -26,7 +25,7 @@ export class Quota {
     client: ClientBase,
     plantsMax: number,
     locked: readonly LockedGarden[],
-    gone: readonly PlantPlace[],
+    gone: readonly { readonly garden: string }[],
   ): Promise<Quota> {
     const crowded = new Map<string, number>();
     for (const { garden, plants_bound } of locked) {
