@@ -42,3 +42,9 @@ export class PlantStoreError extends Error {
     this.limit = options.limit;
   }
 }
+
+/** Made once: there can be tens of thousands of it a second, and each must cost next to nothing. */
+export const overloaded = new PlantStoreError(
+  "unavailable",
+  "The service cannot keep up right now. Nothing was changed; try again shortly.",
+);

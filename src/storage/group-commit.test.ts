@@ -1,4 +1,4 @@
-/** Group commit above an engine that the test drives: groups, failures, bounds, deadline, drain. */
+/** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { beforeEach, describe, expect, jest, test } from "bun:test";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Outcome, Write } from "../domain/storage.ts";
@@ -32,6 +32,7 @@ function create(options: Partial<GroupCommitOptions> = {}): GroupCommit {
   return new GroupCommit(storage, {
     groupWritesMax: 100,
     waitingWritesMax: 100,
+    patienceMs: 60_000,
     deadlineMs: 60_000,
     onCommit: (writes) => committed.push(writes),
     ...options,
@@ -158,30 +159,6 @@ describe("a failure", () => {
     await settle();
     commits[1]?.succeed();
     expect(await second).toEqual([2]);
-  });
-});
-
-describe("the bound on waiting writes", () => {
-  test("refuses at once what is beyond it, and the others are not disturbed", async () => {
-    const group = create({ waitingWritesMax: 2 });
-    const waiting = writeAll(group, [1, 2]);
-    expect(await writeAll(group, [3])).toEqual(["unavailable"]);
-    await settle();
-    commits[0]?.succeed();
-    expect(await waiting).toEqual([1, 2]);
-  });
-
-  test("does not count writes whose commit is under way", async () => {
-    const group = create({ waitingWritesMax: 2 });
-    const first = writeAll(group, [1, 2]);
-    await settle();
-    const second = writeAll(group, [3, 4]);
-    expect(await writeAll(group, [5])).toEqual(["unavailable"]);
-    commits[0]?.succeed();
-    expect(await first).toEqual([1, 2]);
-    await settle();
-    commits[1]?.succeed();
-    expect(await second).toEqual([3, 4]);
   });
 });
 

@@ -2,13 +2,15 @@
  * Gathers writes that wait at the same time into one durable commit and answers each after it. It
  * knows no engine: a commit is whatever `apply` does.
  */
-import { PlantStoreError } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/storage.ts";
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
   /** Writes beyond this many waiting are refused at once: better than an answer that comes too late. */
   readonly waitingWritesMax: number;
+  /** So are those for which the groups before them would take this long, at the pace of the last one. */
+  readonly patienceMs: number;
   /** How long a write may wait for its commit to start, and how long that commit may take. */
   readonly deadlineMs: number;
   readonly onCommit: (writes: number, durationMs: number) => void;
@@ -17,10 +19,11 @@ export interface GroupCommitOptions {
 export const groupCommitDefaults = {
   groupWritesMax: 1024,
   waitingWritesMax: 16_384,
+  patienceMs: 500,
   deadlineMs: 10_000,
 } as const;
 
-const answersAtOnce = 32;
+const firstAnswers = 32;
 
 /**
  * Turns of the event loop between two commits, in which those who were just answered come back. Else
@@ -42,6 +45,9 @@ export class GroupCommit implements PlantWriter {
   #waiting: Waiter[] = [];
   #isBusy = false;
   #isStuck = false;
+  /** When the commit under way began, or the waiting for it; and how long the last one took. */
+  #startedAtMs = 0;
+  #lastMs = 0;
   /** How many groups are committed but not answered to the end. */
   #answering = 0;
   #onIdle: (() => void)[] = [];
@@ -56,15 +62,27 @@ export class GroupCommit implements PlantWriter {
     return this.#isStuck;
   }
 
+  /**
+   * Whether a write that came in now is refused. What fits into one group is not: it goes with the next
+   * commit, however long that takes to begin.
+   */
+  get isFull(): boolean {
+    const { groupWritesMax, waitingWritesMax, patienceMs } = this.#options;
+    const waiting = this.#waiting.length;
+    if (this.#isStuck || waiting >= waitingWritesMax) return true;
+    if (waiting < groupWritesMax) return false;
+    const commitMs = Math.max(this.#lastMs, performance.now() - this.#startedAtMs);
+    return Math.floor(waiting / groupWritesMax) * commitMs > patienceMs;
+  }
+
   write(write: Write): Promise<Outcome> {
-    if (this.#isStuck) return Promise.reject(notStored("The storage does not answer."));
-    if (this.#waiting.length >= this.#options.waitingWritesMax) {
-      return Promise.reject(notStored("Too many writes are waiting."));
-    }
+    if (this.isFull) return Promise.reject(overloaded);
+    const sinceMs = performance.now();
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, sinceMs: performance.now(), resolve, reject });
+      this.#waiting.push({ write, sinceMs, resolve, reject });
       if (this.#isBusy) return;
       this.#isBusy = true;
+      this.#startedAtMs = sinceMs;
       // At the end of this turn of the event loop, so that all requests that it brought share it.
       setImmediate(() => this.#commitAll());
     });
@@ -80,18 +98,22 @@ export class GroupCommit implements PlantWriter {
 
   async #commitAll(): Promise<void> {
     for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
+      this.#startedAtMs = performance.now();
       const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
       await this.#commit(group);
       clearTimeout(deadline);
       this.#isStuck = false;
       if (group.length > 1) await this.#gather();
+      this.#lastMs = performance.now() - this.#startedAtMs;
     }
     this.#isBusy = false;
     this.#noteIdle();
   }
 
+  /** Unless the next group is full already. */
   async #gather(): Promise<void> {
-    for (let turn = 0; turn < gatheringTurns; turn++) {
+    const { groupWritesMax } = this.#options;
+    for (let turn = 0; turn < gatheringTurns && this.#waiting.length < groupWritesMax; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -111,7 +133,7 @@ export class GroupCommit implements PlantWriter {
   #refuseLate(): void {
     const oldestMs = performance.now() - this.#options.deadlineMs;
     while ((this.#waiting[0]?.sinceMs ?? Number.POSITIVE_INFINITY) < oldestMs) {
-      this.#waiting.shift()?.reject(notStored("Too many writes are waiting."));
+      this.#waiting.shift()?.reject(overloaded);
     }
   }
 
@@ -130,15 +152,20 @@ export class GroupCommit implements PlantWriter {
       return;
     }
     this.#options.onCommit(group.length, performance.now() - startedAtMs);
-    this.#answer(group, outcomes, 0);
+    this.#answer(group, outcomes);
   }
 
   /**
-   * A few at a time, so that other requests get in between: 256 answers in one go held lists up for
-   * 10 ms. The next commit does not wait for it.
+   * A few at first, then twice as many in each turn of the event loop, so that other requests get in
+   * between: 256 answers in one go held lists up for 10 ms. The next commit does not wait for it.
    */
-  #answer(group: readonly Waiter[], outcomes: readonly Outcome[], from: number): void {
-    const end = Math.min(from + answersAtOnce, group.length);
+  #answer(
+    group: readonly Waiter[],
+    outcomes: readonly Outcome[],
+    from = 0,
+    to = firstAnswers,
+  ): void {
+    const end = Math.min(to, group.length);
     for (let index = from; index < end; index++) {
       group[index]?.resolve(outcomes[index] as Outcome);
     }
@@ -146,7 +173,7 @@ export class GroupCommit implements PlantWriter {
     this.#answering++;
     setImmediate(() => {
       this.#answering--;
-      this.#answer(group, outcomes, end);
+      this.#answer(group, outcomes, end, end * 2);
       this.#noteIdle();
     });
   }
@@ -165,10 +192,6 @@ export class GroupCommit implements PlantWriter {
       "The storage did not answer in time, so the outcome is unknown. " +
       "Retry with the same Idempotency-Key.";
     for (const waiter of group) waiter.reject(new PlantStoreError("unavailable", message));
-    for (const waiter of waiting) waiter.reject(notStored("The storage does not answer."));
+    for (const waiter of waiting) waiter.reject(overloaded);
   }
-}
-
-function notStored(reason: string): PlantStoreError {
-  return new PlantStoreError("unavailable", `${reason} Nothing was changed; try again shortly.`);
 }
