@@ -16,6 +16,13 @@ const races = ["40001", "40P01"];
 /** `commit` is called before anything is sent that may make the work last. */
 export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
 
+export interface TransactOptions {
+  /** Further SQLSTATEs that are races. */
+  readonly alsoRaces?: readonly string[];
+  readonly dueMs?: number;
+  readonly isRefusable?: boolean;
+}
+
 export class Attempts {
   readonly #primary: Primary;
 
@@ -26,6 +33,11 @@ export class Attempts {
   /** One statement that changes nothing, so it is asked once more where the connection was lost. */
   read(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
     return this.transact((client) => client.query(text, [...values]));
+  }
+
+  /** The same for a request, which is refused with `overloaded` if it waits too long for a connection. */
+  serve(text: string, values: readonly unknown[]): Promise<QueryResult> {
+    return this.transact((client) => client.query(text, [...values]), { isRefusable: true });
   }
 
   /** One statement that is a transaction of its own. */
@@ -40,11 +52,8 @@ export class Attempts {
    * Runs the work again after a race, and once after a connection that was lost before `commit`. All
    * tries together take no longer than `dueMs`, or than one operation may.
    */
-  async transact<Result>(
-    work: Work<Result>,
-    alsoRaces: readonly string[] = [],
-    dueMs?: number,
-  ): Promise<Result> {
+  async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
+    const { alsoRaces = [], dueMs, isRefusable = false } = options;
     const dueAtMs = dueMs === undefined ? this.#primary.dueAtMs() : performance.now() + dueMs;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
@@ -54,7 +63,7 @@ export class Attempts {
       try {
         const [result, warning] = await this.#primary.use(
           (client) => watched(client, () => work(client, commit)),
-          dueAtMs,
+          { dueAtMs, isRefusable },
         );
         if (isCommitting && warning !== undefined) throw unknownOutcome(warning);
         return result;

@@ -72,11 +72,11 @@ function createReader(attempts: Attempts): PlantReader {
     async list(garden, after, count) {
       const { rows } =
         after === undefined
-          ? await attempts.read(
+          ? await attempts.serve(
               "SELECT id, name, tag FROM plants WHERE garden = $1 ORDER BY id LIMIT $2",
               [garden, count],
             )
-          : await attempts.read(
+          : await attempts.serve(
               `SELECT id, name, tag FROM plants WHERE garden = $1 AND id > $2
                  ORDER BY id LIMIT $3`,
               [garden, after, count],
@@ -86,12 +86,12 @@ function createReader(attempts: Attempts): PlantReader {
     async seek(garden, after, count) {
       const { rows } =
         after === undefined
-          ? await attempts.read(
+          ? await attempts.serve(
               `SELECT max(id) AS id FROM
                  (SELECT id FROM plants WHERE garden = $1 ORDER BY id LIMIT $2) AS sought`,
               [garden, count],
             )
-          : await attempts.read(
+          : await attempts.serve(
               `SELECT max(id) AS id FROM
                  (SELECT id FROM plants WHERE garden = $1 AND id > $2 ORDER BY id LIMIT $3) AS sought`,
               [garden, after, count],

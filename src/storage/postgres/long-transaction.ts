@@ -15,19 +15,22 @@ export async function inTransaction<Result>(
   use: (transfer: TransferStorage) => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await primary.use(async (client) => {
-      await client.query(begin);
-      try {
-        await client.query("SET LOCAL statement_timeout = 0");
-        await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");
-        const result = await use(retold(createTransfer(allOn(client), nowMs), translate));
-        await client.query("COMMIT");
-        return result;
-      } catch (error) {
-        await client.query("ROLLBACK").catch(() => {});
-        throw error;
-      }
-    }, performance.now() + moveMs);
+    return await primary.use(
+      async (client) => {
+        await client.query(begin);
+        try {
+          await client.query("SET LOCAL statement_timeout = 0");
+          await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");
+          const result = await use(retold(createTransfer(allOn(client), nowMs), translate));
+          await client.query("COMMIT");
+          return result;
+        } catch (error) {
+          await client.query("ROLLBACK").catch(() => {});
+          throw error;
+        }
+      },
+      { dueAtMs: performance.now() + moveMs },
+    );
   } catch (error) {
     throw translate(error);
   }

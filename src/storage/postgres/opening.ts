@@ -22,7 +22,7 @@ export async function openPrimary(
   const primary = new Primary(address, limits);
   try {
     await primary.open();
-    await primary.use(prepare, performance.now() + preparationMs);
+    await primary.use(prepare, { dueAtMs: performance.now() + preparationMs });
     return primary;
   } catch (error) {
     await primary.close();

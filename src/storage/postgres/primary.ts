@@ -3,7 +3,7 @@
  * gone. It knows when a connection is lost, and nothing of what is asked over it.
  */
 import { DatabaseError, Pool, type PoolClient } from "pg";
-import { PlantStoreError } from "../../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
 import { type Address, describeHost } from "./address.ts";
 import {
@@ -22,6 +22,9 @@ const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
+/** More requests than this never wait for a connection, and what waited longer than this is not asked. */
+const waitingMax = 1_024;
+const patienceMs = 500;
 /** For the other hosts to answer, once one takes writes: there may be a newer one. */
 const secondLookMs = 250;
 
@@ -31,6 +34,15 @@ interface Search {
   readonly found: Promise<Pool>;
   /** Why there is none yet. */
   reason: unknown;
+}
+
+export interface UseOptions {
+  /** The moment by which it must be over; the default is that of an operation which starts now. */
+  readonly dueAtMs?: number;
+  /** Whether a server that has changed is looked for. */
+  readonly isPatient?: boolean;
+  /** Whether it is refused with `overloaded` where too much waits for a connection. */
+  readonly isRefusable?: boolean;
 }
 
 export class Primary {
@@ -67,10 +79,14 @@ export class Primary {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    dueAtMs = this.dueAtMs(),
-    isPatient = true,
+    { dueAtMs = this.dueAtMs(), isPatient = true, isRefusable = false }: UseOptions = {},
   ): Promise<Result> {
-    const [pool, client] = await this.#acquire(dueAtMs, isPatient);
+    const [pool, client, waitedMs] = await this.#acquire(dueAtMs, isPatient, isRefusable);
+    // If nobody waits behind it, there is no crowd that must be made smaller.
+    if (isRefusable && waitedMs > patienceMs && pool.waitingCount > 0) {
+      client.release();
+      throw overloaded;
+    }
     let isBroken = false;
     const onError = () => {
       isBroken = true;
@@ -94,7 +110,7 @@ export class Primary {
   /** Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers. */
   async ping(): Promise<void> {
     if (this.#pool === undefined) throw new ConnectionLost("No server is known to take writes.");
-    await this.use(requireWritable, this.dueAtMs(), false);
+    await this.use(requireWritable, { isPatient: false });
   }
 
   async close(): Promise<void> {
@@ -108,12 +124,19 @@ export class Primary {
    * Tries twice, because the first try may be how it is learnt that the server has changed; who is not
    * patient wants to know just that.
    */
-  async #acquire(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
+  async #acquire(
+    dueAtMs: number,
+    isPatient: boolean,
+    isRefusable: boolean,
+  ): Promise<[Pool, PoolClient, waitedMs: number]> {
     for (let isLastTry = !isPatient; ; isLastTry = true) {
       const pool = this.#pool ?? (await this.#find(dueAtMs));
+      if (isRefusable && pool.waitingCount >= waitingMax) throw overloaded;
+      const startedAtMs = performance.now();
       const connecting = pool.connect();
       try {
-        return [pool, await before(dueAtMs, connecting)];
+        const client = await before(dueAtMs, connecting);
+        return [pool, client, performance.now() - startedAtMs];
       } catch (error) {
         connecting.then(
           (client) => client.release(),

@@ -6,7 +6,7 @@ import type { Attempts } from "./attempts.ts";
 export function createTokenStorage(attempts: Attempts): Omit<TokenStorage, "noteTokenUses"> {
   return {
     async findToken(hash) {
-      const { rows } = await attempts.read("SELECT * FROM tokens WHERE hash = $1", [hash]);
+      const { rows } = await attempts.serve("SELECT * FROM tokens WHERE hash = $1", [hash]);
       return rows.map(toTokenRecord)[0];
     },
 

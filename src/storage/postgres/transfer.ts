@@ -36,8 +36,7 @@ export function eachByItself(attempts: Attempts): Statements {
           await client.query("COMMIT");
           return result;
         },
-        [],
-        countMs,
+        { dueMs: countMs },
       ),
     // Not as a commit whose outcome may be unknown: it can be done again.
     write: (text, values) => attempts.transact((client) => client.query(text, [...values])),

@@ -30,7 +30,7 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
       if (outcomes) return outcomes;
       return attempts.transact(
         (client, commit) => applyInOrder(client, writes, commit, plantsMax),
-        [uniqueViolation],
+        { alsoRaces: [uniqueViolation] },
       );
     },
 
