@@ -4,7 +4,7 @@
  */
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { UsageLimits } from "../domain/limits.ts";
 import type { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
@@ -15,6 +15,7 @@ import { KeptAnswers } from "./kept-answers.ts";
 import { createTellLimits } from "./limit-fields.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
+import { createOverloadNotice } from "./overload-notice.ts";
 import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
 import { type Arrival, checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
@@ -22,6 +23,7 @@ import { createRequestIds } from "./request-id.ts";
 import { createRouter, type Route } from "./router.ts";
 import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
 import { streamText } from "./stream.ts";
+import { Turnstile } from "./turnstile.ts";
 
 export interface AppDeps {
   readonly context: Context;
@@ -34,6 +36,8 @@ export interface AppDeps {
   readonly usage: UsageLimits;
   /** Absent: requests are not counted. */
   readonly limiter: RateLimiter | undefined;
+  /** Whether a write that comes in now would wait too long. */
+  readonly areWritesRefused: () => boolean;
 }
 
 export interface App {
@@ -50,6 +54,8 @@ interface Exchange extends Arrival {
   readonly trace: RequestTrace | undefined;
   /** Of the caller's bucket, with this request in it. */
   level: number | undefined;
+  /** Whether it is answered; else it has waited too long already, and is refused. */
+  mayPass: boolean;
 }
 
 export function createApp(deps: AppDeps): App {
@@ -60,6 +66,8 @@ export function createApp(deps: AppDeps): App {
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
+  const turnstile = new Turnstile();
+  const noteOverload = createOverloadNotice(log);
   const refusalHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
@@ -117,6 +125,9 @@ export function createApp(deps: AppDeps): App {
     if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
+    if (!exchange.mayPass || (operation.scope === "write" && deps.areWritesRefused())) {
+      return explain(overloaded, exchange);
+    }
     if (!operation.isKept || exchange.body !== "none") return run(operation, exchange);
     // Neither a garden nor a query holds a line break.
     const key = `${caller.garden}\n${exchange.query}`;
@@ -151,7 +162,7 @@ export function createApp(deps: AppDeps): App {
     return { ...answered, prepared };
   }
 
-  /** The same for a refused token, whose headers are one of two objects each time. */
+  /** The same for refusals that are frequent, whose headers are one of three objects each time. */
   function prepareRefusal(answered: Answer, exchange: Exchange): Answer {
     const { headers = {} } = answered;
     const known = refusalHeaders.get(headers);
@@ -164,7 +175,8 @@ export function createApp(deps: AppDeps): App {
   function explain(error: unknown, exchange: Exchange): Answer {
     const shown = toShown(error);
     const { code, limit } = shown;
-    if (limit !== undefined) metrics.countRefusal(limit);
+    if (shown === overloaded) noteOverload();
+    else if (limit !== undefined) metrics.countRefusal(limit);
     else if (code === "internal" || code === "unavailable" || code === "storage-full") {
       log.event("error", "request failed", {
         requestId: exchange.requestId,
@@ -179,7 +191,8 @@ export function createApp(deps: AppDeps): App {
       allow: route?.allow,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });
-    return code === "unauthenticated" ? prepareRefusal(problem, exchange) : problem;
+    const isFrequent = code === "unauthenticated" || shown === overloaded;
+    return isFrequent ? prepareRefusal(problem, exchange) : problem;
   }
 
   /** A long list goes out only as long as its token is good. */
@@ -262,7 +275,10 @@ export function createApp(deps: AppDeps): App {
         caller: undefined,
         trace: deps.tracer?.begin(request.headers),
         level: undefined,
+        mayPass: true,
       };
+      const turn = turnstile.enter(exchange.startedAtMs);
+      if (turn) exchange.mayPass = await turn;
       let answered: Answer;
       try {
         answered = await answer(exchange);

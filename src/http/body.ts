@@ -1,5 +1,5 @@
 /** Takes in a request's body: of the right type, bounded in size and time, and valid UTF-8. */
-import { PlantStoreError } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { Deadlines } from "./deadlines.ts";
 
 export const bodyBytesMax = 64 * 1024;
@@ -52,15 +52,24 @@ export function checkContentType(headers: Headers): void {
   );
 }
 
-/** Fails with `too-large`, without reading on, or with `invalid-request`. */
-export function readBody(request: Request): Promise<string> {
+/** What the bodies that a thread is waiting for may take together, should all of each come. */
+const expectedBytesMax = 256 * 1024 * 1024;
+let expectedBytes = 0;
+
+/** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
+export async function readBody(request: Request): Promise<string> {
   const bytes = declaredBytes(request.headers);
-  if (Number.isNaN(bytes)) {
-    return Promise.reject(unclear("Content-Length", "must be given once, as a number."));
+  if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
+  if (bytes !== undefined && bytes > bodyBytesMax) throw tooLarge();
+  const expected = bytes ?? bodyBytesMax;
+  if (expectedBytes + expected > expectedBytesMax) throw overloaded;
+  expectedBytes += expected;
+  try {
+    // With a declared length the runtime reads no more than that; without, each chunk is counted.
+    return await withDeadline(bytes === undefined ? readChunks(request) : request.bytes());
+  } finally {
+    expectedBytes -= expected;
   }
-  if (bytes !== undefined && bytes > bodyBytesMax) return Promise.reject(tooLarge());
-  // With a declared length the runtime reads no more than that; without, each chunk is counted.
-  return withDeadline(bytes === undefined ? readChunks(request) : request.bytes());
 }
 
 /** Absent if the bytes are not UTF-8. */

@@ -80,6 +80,7 @@ function renderProblem(error: PlantStoreError): string {
 const challenge = 'Bearer realm="plants"';
 const challengeHeaders = { "WWW-Authenticate": challenge };
 const refusalHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
+const retryHeaders = { "Retry-After": String(retryAfterSeconds) };
 
 function problemHeaders(
   { code, limit }: PlantStoreError,
@@ -95,7 +96,7 @@ function problemHeaders(
     case "rate-limited":
       return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
     case "unavailable":
-      return { "Retry-After": String(retryAfterSeconds) };
+      return retryHeaders;
     case "storage-full":
       return limit === "plants" ? { RateLimit: noRoom } : {};
     default:
