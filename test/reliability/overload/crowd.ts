@@ -1,0 +1,258 @@
+/**
+ * Many clients at once over plain sockets, in one of two tempers: each asks again when it was answered, or
+ * requests come at a fixed rate whatever becomes of those before. It knows statuses, and no plants.
+ */
+import { join } from "node:path";
+import type { Socket } from "bun";
+
+export interface CrowdOrder {
+  readonly port: number;
+  /** Requests as bytes on the wire, sent in turn; `numberMark` in them stands for the request's number. */
+  readonly requests: readonly string[];
+  readonly connectionsMax: number;
+  /** Absent: every connection asks again as soon as it was answered. */
+  readonly arrivalsPerSecond?: number;
+  readonly durationMs: number;
+  /** An answer of 2xx is good up to here; a client gives up, and its connection too, at the timeout. */
+  readonly deadlineMs: number;
+  readonly timeoutMs: number;
+  /** How long a client of the first temper that was refused waits; a client without patience does not. */
+  readonly pauseMs?: number;
+  /** Whether every request comes over a connection of its own. */
+  readonly isReconnecting?: boolean;
+}
+
+export interface CrowdReport {
+  readonly sent: number;
+  /** Answers of 2xx within the deadline, and those behind it. */
+  readonly good: number;
+  readonly late: number;
+  /** Answers of 503 and 429 with `Retry-After`, and those without. */
+  readonly refused: number;
+  readonly refusedBare: number;
+  /** Any other answer. */
+  readonly others: number;
+  readonly timeouts: number;
+  /** Connections that were not made, or broke before an answer. */
+  readonly lost: number;
+  /** Arrivals for which no connection was left. */
+  readonly unsent: number;
+  /** The status of the answer to each request, by its number: 0 without an answer. */
+  readonly statuses: readonly number[];
+  readonly goodMs: Spread;
+  readonly refusedMs: Spread;
+  readonly seconds: number;
+  /** Processor time that the crowd itself took. */
+  readonly cpuSeconds: number;
+}
+
+export interface Spread {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** As long as what stands in its place. */
+export const numberMark = "########";
+
+export function numbered(request: number): string {
+  return String(request).padStart(numberMark.length, "0");
+}
+
+const tickMs = 2;
+/** Who could not connect does not try again a thousand times a second. */
+const reconnectMs = 100;
+
+interface Connection {
+  socket: Socket<Connection> | undefined;
+  /** When the request under way was due; absent: none is. */
+  sinceMs: number | undefined;
+  request: number;
+  received: string;
+}
+
+/** In a process of its own, so that it measures the service and not itself. */
+export async function sendCrowd(order: CrowdOrder): Promise<CrowdReport> {
+  const program = join(import.meta.dir, "crowd-process.ts");
+  const child = Bun.spawn([process.execPath, program], { stdin: "pipe", stdout: "pipe" });
+  child.stdin.write(JSON.stringify(order));
+  child.stdin.end();
+  return JSON.parse(await new Response(child.stdout).text());
+}
+
+export class Crowd {
+  readonly #order: CrowdOrder;
+  readonly #idle: Connection[] = [];
+  /** In the order of asking. */
+  readonly #busy = new Set<Connection>();
+  readonly #statuses: number[] = [];
+  readonly #tally = {
+    good: 0,
+    late: 0,
+    refused: 0,
+    refusedBare: 0,
+    others: 0,
+    timeouts: 0,
+    lost: 0,
+  };
+  readonly #goodMs: number[] = [];
+  readonly #refusedMs: number[] = [];
+  #connections = 0;
+  #unsent = 0;
+  #isOver = false;
+
+  constructor(order: CrowdOrder) {
+    this.#order = order;
+  }
+
+  async run(): Promise<CrowdReport> {
+    const { arrivalsPerSecond = 0, connectionsMax, durationMs } = this.#order;
+    const startedAtMs = performance.now();
+    const cpuBefore = process.cpuUsage();
+    if (arrivalsPerSecond === 0) {
+      for (let count = 0; count < connectionsMax; count++) this.#ask(undefined, startedAtMs);
+    }
+    let arrived = 0;
+    for (let nowMs = startedAtMs; nowMs - startedAtMs < durationMs; nowMs = performance.now()) {
+      this.#giveUp(nowMs);
+      const due = ((nowMs - startedAtMs) / 1_000) * arrivalsPerSecond;
+      for (; arrived < due; arrived++) this.#arrive(nowMs);
+      await Bun.sleep(tickMs);
+    }
+    const seconds = (performance.now() - startedAtMs) / 1_000;
+    // What is under way is waited for, but nothing more is asked.
+    this.#isOver = true;
+    while (this.#busy.size > 0) {
+      this.#giveUp(performance.now());
+      await Bun.sleep(tickMs);
+    }
+    const cpu = process.cpuUsage(cpuBefore);
+    return {
+      ...this.#tally,
+      sent: this.#statuses.length,
+      unsent: this.#unsent,
+      statuses: this.#statuses,
+      goodMs: spreadOf(this.#goodMs),
+      refusedMs: spreadOf(this.#refusedMs),
+      seconds,
+      cpuSeconds: (cpu.user + cpu.system) / 1e6,
+    };
+  }
+
+  #arrive(nowMs: number): void {
+    let connection = this.#idle.pop();
+    while (connection && !connection.socket) connection = this.#idle.pop();
+    const mayConnect = this.#connections < this.#order.connectionsMax;
+    if (connection || mayConnect) this.#ask(connection, nowMs);
+    else this.#unsent++;
+  }
+
+  /** Over this connection if it is open, else over a new one. */
+  #ask(connection: Connection | undefined, sinceMs: number): void {
+    if (connection?.socket) {
+      connection.sinceMs = sinceMs;
+      this.#busy.add(connection);
+      this.#send(connection, connection.socket);
+      return;
+    }
+    const data: Connection = { socket: undefined, sinceMs, request: 0, received: "" };
+    this.#connections++;
+    this.#busy.add(data);
+    const { port } = this.#order;
+    Bun.connect({ hostname: "127.0.0.1", port, data, socket: this.#handlers }).catch(() =>
+      this.#lose(data),
+    );
+  }
+
+  #send(connection: Connection, socket: Socket<Connection>): void {
+    const { requests } = this.#order;
+    connection.received = "";
+    connection.request = this.#statuses.push(0) - 1;
+    const request = requests[connection.request % requests.length] as string;
+    socket.write(request.replace(numberMark, numbered(connection.request)));
+  }
+
+  readonly #handlers = {
+    open: (socket: Socket<Connection>) => {
+      const connection = socket.data;
+      // It may have been given up meanwhile.
+      if (connection.sinceMs === undefined) return socket.terminate();
+      connection.socket = socket;
+      this.#send(connection, socket);
+    },
+    data: (socket: Socket<Connection>, bytes: Buffer) => {
+      const connection = socket.data;
+      connection.received += bytes.toString("latin1");
+      const headEnd = connection.received.indexOf("\r\n\r\n");
+      if (headEnd < 0 || connection.sinceMs === undefined) return;
+      const head = connection.received.slice(0, headEnd);
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+      if (connection.received.length < headEnd + 4 + length) return;
+      this.#note(connection, head, performance.now() - connection.sinceMs);
+    },
+    close: (socket: Socket<Connection>) => this.#lose(socket.data),
+    error: (socket: Socket<Connection>) => this.#lose(socket.data),
+  };
+
+  #note(connection: Connection, head: string, tookMs: number): void {
+    const status = Number(head.slice(9, 12));
+    const isRefusal = status === 503 || status === 429;
+    const isGood = status < 300 && tookMs <= this.#order.deadlineMs;
+    this.#statuses[connection.request] = status;
+    if (isGood) this.#goodMs.push(tookMs);
+    if (isRefusal) this.#refusedMs.push(tookMs);
+    if (isGood) this.#tally.good++;
+    else if (status < 300) this.#tally.late++;
+    else if (!isRefusal) this.#tally.others++;
+    else if (/\r\nretry-after: \d/i.test(head)) this.#tally.refused++;
+    else this.#tally.refusedBare++;
+    const { isReconnecting, pauseMs = 0 } = this.#order;
+    this.#rest(connection);
+    if (isReconnecting || /\r\nconnection: close/i.test(head)) this.#leave(connection);
+    this.#goOn(connection, isRefusal ? pauseMs : 0);
+  }
+
+  #giveUp(nowMs: number): void {
+    for (const connection of this.#busy) {
+      if (nowMs - (connection.sinceMs ?? nowMs) < this.#order.timeoutMs) return;
+      this.#tally.timeouts++;
+      this.#rest(connection);
+      this.#leave(connection);
+      this.#goOn(connection, 0);
+    }
+  }
+
+  #lose(connection: Connection): void {
+    const isUnderWay = connection.sinceMs !== undefined;
+    this.#rest(connection);
+    // Whoever left it has counted it already.
+    if (connection.socket || isUnderWay) this.#leave(connection);
+    if (!isUnderWay) return;
+    this.#tally.lost++;
+    this.#goOn(connection, reconnectMs);
+  }
+
+  #rest(connection: Connection): void {
+    connection.sinceMs = undefined;
+    this.#busy.delete(connection);
+  }
+
+  #leave(connection: Connection): void {
+    const { socket } = connection;
+    connection.socket = undefined;
+    this.#connections--;
+    socket?.terminate();
+  }
+
+  #goOn(connection: Connection, afterMs: number): void {
+    if (this.#isOver) return;
+    if (this.#order.arrivalsPerSecond !== undefined) this.#idle.push(connection);
+    else if (afterMs === 0) this.#ask(connection, performance.now());
+    else setTimeout(() => this.#isOver || this.#ask(connection, performance.now()), afterMs);
+  }
+}
+
+function spreadOf(durationsMs: readonly number[]): Spread {
+  const sorted = durationsMs.toSorted((left, right) => left - right);
+  const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);
+  return { p50: at(0.5), p99: at(0.99) };
+}

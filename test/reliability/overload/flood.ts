@@ -1,0 +1,105 @@
+/**
+ * A flood of creates while the storage takes no writes: what waits is bounded, the rest is refused at once,
+ * reads go on, and when it is over everything is as it was, with just the plants that were promised.
+ */
+import { readFileSync } from "node:fs";
+import { groupCommitDefaults } from "../../../src/storage/group-commit.ts";
+import type { RunningService } from "../../end-to-end/running-service.ts";
+import { Ledger, type ListedPlant } from "../failover/ledger.ts";
+import type { Trial } from "../proof.ts";
+import { numbered, numberMark, sendCrowd } from "./crowd.ts";
+import type { Stall } from "./stall.ts";
+
+/** More than may wait, and each asks again and again. */
+const clientsCount = 4_000;
+const floodMs = 1_500;
+const pauseMs = 300;
+/** No answer may be missing, however slow the machine is. */
+const timeoutMs = 20_000;
+/** What a client may cost, with its connection. */
+const clientBytesMax = 64 * 1024;
+/** By then it has been noticed that the storage stalls. */
+const noticedMs = groupCommitDefaults.patienceMs + 100;
+/** The group under way, and the one that waits; one more if the storage gave up meanwhile. */
+const promisedMax = 3 * groupCommitDefaults.groupWritesMax;
+
+export async function flood(service: RunningService, stall: () => Promise<Stall>): Promise<Trial> {
+  const faults: string[] = [];
+  const create = async (name: string) =>
+    (await service.call("POST /plants", { body: JSON.stringify({ name }) })).status;
+  const residentBefore = residentBytes(service.pid);
+  const held = await stall();
+  const first = create("first");
+  await Bun.sleep(noticedMs);
+  const crowd = sendCrowd({
+    port: service.port,
+    requests: [renderCreate(service.token)],
+    connectionsMax: clientsCount,
+    durationMs: floodMs,
+    deadlineMs: timeoutMs,
+    timeoutMs,
+    pauseMs,
+  });
+  let reads = 0;
+  for (const endsAtMs = performance.now() + floodMs; performance.now() < endsAtMs; ) {
+    const { status } = await service.call("GET /plants?limit=1");
+    if (status === 200) reads++;
+    else if (status !== 503) faults.push(`a read was answered with ${status}`);
+    await Bun.sleep(20);
+  }
+  const grownBytes = residentBytes(service.pid) - residentBefore;
+  await held.release();
+  const report = await crowd;
+
+  const created = report.statuses.filter((status) => status === 201).length;
+  if (created > promisedMax) faults.push(`${created} creates waited, and not ${promisedMax}`);
+  if (report.refused === 0) faults.push("no create was refused");
+  if (reads === 0) faults.push("no read was answered");
+  for (const kind of ["refusedBare", "others", "timeouts", "lost"] as const) {
+    if (report[kind] > 0) faults.push(`${kind}: ${report[kind]}`);
+  }
+  if (grownBytes > clientsCount * clientBytesMax) faults.push(`it grew by ${grownBytes} bytes`);
+
+  const ledger = new Ledger();
+  ledger.note("first", (await first) === 201 ? "there" : "gone");
+  for (const [number, status] of report.statuses.entries()) {
+    ledger.note(`plant ${numbered(number)}`, status === 201 ? "there" : "gone");
+  }
+  const status = await create("last");
+  if (status !== 201) faults.push(`after it a create was answered with ${status}`);
+  ledger.note("last", "there");
+  faults.push(...ledger.audit(await listPlants(service)));
+  const figures = { created, refused: report.refused, reads, "bytes grown": grownBytes };
+  return { faults: faults.slice(0, faultsMax), figures };
+}
+
+/** What is lost is lost a thousand times. */
+const faultsMax = 10;
+
+async function listPlants(service: RunningService): Promise<ListedPlant[]> {
+  const response = await service.call("GET /plants?fields=id,name");
+  const plants = (await response.json()) as { id: number; name: string }[];
+  return plants.map(({ id, name }) => ({ id: String(id), name }));
+}
+
+/** A create of a plant that is named by the number of its request. */
+export function renderCreate(token: string): string {
+  const body = JSON.stringify({ name: `plant ${numberMark}` });
+  const type = "Content-Type: application/json";
+  return `${renderHead(token, "POST /plants")}${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+export function renderList(token: string, query: string): string {
+  return `${renderHead(token, `GET /plants?${query}`)}\r\n`;
+}
+
+function renderHead(token: string, request: string): string {
+  return `${request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n`;
+}
+
+/** 0 where the system does not tell. */
+export function residentBytes(pid: number): number {
+  if (process.platform !== "linux") return 0;
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+}
