@@ -70,13 +70,22 @@ interface Connection {
   received: string;
 }
 
-/** In a process of its own, so that it measures the service and not itself. */
-export async function sendCrowd(order: CrowdOrder): Promise<CrowdReport> {
+/**
+ * In a process of its own, so that it measures the service and not itself. `onSent` is called when all has
+ * been asked, though not answered.
+ */
+export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<CrowdReport> {
   const program = join(import.meta.dir, "crowd-process.ts");
   const child = Bun.spawn([process.execPath, program], { stdin: "pipe", stdout: "pipe" });
   child.stdin.write(JSON.stringify(order));
   child.stdin.end();
-  return JSON.parse(await new Response(child.stdout).text());
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of child.stdout) {
+    if (text === "") onSent();
+    text += decoder.decode(bytes);
+  }
+  return JSON.parse(text);
 }
 
 export class Crowd {
@@ -104,7 +113,7 @@ export class Crowd {
     this.#order = order;
   }
 
-  async run(): Promise<CrowdReport> {
+  async run(onSent: () => void): Promise<CrowdReport> {
     const { arrivalsPerSecond = 0, connectionsMax, durationMs } = this.#order;
     const startedAtMs = performance.now();
     const cpuBefore = process.cpuUsage();
@@ -121,6 +130,7 @@ export class Crowd {
     const seconds = (performance.now() - startedAtMs) / 1_000;
     // What is under way is waited for, but nothing more is asked.
     this.#isOver = true;
+    onSent();
     while (this.#busy.size > 0) {
       this.#giveUp(performance.now());
       await Bun.sleep(tickMs);
