@@ -2,14 +2,21 @@
 import { expect, test } from "bun:test";
 import { Turnstile, turnstileDefaults } from "./turnstile.ts";
 
-const options = { ...turnstileDefaults, passedAtOnce: 2, patienceMs: 60_000 };
+/** Two a turn, however slow the machine is. */
+const options = {
+  ...turnstileDefaults,
+  turnMs: 60_000,
+  passedMax: 2,
+  passedMin: 2,
+  patienceMs: 60_000,
+};
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** What became of each so far, in the order in which it did: "a" passed, "-a" was refused. */
-function enterAll(turnstile: Turnstile, names: string, sinceMs = performance.now()): string[] {
+function enterAll(turnstile: Turnstile, names: string, nowMs = performance.now()): string[] {
   const entered: string[] = [];
   for (const name of names) {
-    const turn = turnstile.enter(sinceMs);
+    const turn = turnstile.enter(nowMs);
     if (!turn) entered.push(name);
     turn?.then((mayPass) => entered.push(mayPass ? name : `-${name}`));
   }
@@ -38,12 +45,13 @@ test("nobody overtakes those who wait", async () => {
   expect(later).toEqual(["g"]);
 });
 
-test("a calm turn after a crowded one is open again", async () => {
+test("a turn begins anew, whether the one before was crowded or not", async () => {
   const turnstile = new Turnstile(options);
-  enterAll(turnstile, "abc");
-  await nextTurn();
-  await nextTurn();
-  expect(enterAll(turnstile, "d")).toEqual(["d"]);
+  for (const names of ["a", "ab", "abc", "ab"]) {
+    expect(enterAll(turnstile, names)).toEqual([...names].slice(0, 2));
+    await nextTurn();
+    await nextTurn();
+  }
 });
 
 test("those who come when as many wait as may are refused in the next turn", async () => {
@@ -65,4 +73,17 @@ test("who waited longer than is worth it is refused, and those behind are not", 
   expect(inTime).toEqual(["f", "g"]);
   await nextTurn();
   expect(inTime).toEqual(["f", "g", "h"]);
+});
+
+test("when requests take long, fewer pass in a turn", async () => {
+  const turnstile = new Turnstile({ ...turnstileDefaults, passedMin: 1, patienceMs: 60_000 });
+  const nowMs = performance.now();
+  // Ten that took 250 ms together: in 25 ms it would have been one.
+  expect(enterAll(turnstile, "0123456789", nowMs - 250)).toHaveLength(10);
+  const entered = enterAll(turnstile, "abcdef");
+  expect(entered).toEqual([]);
+  await nextTurn();
+  expect(entered).toEqual(["a"]);
+  for (let turns = 0; turns < 5; turns++) await nextTurn();
+  expect(entered).toEqual([..."abcdef"]);
 });

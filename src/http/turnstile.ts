@@ -6,8 +6,11 @@
  */
 
 export interface TurnstileOptions {
-  /** Few enough that a turn takes milliseconds, and enough for a good group of writes. */
-  readonly passedAtOnce: number;
+  /** How long a turn should take. */
+  readonly turnMs: number;
+  /** How many pass in a turn, however quick, and however slow they are. */
+  readonly passedMax: number;
+  readonly passedMin: number;
   /** Those who come when so many wait are refused. */
   readonly waitingMax: number;
   /** Who waited longer is refused too, which is quick, so that others are answered in time. */
@@ -15,7 +18,9 @@ export interface TurnstileOptions {
 }
 
 export const turnstileDefaults: TurnstileOptions = {
-  passedAtOnce: 128,
+  turnMs: 25,
+  passedMax: 128,
+  passedMin: 8,
   waitingMax: 16_384,
   patienceMs: 500,
 };
@@ -29,35 +34,53 @@ export class Turnstile {
   readonly #options: TurnstileOptions;
   /** The oldest first. */
   readonly #waiting: Waiter[] = [];
+  #begunAtMs = 0;
   #passed = 0;
+  /** How many of those who wait pass in the next turn. */
+  #passing: number;
 
   constructor(options = turnstileDefaults) {
     this.#options = options;
+    this.#passing = options.passedMax;
   }
 
   /** Absent: it may pass at once. Else it is told when its turn has come, and whether it may. */
-  enter(sinceMs: number): Promise<boolean> | undefined {
-    const { passedAtOnce } = this.#options;
-    if (this.#passed < passedAtOnce) {
+  enter(nowMs: number): Promise<boolean> | undefined {
+    const { passedMax, turnMs } = this.#options;
+    if (this.#passed === 0) this.#begin(nowMs);
+    const isOpen = this.#passed < passedMax && nowMs - this.#begunAtMs < turnMs;
+    if (isOpen && this.#waiting.length === 0) {
       this.#passed++;
-      // Not in every turn, because that takes time: it does no harm that several turns make one.
-      if (this.#passed === passedAtOnce) setImmediate(() => this.#turn());
       return undefined;
     }
-    return new Promise((enter) => this.#waiting.push({ sinceMs, enter }));
+    return new Promise((enter) => this.#waiting.push({ sinceMs: nowMs, enter }));
   }
 
-  #turn(): void {
-    const { passedAtOnce, waitingMax, patienceMs } = this.#options;
-    const oldestMs = performance.now() - patienceMs;
-    const inTime = this.#waiting.findIndex(({ sinceMs }) => sinceMs >= oldestMs);
+  #begin(nowMs: number): void {
+    this.#begunAtMs = nowMs;
+    setImmediate(this.#turn);
+  }
+
+  readonly #turn = () => {
+    const nowMs = performance.now();
+    this.#adapt(nowMs - this.#begunAtMs);
+    const inTime = this.#waiting.findIndex(
+      ({ sinceMs }) => nowMs - sinceMs <= this.#options.patienceMs,
+    );
     const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime);
-    const surplus = this.#waiting.splice(waitingMax);
-    const passing = this.#waiting.splice(0, passedAtOnce);
+    const surplus = this.#waiting.splice(this.#options.waitingMax);
+    const passing = this.#waiting.splice(0, this.#passing);
     this.#passed = passing.length;
+    if (this.#passed > 0) this.#begin(nowMs);
     for (const { enter } of late) enter(false);
     for (const { enter } of surplus) enter(false);
     for (const { enter } of passing) enter(true);
-    if (this.#passed === passedAtOnce) setImmediate(() => this.#turn());
+  };
+
+  /** As many as would have taken the time of a turn; more only by and by. */
+  #adapt(tookMs: number): void {
+    const { turnMs, passedMax, passedMin } = this.#options;
+    const wanted = Math.min(this.#passed * (turnMs / tookMs), 2 * this.#passing, passedMax);
+    this.#passing = Math.max(Math.floor(wanted), passedMin);
   }
 }
