@@ -8,10 +8,9 @@ const busyTimeoutMs = 5_000;
 export const applicationId = 0x504c4e54;
 
 /** Opens a file that is there, without changing anything in it. */
-export function connect(path: string): Database {
+export function connect(path: string, access: "read" | "write" = "write"): Database {
   const database = new Database(path, {
-    create: false,
-    readwrite: true,
+    ...(access === "read" ? { readonly: true } : { create: false, readwrite: true }),
     strict: true,
     // Without it, integers beyond 2^53 are rounded in silence.
     safeIntegers: true,

@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -95,6 +96,7 @@ test.each([
       writeFileSync(dirname(path), "no folder");
     },
   ],
+  ["emptied", (path: string) => truncateSync(path)],
   ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
 ])("takes no writes once the file was %s, and says that it is not ready", async (_, change) => {
   using folder = makeTemporaryFolder();

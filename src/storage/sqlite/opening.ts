@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions } from "../../domain/storage.ts";
 import { syncFolderOf } from "../durable-file.ts";
+import { damaged } from "./first-look.ts";
 
 /** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
 export function locate(
@@ -43,6 +44,7 @@ function explain(error: unknown): string {
   if (code === "EACCES" || code === "EPERM") return "permission is denied";
   if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
   if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
+  if (code.startsWith("SQLITE_CORRUPT")) return damaged;
   if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
   if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);

@@ -19,7 +19,8 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
   return {
     async findToken(hash) {
       const row = find.get(hash);
-      return row ? toTokenRecord(row) : undefined;
+      // A damaged index can lead to another's token.
+      return row?.hash === hash ? toTokenRecord(row) : undefined;
     },
 
     async listTokens() {

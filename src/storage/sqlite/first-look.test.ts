@@ -1,0 +1,71 @@
+/** What a start refuses, and that it leaves what it refuses as it is. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { openSqlite } from "./engine.ts";
+
+const serving = { isServing: true };
+
+/** A file with a log beside it, as a killed process leaves them. */
+async function makeKilledStore(folder: string): Promise<string> {
+  const path = join(folder, "served.db");
+  const storage = openSqlite(path, serving);
+  const plants = Array.from({ length: 200 }, (_, index) => create({ name: `Fern ${index}` }));
+  await storage.apply(plants);
+  using beside = new Database(path);
+  beside.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  await storage.apply([create()]);
+  const left = join(folder, "plants.db");
+  copyFileSync(path, left);
+  copyFileSync(`${path}-wal`, `${left}-wal`);
+  beside.close();
+  await storage.close();
+  return left;
+}
+
+function readBoth(path: string): string[] {
+  return [path, `${path}-wal`].map((file) => readFileSync(file, "latin1"));
+}
+
+test.each([
+  ["damaged", "it is damaged", damage],
+  // Its number is in the header of the file, which the log does not hold.
+  ["of a newer schema", "use a newer version", (path: string) => overwrite(path, 60, "\0\0\0\x09")],
+  ["another program's", "of another program", (path: string) => overwrite(path, 68, "\0\0\0\0")],
+  ["empty beside its log", "its log (-wal) is not", (path: string) => truncateSync(path)],
+])("a file that is %s is refused, and stays as it is with its log", async (_, reason, spoil) => {
+  using folder = makeTemporaryFolder();
+  const path = await makeKilledStore(folder.path);
+  spoil(path);
+  const before = readBoth(path);
+  expect(() => openSqlite(path, serving)).toThrow(reason);
+  expect(readBoth(path)).toEqual(before);
+});
+
+/** All but the first page, which says whose it is. */
+function damage(path: string): void {
+  overwrite(path, 4096, "\0".repeat(statSync(path).size - 4096));
+}
+
+function overwrite(path: string, at: number, text: string): void {
+  const bytes = readFileSync(path);
+  bytes.write(text, at, "latin1");
+  writeFileSync(path, bytes);
+}
+
+test("a damaged file that is not to be served is opened, so that a copy can save what it holds", async () => {
+  using folder = makeTemporaryFolder();
+  const path = await makeKilledStore(folder.path);
+  damage(path);
+  await openSqlite(path, { isServing: false }).close();
+});
+
+test("a file that a killed process left, with its log, is served", async () => {
+  using folder = makeTemporaryFolder();
+  const storage = openSqlite(await makeKilledStore(folder.path), serving);
+  expect((await storage.list("home", undefined, 1_000)).length).toBe(201);
+  await storage.close();
+});
