@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { translate } from "./failure.ts";
+import { translate, translateCommit } from "./failure.ts";
 
 let folder: string;
 let path: string;
@@ -108,4 +108,19 @@ test.each([
   ["nothing", undefined],
 ])("%s stays as it is", (_case, thrown) => {
   expect(translate(thrown)).toBe(thrown);
+});
+
+test("of a commit that failed the outcome is unknown, unless there was no room for it", () => {
+  const text = join(folder, "text");
+  writeFileSync(text, "text ".repeat(1000));
+  const failed = thrownBy(() => new Database(text).query("SELECT 1 FROM plants"));
+  expect(translateCommit(failed)).toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("outcome is unknown"),
+    cause: failed,
+  });
+  database.run("PRAGMA max_page_count = 3");
+  expect(translateCommit(thrownBy(insert))).toMatchObject({ code: "storage-full" });
+  const bug = new TypeError("x");
+  expect(translateCommit(bug)).toBe(bug);
 });

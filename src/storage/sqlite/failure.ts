@@ -24,3 +24,16 @@ export function translate(error: unknown): unknown {
   const failure = failures.find(([prefix]) => error.code?.startsWith(prefix));
   return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
 }
+
+/**
+ * The same for a commit. One that failed may be in the log all the same: nobody sees it there, the next
+ * one takes its place, but a start after a crash that comes first would find it.
+ */
+export function translateCommit(error: unknown): unknown {
+  const failure = translate(error);
+  if (!(failure instanceof PlantStoreError) || failure.code !== "unavailable") return failure;
+  const message =
+    "The storage failed during the commit, so the outcome is unknown. " +
+    "Retry with the same Idempotency-Key.";
+  return new PlantStoreError("unavailable", message, { cause: error });
+}

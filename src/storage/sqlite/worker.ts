@@ -1,8 +1,9 @@
 /// <reference lib="webworker" />
 /**
- * The thread that commits, so that a slow disk delays writers only. It opens the file once, and
- * serves every thread that has joined it.
+ * The thread that commits, so that a slow disk delays writers only. It serves every thread that has
+ * joined it, over one connection; after a failure of the storage, over a new one.
  */
+import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Write } from "../../domain/storage.ts";
 import { connect } from "./connection.ts";
@@ -21,27 +22,45 @@ interface Group {
   readonly writes: readonly Write[];
 }
 
-let writer: Writer | undefined;
+let path = "";
+let plantsMax: number | undefined;
+let connection: { readonly database: Database; readonly writer: Writer } | undefined;
 let commits: Int32Array = new Int32Array(1);
-let close = () => {};
 let waiting: Group[] = [];
 
-function open(request: Extract<WorkerRequest, { kind: "open" }>): void {
-  commits = new Int32Array(request.commits);
-  const database = connect(request.path);
-  writer = createWriter(database, request.plantsMax);
-  close = () => database.close();
+function opened(): Writer {
+  if (connection) return connection.writer;
+  const database = connect(path);
+  try {
+    const writer = createWriter(database, plantsMax);
+    connection = { database, writer };
+    return writer;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
-function opened(): Writer {
-  if (!writer) throw new PlantStoreError("unavailable", "The storage is not open.");
-  return writer;
+function disconnect(): void {
+  connection?.database.close();
+  connection = undefined;
+}
+
+/** As the domain's error. What a connection knew of a file that failed it is not relied on again. */
+function explain(thrown: unknown): unknown {
+  const error = translate(thrown);
+  if (error instanceof PlantStoreError && error.code === "unavailable") disconnect();
+  return error;
 }
 
 function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   switch (request.kind) {
     case "open":
-      return open(request);
+      path = request.path;
+      plantsMax = request.plantsMax;
+      commits = new Int32Array(request.commits);
+      opened();
+      return;
     case "join":
       return attend(request.end);
     case "forget-keys":
@@ -49,7 +68,7 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
     case "note-token-uses":
       return opened().noteTokenUses(request.uses);
     case "close":
-      return close();
+      return disconnect();
   }
 }
 
@@ -69,7 +88,7 @@ function commitWaiting(): void {
       end.postMessage({ result } satisfies Reply);
     }
   } catch (thrown) {
-    const error = translate(thrown);
+    const error = explain(thrown);
     if (groups.length > 1 && !(error instanceof PlantStoreError)) {
       // Not the storage failed but one of the writes: the groups beside it need not.
       for (const group of groups) {
@@ -103,7 +122,7 @@ function attend(end: End): void {
       const result = perform(request);
       if (request.kind !== "join") end.postMessage({ result } satisfies Reply);
     } catch (thrown) {
-      end.postMessage(toReply(translate(thrown)));
+      end.postMessage(toReply(explain(thrown)));
     }
   };
 }

@@ -65,9 +65,8 @@ export class WriteThread {
     const commits = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const thread = new WriteThread(worker, commits, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
-    thread.#request({ kind: "open", path, plantsMax, commits }).catch((error) => {
-      thread.#failure = error;
-    });
+    // It tries again with the first write.
+    thread.#request({ kind: "open", path, plantsMax, commits }).catch(() => {});
     return thread;
   }
 

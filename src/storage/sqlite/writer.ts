@@ -9,7 +9,11 @@ import {
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
+<<<<<<< HEAD
 import { Quota } from "./quota.ts";
+=======
+import { translateCommit } from "./failure.ts";
+>>>>>>> d9dcb74 (storage: after a failed commit the outcome is unknown, and its connection is not used again)
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
@@ -60,14 +64,20 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
 
   function transact<Result>(work: () => Result): Result {
     begin.run();
+    let isWritten = false;
     try {
       const result = work();
+      isWritten = true;
       commit.run();
       return result;
     } catch (error) {
       if (database.inTransaction) database.run("ROLLBACK");
+<<<<<<< HEAD
       quota?.forget();
       throw error;
+=======
+      throw isWritten ? translateCommit(error) : error;
+>>>>>>> d9dcb74 (storage: after a failed commit the outcome is unknown, and its connection is not used again)
     }
   }
 
