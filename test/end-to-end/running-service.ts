@@ -84,7 +84,11 @@ export async function startService(
   ]);
   const url = await waitFor(
     () => /"url":"([^"]+)"/.exec(written.out)?.[1],
-    () => child.exitCode !== null && `It ended: ${written.errors}`,
+    async () => {
+      if (child.exitCode === null) return false;
+      await reading;
+      return `It ended with ${child.exitCode}: ${written.errors}`;
+    },
   );
   const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
 
@@ -125,12 +129,12 @@ async function collect(
 /** Looks again and again until there is a result; gives up with a reason, or after a long while. */
 export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
-  giveUp: () => string | false = () => false,
+  giveUp: () => string | false | Promise<string | false> = () => false,
 ): Promise<Result> {
   for (let tries = 0; tries < 2_000; tries++) {
     const result = await look();
     if (result !== undefined) return result;
-    const reason = giveUp();
+    const reason = await giveUp();
     if (reason) throw new Error(reason);
     await Bun.sleep(10);
   }

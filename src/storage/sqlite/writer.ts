@@ -9,11 +9,8 @@ import {
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
-<<<<<<< HEAD
-import { Quota } from "./quota.ts";
-=======
 import { translateCommit } from "./failure.ts";
->>>>>>> d9dcb74 (storage: after a failed commit the outcome is unknown, and its connection is not used again)
+import { Quota } from "./quota.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
@@ -72,12 +69,8 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       return result;
     } catch (error) {
       if (database.inTransaction) database.run("ROLLBACK");
-<<<<<<< HEAD
       quota?.forget();
-      throw error;
-=======
       throw isWritten ? translateCommit(error) : error;
->>>>>>> d9dcb74 (storage: after a failed commit the outcome is unknown, and its connection is not used again)
     }
   }
 

@@ -40,6 +40,11 @@ export class Ledger {
     return counts;
   }
 
+  /** Absent if nobody ever tried to create it. */
+  standingOf(name: string): Standing | undefined {
+    return this.#standings.get(name);
+  }
+
   note(name: string, standing: Standing): void {
     this.#standings.set(name, standing);
   }

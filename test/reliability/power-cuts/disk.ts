@@ -1,7 +1,8 @@
 /**
  * What may be on a disk when the power is cut: follows the calls of processes on their files, and knows
  * which of them have surely arrived. It promises no more than POSIX does: data count once a sync of
- * their file has returned, and names once one of their folder has.
+ * their file has returned, and names once one of their folder has. Data that a failed sync should have
+ * written are lost: kernels take them for written.
  */
 import { dirname, relative } from "node:path";
 import { type Call, textOf } from "../interposed-io/call-log.ts";
@@ -44,9 +45,18 @@ export class Disk {
     this.#seen.set(root, this.#top);
   }
 
+  /** A file that is surely there before the first call. */
+  put(path: string, bytes: Uint8Array): void {
+    const folder = this.#folderOf(path);
+    const file = makeNode(false);
+    file.content.write(0, bytes);
+    folder.names.set(path, file);
+    this.#seen.set(path, file);
+  }
+
   /** Follows one call. */
   follow(call: Call): void {
-    if (call.error !== 0) return;
+    if (call.error !== 0 && call.kind !== "synced") return;
     this.#moment++;
     const descriptor = `${call.process} ${call.file}`;
     const node = this.#opened.get(descriptor);
@@ -67,7 +77,8 @@ export class Disk {
         this.#syncing.set(descriptor, this.#moment);
         break;
       case "synced":
-        if (node) settle(node, this.#syncing.get(descriptor) ?? 0);
+        if (node && call.error === 0) settle(node, this.#syncing.get(descriptor) ?? 0);
+        else if (node) lose(node, this.#syncing.get(descriptor) ?? 0);
         break;
       case "unlink":
         this.#rename([[textOf(call), undefined]]);
@@ -98,6 +109,16 @@ export class Disk {
     };
     visit(this.#top);
     return image;
+  }
+
+  #folderOf(path: string): Node {
+    const name = dirname(path);
+    const known = this.#seen.get(name);
+    if (known) return known;
+    const folder = makeNode(true);
+    this.#folderOf(name).names.set(name, folder);
+    this.#seen.set(name, folder);
+    return folder;
   }
 
   /** A file that nobody was seen to make was made by a way that is not watched. */
@@ -142,6 +163,11 @@ function settle(node: Node, begunAt: number): void {
     if (each.kind === "names") applyNames(node.names, each.changed);
     else node.content.apply(each.change);
   }
+}
+
+/** What a sync should have written counts only once it is written again. */
+function lose(node: Node, begunAt: number): void {
+  node.pending = node.pending.filter(({ kind, moment }) => kind === "names" || moment >= begunAt);
 }
 
 function applyNames(

@@ -1,0 +1,98 @@
+/** Damaged, replaced and foreign files: refused or reported, and never rewritten. */
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { runProgram, startService } from "../../end-to-end/running-service.ts";
+import { makeTemporaryFolder, touch } from "../../temporary-folder.ts";
+import { ExaminerProcess } from "./examiner-process.ts";
+import { makeSoundStore } from "./sound-store.ts";
+
+const seed = 1;
+const imagesCount = 40;
+const examiner = new ExaminerProcess();
+afterAll(() => examiner[Symbol.dispose]());
+
+test("damaged files are refused, reported, or answered from as far as SQLite can know", async () => {
+  const faults: string[] = [];
+  for (let image = seed; image < seed + imagesCount; image++) {
+    const trial = await examiner.examine(image);
+    faults.push(...trial.faults.map((fault) => `seed ${image}: ${fault}`));
+  }
+  expect(faults).toEqual([]);
+});
+
+describe("the program ends with one line, and the file stays as it is, when it", () => {
+  const foreign = (path: string, ...statements: string[]) => {
+    using database = new Database(path);
+    for (const statement of statements) database.run(statement);
+  };
+  const spoilt: Record<string, { spoil(path: string): unknown; reason: string }> = {
+    "is another program's": {
+      spoil: (path) => foreign(path, "CREATE TABLE songs (title TEXT)"),
+      reason: "it is a SQLite database of another program",
+    },
+    "is of a newer version": {
+      spoil: (path) =>
+        foreign(path, "PRAGMA application_id = 1347178068", "PRAGMA user_version = 9"),
+      reason: "its schema is 9",
+    },
+    "is text": {
+      spoil: (path) => writeFileSync(path, "A letter. ".repeat(1_000)),
+      reason: "it is not a database",
+    },
+    "is damaged": {
+      async spoil(path) {
+        const { database } = (await makeSoundStore()).folded;
+        writeFileSync(path, database.fill(0, database.length / 2));
+      },
+      reason: "it is damaged",
+    },
+  };
+
+  test.each(Object.keys(spoilt))("%s", async (kind) => {
+    using folder = makeTemporaryFolder();
+    const path = join(folder.path, "plants.db");
+    await spoilt[kind]?.spoil(path);
+    const before = readFileSync(path);
+    const { exitCode, out, errors } = await runProgram([
+      "serve",
+      "--port",
+      "0",
+      "--database",
+      path,
+    ]);
+    expect([exitCode, out]).toEqual([1, ""]);
+    expect(errors).toMatch(/^plantstore: Cannot open [^\n]+\.\n$/);
+    expect(errors).toContain(spoilt[kind]?.reason ?? "none");
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+});
+
+test.each([
+  ["removed", (path: string) => rmSync(path)],
+  ["removed with its folder", (path: string) => rmSync(dirname(path), { recursive: true })],
+  ["moved away with its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}2`)],
+  ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
+  ["emptied", (path: string) => truncateSync(path)],
+])("a file that is %s under the service takes no writes, and it says so", async (_, change) => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "data", "plants.db");
+  mkdirSync(dirname(database));
+  await using service = await startService({ database, args: ["--threads", "1"] });
+  const create = () => service.call("POST /plants", { body: '{"name":"Fern"}' });
+  expect((await create()).status).toBe(201);
+  change(database);
+  const [created, ready, alive] = [
+    await create(),
+    await service.call("GET /readyz"),
+    await service.call("GET /healthz"),
+  ];
+  expect([created.status, ready.status, alive.status]).toEqual([503, 503, 200]);
+  expect(await created.json()).toMatchObject({
+    detail: "The database file was removed, replaced or emptied.",
+  });
+  expect((await service.call("GET /plants")).status).toBeOneOf([200, 503]);
+  service.signal("SIGTERM");
+  expect(await service.exited).toBe(0);
+});

@@ -1,0 +1,59 @@
+/** A disk that is full, or read-only: what is answered meanwhile, and that it ends by itself. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type RunningService, startService } from "../../end-to-end/running-service.ts";
+import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
+
+const changes: Failing["kinds"] = ["write", "truncate", "sync", "unlink", "make folder"];
+
+/** What is answered to a create, a delete, a list and the question whether it is ready. */
+async function askAll(service: RunningService): Promise<number[]> {
+  const requests: [string, RequestInit?][] = [
+    ["POST /plants", { body: '{"name":"Fern"}' }],
+    ["DELETE /plants/1"],
+    ["GET /plants"],
+    ["GET /readyz"],
+  ];
+  const statuses: number[] = [];
+  for (const [request, init] of requests) statuses.push((await service.call(request, init)).status);
+  return statuses;
+}
+
+describe.skipIf(!isInterposable)("when the disk", () => {
+  test.each([
+    ["is full", { kinds: ["write"], error: "ENOSPC" }, [507, 507, 200, 200]],
+    ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 200]],
+    ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 200]],
+    ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 200]],
+  ] as const)(
+    "%s, writes are refused and reads go on, until it is well again",
+    async (_, failing, statuses) => {
+      using folder = makeTemporaryFolder();
+      using io = new InterposedIo(folder.path);
+      const database = join(folder.path, "plants.db");
+      await using service = await startService({ database, variables: io.variables });
+      expect((await service.call("POST /plants", { body: '{"name":"Fern"}' })).status).toBe(201);
+      io.fail(failing);
+      for (let round = 0; round < 3; round++) expect(await askAll(service)).toEqual([...statuses]);
+      io.heal();
+      expect(await askAll(service)).toEqual([201, 204, 200, 200]);
+      service.signal("SIGTERM");
+      expect(await service.exited).toBe(0);
+    },
+  );
+
+  test("is read-only, a start is refused in one line", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    {
+      await using service = await startService({ database });
+      service.signal("SIGTERM");
+      await service.exited;
+    }
+    using io = new InterposedIo(folder.path);
+    io.fail({ kinds: ["open", ...changes], error: "EROFS" });
+    const failure = await startService({ database, variables: io.variables }).catch(String);
+    expect(failure).toMatch(/It ended with 1: plantstore: Cannot open [^\n]+\.\n$/);
+  });
+});
