@@ -47,5 +47,6 @@ function explain(error: unknown): string {
   if (code.startsWith("SQLITE_CORRUPT")) return damaged;
   if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
   if (code.startsWith("SQLITE_READONLY")) return "it cannot be written";
+  if (code.startsWith("SQLITE_IOERR")) return "the disk reports an error, or is full";
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
 }
