@@ -12,6 +12,7 @@ import { lookAt } from "./first-look.ts";
 import { lockForServing } from "./lock.ts";
 import { migrate } from "./migrate.ts";
 import { explainOpening, locate } from "./opening.ts";
+import { checkRows } from "./plant-rows.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { createTransfer } from "./transfer.ts";
 import { WriteThread } from "./write-thread.ts";
@@ -114,19 +115,19 @@ function createStorage(
 
 /**
  * `LIMIT +?`, because a bare parameter there has SQLite plan the query anew each time: 23 µs, not 14.
- * `+garden = ?1` looks at each plant once more, at no cost that can be measured: in a file that was
- * damaged while it was served, the way to a garden can end in another one.
+ * `+garden = ?1` looks at each plant once more, which takes 0.4 µs of the 10 for 20 plants: in a damaged
+ * file the way to a garden can end in another one. After `garden =` SQLite would take it for said already.
  */
 function createReader(
   database: Database,
   countCommits: () => number | undefined,
 ): Pick<PlantStorage, "list" | "seek" | "version"> {
   const fromStart = database.query<Plant, [string, number]>(
-    "SELECT id, name, tag FROM plants WHERE garden = ?1 AND +garden = ?1 ORDER BY id LIMIT +?2",
+    "SELECT id, name, tag FROM plants WHERE garden IS ?1 AND +garden = ?1 ORDER BY id LIMIT +?2",
   );
   const fromBehind = database.query<Plant, [string, bigint, number]>(
     `SELECT id, name, tag FROM plants
-       WHERE garden = ?1 AND +garden = ?1 AND id > ?2 ORDER BY id LIMIT +?3`,
+       WHERE garden IS ?1 AND +garden = ?1 AND id > ?2 ORDER BY id LIMIT +?3`,
   );
   const seekFromStart = database.query<{ id: bigint | null }, [string, number]>(
     "SELECT max(id) AS id FROM (SELECT id FROM plants WHERE garden = ? ORDER BY id LIMIT +?)",
@@ -163,9 +164,9 @@ function createReader(
       return known.version;
     },
     async list(garden, after, count) {
-      return after === undefined
-        ? fromStart.all(garden, count)
-        : fromBehind.all(garden, after, count);
+      const plants =
+        after === undefined ? fromStart.all(garden, count) : fromBehind.all(garden, after, count);
+      return checkRows(plants, after);
     },
     async seek(garden, after, count) {
       const found =

@@ -184,9 +184,12 @@ class Client {
 
   #checkList({ request, status, text }: Answer): void {
     if (status !== 200 || text === undefined) return;
-    if (text.includes(foreignMark)) this.#fault(`${request}: shows another garden's plants`);
     try {
-      const plants: { id: number; name: unknown; tag: unknown }[] = JSON.parse(text);
+      const plants: { id: number; name: string }[] = JSON.parse(text);
+      // Not those that hold it: inside of a plant, nobody can tell bytes of another one.
+      if (plants.some(({ name }) => name.startsWith(foreignMark))) {
+        this.#fault(`${request}: shows another garden's plants`);
+      }
       if (plants.some(({ id }, index) => index > 0 && id <= (plants[index - 1]?.id ?? id))) {
         this.#fault(`${request}: out of order`);
       }
