@@ -1,8 +1,9 @@
 /** Damaged, replaced and foreign files: refused or reported, and never rewritten. */
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { changeProgram } from "../../changed-program.ts";
 import { runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder, touch } from "../../temporary-folder.ts";
 import { ExaminerProcess } from "./examiner-process.ts";
@@ -10,16 +11,40 @@ import { makeSoundStore } from "./sound-store.ts";
 
 const seed = 1;
 const imagesCount = 40;
-const examiner = new ExaminerProcess();
-afterAll(() => examiner[Symbol.dispose]());
 
-test("damaged files are refused, reported, or answered from as far as SQLite can know", async () => {
+/** The faults of so many images, or of as many as it takes to find one. */
+async function findFaults(count: number, program?: string): Promise<string[]> {
+  using examiner = new ExaminerProcess(program);
   const faults: string[] = [];
-  for (let image = seed; image < seed + imagesCount; image++) {
+  for (let image = seed; image < seed + count; image++) {
     const trial = await examiner.examine(image);
     faults.push(...trial.faults.map((fault) => `seed ${image}: ${fault}`));
+    if (faults.length > 0) break;
   }
-  expect(faults).toEqual([]);
+  return faults;
+}
+
+describe("damaged files", () => {
+  test("are refused, reported, or answered from as far as SQLite can know", async () => {
+    expect(await findFaults(imagesCount)).toEqual([]);
+  });
+
+  const file = "storage/sqlite/inspection.ts";
+  test.each([
+    [
+      "does not look at all of a file",
+      { file, text: 'if (rows[0]?.integrity_check === "ok") return;', by: "if (rows) return;" },
+      "answered as if whole",
+    ],
+    [
+      "looks at a file over a connection that folds its log into it",
+      { file, text: 'logBytes > 0 ? "read" : "write"', by: '"write"' },
+      "rewritten by",
+    ],
+  ])("are seen to trouble a program that %s", async (_, edit, found) => {
+    using broken = changeProgram([edit]);
+    expect((await findFaults(100, broken.program)).join("\n")).toContain(found);
+  });
 });
 
 describe("the program ends with one line, and the file stays as it is, when it", () => {

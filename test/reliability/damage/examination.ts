@@ -5,11 +5,10 @@
 import { Database } from "bun:sqlite";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlantStoreError } from "../../../src/domain/errors.ts";
 import type { Storage } from "../../../src/domain/storage.ts";
-import { assemble } from "../../../src/listening/assembly.ts";
+import type { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
-import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
+import type { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import type { Trial } from "../proof.ts";
@@ -20,12 +19,19 @@ import { foreignMark, token } from "./sound-store.ts";
 /** What came of an image: the service refused it, said of some request that it cannot, or answered all. */
 type Course = "refused" | "reported" | "answered";
 
+/** Of the program that is examined, which may be a changed one. */
+export interface Parts {
+  readonly openSqlite: typeof openSqlite;
+  readonly assemble: typeof assemble;
+}
+
 interface Findings {
   readonly faults: string[];
   readonly figures: Record<string, number>;
 }
 
 export async function examine(
+  parts: Parts,
   sound: { folded: StoreFiles; logged: StoreFiles },
   seed: number,
 ): Promise<Trial> {
@@ -37,8 +43,8 @@ export async function examine(
   using folder = makeTemporaryFolder(fastestParent());
   const path = join(folder.path, "plants.db");
   const course = isEarly
-    ? await startOn(path, spoilt, findings)
-    : await spoilWhileServing(path, before, spoilt, findings);
+    ? await startOn(parts, path, spoilt, findings)
+    : await spoilWhileServing(parts, path, before, spoilt, findings);
   findings.figures[`${isEarly ? "before the start" : "while serving"}, ${course}`] = 1;
   const where = `${spoilt.what}, ${isEarly ? "before the start" : "while serving"}`;
   return {
@@ -47,24 +53,29 @@ export async function examine(
   };
 }
 
-async function startOn(path: string, { files }: Damage, findings: Findings): Promise<Course> {
+async function startOn(
+  parts: Parts,
+  path: string,
+  { files }: Damage,
+  findings: Findings,
+): Promise<Course> {
   const { faults, figures } = findings;
   writeStore(path, files);
   let storage: Storage;
   try {
-    storage = openSqlite(path, { isServing: true });
+    storage = parts.openSqlite(path, { isServing: true });
   } catch (error) {
-    if (!(error instanceof PlantStoreError) || !/^Cannot open .+\.$/.test(error.message)) {
+    if (!/^PlantStoreError: Cannot open .+\.$/.test(String(error))) {
       faults.push(`refused as ${error}`);
     }
     if (!isSameStore(readStore(path), files)) faults.push("rewritten by a start that was refused");
     return "refused";
   }
   const isWhole = checkIntegrity(path, files);
-  const client = new Client(storage, findings);
+  const client = new Client(parts, storage, findings);
   await client.read();
   // Nothing at all is a new store.
-  const isNew = files.database.length === 0;
+  const isNew = files.database.length === 0 && files.log.length === 0;
   if (!isNew && !isSameStore(readStore(path), files)) faults.push("rewritten by reading");
   if (!isWhole && !client.wasReported) {
     figures["damage that only a whole check finds"] = 1;
@@ -76,14 +87,15 @@ async function startOn(path: string, { files }: Damage, findings: Findings): Pro
 }
 
 async function spoilWhileServing(
+  parts: Parts,
   path: string,
   sound: StoreFiles,
   { files }: Damage,
   findings: Findings,
 ): Promise<Course> {
   writeStore(path, sound);
-  const storage = openSqlite(path, { isServing: true });
-  const client = new Client(storage, findings);
+  const storage = parts.openSqlite(path, { isServing: true });
+  const client = new Client(parts, storage, findings);
   writeFileSync(path, files.database);
   if (files.log.length > 0) writeFileSync(`${path}-wal`, files.log);
   await client.read();
@@ -117,11 +129,11 @@ class Client {
   #logged = "";
   readonly #flush: () => void;
 
-  constructor(storage: Storage, findings: Findings) {
+  constructor(parts: Parts, storage: Storage, findings: Findings) {
     const log = createLog("json", (text) => {
       this.#logged += text;
     });
-    const { app } = assemble({ basePath: "", corsOrigins: "*" }, storage, log);
+    const { app } = parts.assemble({ basePath: "", corsOrigins: "*" }, storage, log);
     this.#fetch = app.fetch;
     this.#flush = log.flush;
     this.#findings = findings;
