@@ -34,10 +34,11 @@ export async function countCalls(scene: Scene, failure: Failure): Promise<number
   const never = Number.MAX_SAFE_INTEGER - 1;
   const trial = await strike({ scene, failure, nth: never, isLasting: false });
   if (trial.faults.length > 0) throw new Error(trial.faults.join("\n"));
-  return trial.figures["calls that can fail"] ?? 0;
+  return trial.calls;
 }
 
-export async function strike(stroke: Stroke): Promise<Trial> {
+/** And how many calls there were that could have failed in this way. */
+export async function strike(stroke: Stroke): Promise<Trial & { readonly calls: number }> {
   const { scene, failure, nth, isLasting, program } = stroke;
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
@@ -83,12 +84,12 @@ export async function strike(stroke: Stroke): Promise<Trial> {
     Object.assign(figures, gardener.figures);
     await service[Symbol.asyncDispose]();
   } else figures["did not start"] = 1;
-  figures["calls that can fail"] = rules[0]?.counts().matched ?? 0;
   figures["calls that failed"] = rules.reduce((sum, rule) => sum + rule.counts().failed, 0);
   auditCuts("at the end");
   faults.push(...(await startAgain(database, scene.token, ledger)));
   const where = `${scene.name}, ${failure.name}, call ${nth}${isLasting ? " and on" : ""}`;
-  return { faults: faults.map((fault) => `${where}: ${fault}`), figures };
+  const calls = rules[0]?.counts().matched ?? 0;
+  return { faults: faults.map((fault) => `${where}: ${fault}`), figures, calls };
 }
 
 /** Without a restart; unless it has ended by itself and said so. */
