@@ -35,18 +35,23 @@ export interface Call {
 
 const headBytes = 48;
 
+/** The last one may be on its way into the log, and is left out then. */
 export function parseCalls(bytes: Buffer): Call[] {
   const calls: Call[] = [];
-  for (let from = 0; from < bytes.length; from += bytes.readUInt32LE(from)) {
+  for (let from = 0; from + headBytes <= bytes.length; ) {
+    const end = from + bytes.readUInt32LE(from);
+    if (end > bytes.length) break;
+    const read = (index: number) => Number(bytes.readBigInt64LE(from + 8 + 8 * index));
     calls.push({
       kind: kinds[bytes.readUInt32LE(from + 4)] as Kind,
-      process: Number(bytes.readBigInt64LE(from + 8)),
-      file: Number(bytes.readBigInt64LE(from + 16)),
-      at: Number(bytes.readBigInt64LE(from + 24)),
-      result: Number(bytes.readBigInt64LE(from + 32)),
-      error: Number(bytes.readBigInt64LE(from + 40)),
-      data: bytes.subarray(from + headBytes, from + bytes.readUInt32LE(from)),
+      process: read(0),
+      file: read(1),
+      at: read(2),
+      result: read(3),
+      error: read(4),
+      data: bytes.subarray(from + headBytes, end),
     });
+    from = end;
   }
   return calls;
 }

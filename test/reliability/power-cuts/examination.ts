@@ -82,11 +82,8 @@ async function examine(
     faults.push(...account.audit(garden, plants, keys));
     const keyed = account.keyed(garden);
     for (let count = 0; count < repeatsMax && keyed.length > 0; count++) {
-      const owed = keyed[dice(keyed.length)] as Owed;
-      const known = keys.get(owed.key as string);
-      faults.push(...(await repeat(call, token, owed, known)));
-      keys.set(owed.key as string, -1);
-      keyed.splice(keyed.indexOf(owed), 1);
+      const [owed] = keyed.splice(dice(keyed.length), 1) as [Owed];
+      faults.push(...(await repeat(call, token, owed, keys.get(owed.key as string))));
     }
     faults.push(...(await goOn(call, token, account.highestId(garden, plants))));
   }

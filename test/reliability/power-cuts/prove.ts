@@ -35,8 +35,8 @@ await prove({
       figures: {
         recordings: Number(isNew),
         "calls recorded": isNew ? cuts.callsCount : 0,
-        "writes that had to be there": promised,
-        "images served": Number(by === "program"),
+        "answered writes checked": promised,
+        "images opened by the program": Number(by === "program"),
       },
     };
   },
