@@ -68,7 +68,7 @@ async function chooseLife(number: number): Promise<Life> {
   const seed = number * seedsOfLife;
   const life: Life = {
     seed,
-    writes: pages === undefined ? 5_000 : 200 + dice(800),
+    writes: pages === undefined ? 1_500 : 200 + dice(500),
     extent: "whole",
     edits: pages === undefined ? [] : [checkpointOften(pages)],
   };
