@@ -99,6 +99,7 @@ test.each([
   ["removed with its folder", (path: string) => rmSync(dirname(path), { recursive: true })],
   ["moved away with its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}2`)],
   ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
+  ["deprived of its log", (path: string) => rmSync(`${path}-wal`)],
   ["emptied", (path: string) => truncateSync(path)],
 ])("a file that is %s under the service takes no writes, and it says so", async (_, change) => {
   using folder = makeTemporaryFolder();

@@ -6,9 +6,8 @@ import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import type { Ledger } from "../failover/ledger.ts";
 import type { Call } from "../interposed-io/call-log.ts";
 import { Disk } from "../power-cuts/disk.ts";
-import { lay } from "../power-cuts/power-cut.ts";
+import { lay } from "../power-cuts/leftover.ts";
 import type { Dice } from "../power-cuts/tearing.ts";
-import type { StoreFiles } from "../store-files.ts";
 import { auditFile } from "./audit.ts";
 
 const tornCuts = 2;
@@ -19,14 +18,11 @@ export class Cuts {
   readonly #disk: Disk;
   #followed = 0;
 
-  /** The root is a folder that surely stays; `before` is what surely lies there already. */
-  constructor(root: string, database: string, before: StoreFiles | undefined) {
+  /** The root is a folder that surely stays. */
+  constructor(root: string, database: string) {
     this.#root = root;
     this.#database = database;
     this.#disk = new Disk(root);
-    if (!before) return;
-    this.#disk.put(database, before.database);
-    this.#disk.put(`${database}-wal`, before.log);
   }
 
   audit(calls: readonly Call[], ledger: Ledger, moment: string): string[] {
@@ -56,9 +52,8 @@ export class Cuts {
 
   #auditCut(dice: Dice, ledger: Ledger): readonly string[] {
     using folder = makeTemporaryFolder(fastestParent());
-    const settle = (path: string) => join(folder.path, relative(this.#root, path));
-    lay(this.#disk.cut(dice), settle);
-    const path = settle(this.#database);
+    lay(this.#disk.cut(dice), folder.path);
+    const path = join(folder.path, relative(this.#root, this.#database));
     // Nobody reads an index whose process is gone, but SQLite would look at its locks.
     rmSync(`${path}-shm`, { force: true });
     return auditFile(path, ledger);

@@ -9,8 +9,9 @@ import { type RunningService, startService } from "../../end-to-end/running-serv
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Ledger } from "../failover/ledger.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
+import { type Image, pretend } from "../power-cuts/leftover.ts";
 import type { Trial } from "../proof.ts";
-import { writeStore } from "../store-files.ts";
+import { type StoreFiles, writeStore } from "../store-files.ts";
 import { Cuts } from "./cuts.ts";
 import type { Failure } from "./failures.ts";
 import { Gardener } from "./gardener.ts";
@@ -43,12 +44,13 @@ export async function strike(stroke: Stroke): Promise<Trial & { readonly calls: 
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
   const database = join(root, "data", "plants.db");
+  using io = new InterposedIo(root);
   if (scene.files) {
     mkdirSync(dirname(database));
     writeStore(database, scene.files);
+    pretend({ image: imageOf(scene.files), notes: [] }, root, io);
   }
-  const cuts = new Cuts(root, database, scene.files);
-  using io = new InterposedIo(folder.path);
+  const cuts = new Cuts(root, database);
   const ledger = new Ledger();
   for (const name of scene.plants) ledger.note(name, "there");
   const faults: string[] = [];
@@ -79,7 +81,8 @@ export async function strike(stroke: Stroke): Promise<Trial & { readonly calls: 
     faults.push(...(await recover(service, gardener)));
     auditCuts("after it");
     service.signal("SIGTERM");
-    await service.exited;
+    const exitCode = await service.exited;
+    if (exitCode !== 0 && !isExplained(service, exitCode)) faults.push(`it ended with ${exitCode}`);
     faults.push(...gardener.faults);
     Object.assign(figures, gardener.figures);
     await service[Symbol.asyncDispose]();
@@ -92,6 +95,14 @@ export async function strike(stroke: Stroke): Promise<Trial & { readonly calls: 
   return { faults: faults.map((fault) => `${where}: ${fault}`), figures, calls };
 }
 
+function imageOf({ database, log }: StoreFiles): Image {
+  return new Map<string, Uint8Array | "folder">([
+    ["data", "folder"],
+    ["data/plants.db", database],
+    ["data/plants.db-wal", log],
+  ]);
+}
+
 /** Without a restart; unless it has ended by itself and said so. */
 async function recover(service: RunningService, gardener: Gardener): Promise<string[]> {
   for (let tries = 0; tries < recoveryTries; tries++) {
@@ -99,11 +110,13 @@ async function recover(service: RunningService, gardener: Gardener): Promise<str
     if (id !== undefined && (await gardener.isReady()) && (await gardener.list())) return [];
     const exitCode = await Promise.race([service.exited, Bun.sleep(recoveryPauseMs)]);
     if (exitCode === undefined) continue;
-    const { out, errors } = service.output();
-    const isSaid = exitCode === 1 && out.includes('"event":"broken down"');
-    return isSaid ? [] : [`it ended with ${exitCode}: ${errors} ${out}`];
+    return isExplained(service, exitCode) ? [] : [`it ended with ${exitCode}`];
   }
   return [`it did not recover: ${service.output().out.slice(-2_000)}`];
+}
+
+function isExplained(service: RunningService, exitCode: number): boolean {
+  return exitCode === 1 && service.output().out.includes('"event":"broken down"');
 }
 
 async function startAgain(

@@ -45,15 +45,6 @@ export class Disk {
     this.#seen.set(root, this.#top);
   }
 
-  /** A file that is surely there before the first call. */
-  put(path: string, bytes: Uint8Array): void {
-    const folder = this.#folderOf(path);
-    const file = makeNode(false);
-    file.content.write(0, bytes);
-    folder.names.set(path, file);
-    this.#seen.set(path, file);
-  }
-
   /** Follows one call. */
   follow(call: Call): void {
     if (call.error !== 0 && call.kind !== "synced") return;
@@ -109,16 +100,6 @@ export class Disk {
     };
     visit(this.#top);
     return image;
-  }
-
-  #folderOf(path: string): Node {
-    const name = dirname(path);
-    const known = this.#seen.get(name);
-    if (known) return known;
-    const folder = makeNode(true);
-    this.#folderOf(name).names.set(name, folder);
-    this.#seen.set(name, folder);
-    return folder;
   }
 
   /** A file that nobody was seen to make was made by a way that is not watched. */
