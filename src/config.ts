@@ -4,21 +4,21 @@ import { PlantStoreError } from "./domain/errors.ts";
 import type { JwtIssuer } from "./domain/issuer.ts";
 import type { UsageLimits } from "./domain/limits.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
-import { type LimitSettings, limitSettings, readUsageLimits } from "./limit-settings.ts";
+import { type LimitSettings, limitSettings, readUsageLimits } from "./settings/limit-settings.ts";
 import {
   readIssuer,
   readTlsFiles,
   type SecuritySettings,
   securitySettings,
   type TlsFiles,
-} from "./security-settings.ts";
-import { integerBetween, type Setting } from "./setting.ts";
+} from "./settings/security-settings.ts";
+import { integerBetween, type Setting } from "./settings/setting.ts";
 import {
   readTracing,
   type Tracing,
   type TracingSettings,
   tracingSettings,
-} from "./tracing-settings.ts";
+} from "./settings/tracing-settings.ts";
 
 const logChoices = ["auto", "json", "text", "off"] as const;
 

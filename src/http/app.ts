@@ -9,8 +9,9 @@ import type { UsageLimits } from "../domain/limits.ts";
 import type { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import type { RequestTrace, Tracer } from "../tracing/request-trace.ts";
-import { checkFraming, hasBody, mayExceedLimit } from "./body.ts";
+import type { Tracer } from "../tracing/request-trace.ts";
+import { checkFraming, hasBody } from "./body.ts";
+import { createEnding } from "./ending.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { createTellLimits } from "./limit-fields.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
@@ -18,9 +19,10 @@ import { operations } from "./operations.ts";
 import { createOverloadNotice } from "./overload-notice.ts";
 import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
-import { type Arrival, checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+import { type Exchange, mayBeOutOfStep } from "./request-exchange.ts";
 import { createRequestIds } from "./request-id.ts";
-import { createRouter, type Route } from "./router.ts";
+import { createRouter } from "./router.ts";
 import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
 import { streamText } from "./stream.ts";
 import { Turnstile } from "./turnstile.ts";
@@ -44,20 +46,6 @@ export interface App {
   fetch(request: Request): Promise<Response>;
 }
 
-/** What is learnt of a request on its way; each stage adds to it. */
-interface Exchange extends Arrival {
-  readonly requestId: string;
-  readonly startedAtMs: number;
-  route: Route | undefined;
-  operation: Operation | undefined;
-  token: string | undefined;
-  readonly trace: RequestTrace | undefined;
-  /** Of the caller's bucket, with this request in it. */
-  level: number | undefined;
-  /** Whether it is answered; else it has waited too long already, and is refused. */
-  mayPass: boolean;
-}
-
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
   const enter = limiter ? meterBy(limiter) : admit;
@@ -68,6 +56,7 @@ export function createApp(deps: AppDeps): App {
   const requestIdOf = createRequestIds();
   const turnstile = new Turnstile();
   const noteOverload = createOverloadNotice(log);
+  const end = createEnding(log, metrics);
   const refusalHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
@@ -232,33 +221,6 @@ export function createApp(deps: AppDeps): App {
     return response;
   }
 
-  function end(exchange: Exchange, status: number, error?: unknown): void {
-    const { request, requestId, route, operation, caller, startedAtMs, trace } = exchange;
-    const durationMs = performance.now() - startedAtMs;
-    if (error !== undefined) {
-      metrics.countBrokenStream();
-      log.event("error", "stream broke off", { requestId, error });
-    }
-    metrics.countRequest(operation?.name ?? "none", request.method, status, durationMs);
-    log.request({
-      method: request.method,
-      route: route?.path ?? "none",
-      status,
-      durationMs,
-      user: caller?.user,
-      garden: caller?.garden,
-      requestId,
-      traceId: trace?.context.traceId,
-    });
-    trace?.end({
-      method: request.method,
-      route: route?.path,
-      status,
-      requestId,
-      garden: caller?.garden,
-    });
-  }
-
   return {
     async fetch(request) {
       const exchange: Exchange = {
@@ -296,27 +258,3 @@ const tooMany = new PlantStoreError(
   "This token has made too many requests. Wait as many seconds as Retry-After says.",
   { limit: "requests" },
 );
-
-/**
- * Whether the next request on the connection may not be seen as one: what is left of a body that was not
- * read to its end could pass for it, and behind a CONNECT the runtime sees no requests any more.
- */
-function mayBeOutOfStep({ request, body }: Exchange): boolean {
-  if (request.method === "CONNECT") return true;
-  if (body !== "unread") return false;
-  return request.bodyUsed || mayExceedLimit(request.headers);
-}
-
-/** For an error that no stage could catch: still a problem with an id, and nothing of the inside. */
-export function answerLostError(error: Error): Response {
-  const requestId = crypto.randomUUID();
-  const context = { requestId, isTokenSent: false, allow: undefined };
-  const { status, contentType, body } = problemAnswer(toShown(error), context);
-  const headers = {
-    "Content-Type": contentType ?? "",
-    "X-Request-Id": requestId,
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-  };
-  return new Response(String(body), { status, headers });
-}

@@ -103,3 +103,17 @@ function problemHeaders(
       return {};
   }
 }
+
+/** For an error that no stage could catch: still a problem with an id, and nothing of the inside. */
+export function answerLostError(error: Error): Response {
+  const requestId = crypto.randomUUID();
+  const context = { requestId, isTokenSent: false, allow: undefined };
+  const { status, contentType, body } = problemAnswer(toShown(error), context);
+  const headers = {
+    "Content-Type": contentType ?? "",
+    "X-Request-Id": requestId,
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+  };
+  return new Response(String(body), { status, headers });
+}

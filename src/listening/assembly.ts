@@ -11,10 +11,10 @@ import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
 import { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
+import type { Tracing } from "../settings/tracing-settings.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { Tracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
-import type { Tracing } from "../tracing-settings.ts";
 import { version } from "../version.ts";
 
 /** A collector that is away would otherwise fill the log. */

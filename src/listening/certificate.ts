@@ -1,7 +1,7 @@
 /** The certificate that the service shows and its private key, read from their files and checked. */
 import { readFile } from "node:fs/promises";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { TlsFiles } from "../security-settings.ts";
+import type { TlsFiles } from "../settings/security-settings.ts";
 
 /** PEM, as the runtime takes it. */
 export interface Certificate {

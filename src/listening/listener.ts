@@ -2,7 +2,7 @@
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
-import { answerLostError } from "../http/app.ts";
+import { answerLostError } from "../http/problem.ts";
 import type { BucketMemory } from "../limiting/buckets.ts";
 import type { Log } from "../log.ts";
 import { assemble, type Counting } from "./assembly.ts";

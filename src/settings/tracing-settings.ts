@@ -1,5 +1,5 @@
 /** The settings of traces. They are off while no collector is named. */
-import { PlantStoreError } from "./domain/errors.ts";
+import { PlantStoreError } from "../domain/errors.ts";
 import type { Setting } from "./setting.ts";
 
 export interface TracingSettings {

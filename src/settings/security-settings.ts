@@ -1,6 +1,6 @@
 /** The settings of TLS and of JWTs. Both are off while nothing is set. */
-import { PlantStoreError } from "./domain/errors.ts";
-import { isTrustworthyAddress, type JwtIssuer, jwtAlgorithms } from "./domain/issuer.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { isTrustworthyAddress, type JwtIssuer, jwtAlgorithms } from "../domain/issuer.ts";
 import { integerBetween, type Setting } from "./setting.ts";
 
 export interface SecuritySettings {

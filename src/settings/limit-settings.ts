@@ -1,5 +1,5 @@
 /** The settings that limit what callers may use. Both are off while nothing is set. */
-import type { RateLimit, UsageLimits } from "./domain/limits.ts";
+import type { RateLimit, UsageLimits } from "../domain/limits.ts";
 import { integerBetween, type Setting } from "./setting.ts";
 
 const requestsMax = 1_000_000;
