@@ -96,6 +96,8 @@ test.each([
       writeFileSync(dirname(path), "no folder");
     },
   ],
+  ["deprived of its log", (path: string) => rmSync(`${path}-wal`)],
+  ["deprived of its index", (path: string) => rmSync(`${path}-shm`)],
   ["emptied", (path: string) => truncateSync(path)],
   ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
 ])("takes no writes once the file was %s, and says that it is not ready", async (_, change) => {

@@ -49,13 +49,14 @@ function checkWritable(database: Database): void {
 
 function createStorage(
   file: string,
-  { dev, ino }: Stats,
+  identity: Stats,
   database: Database,
   opened: readonly Database[],
   options: OpenOptions,
 ): Storage {
   const { list, seek, version } = createReader(database, () => thread?.countCommits());
   const tokens = createTokenStorage(database);
+  const checkStillThere = watchFiles(file, identity);
   let thread = options.joins ? WriteThread.join(options.joins) : undefined;
   let moving: Database | undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.
@@ -64,17 +65,6 @@ function createStorage(
   function writeThread(): WriteThread {
     thread ??= WriteThread.start(file, options);
     return thread;
-  }
-
-  /** A file that was removed, replaced or emptied is still open here, but nobody would find its plants again. */
-  function checkStillThere(): void {
-    try {
-      const found = statSync(file);
-      if (found.dev === dev && found.ino === ino && found.size > 0) return;
-    } catch {
-      // It is not there, or cannot be reached any more.
-    }
-    throw new PlantStoreError("unavailable", "The database file was removed, replaced or emptied.");
   }
 
   return {
@@ -110,6 +100,27 @@ function createStorage(
       // In the order of opening: the lock is let go last.
       for (const each of opened) each.close();
     },
+  };
+}
+
+/**
+ * A file that was removed or replaced is still open here, but nobody would find its plants again. So it
+ * is with the log beside it, and without their common index, processes would not see each other.
+ */
+function watchFiles(file: string, identity: Stats): () => void {
+  const beside = [`${file}-wal`, `${file}-shm`];
+  const look = (path: string) => statSync(path, { throwIfNoEntry: false });
+  const identify = (each: Stats | undefined) => `${each?.dev} ${each?.ino}`;
+  const known = [identity, ...beside.map(look)].map(identify).join();
+  return () => {
+    try {
+      const found = look(file);
+      const isSame = [found, ...beside.map(look)].map(identify).join() === known;
+      if (isSame && found?.size !== 0) return;
+    } catch {
+      // It cannot be reached any more.
+    }
+    throw new PlantStoreError("unavailable", "The database file was removed, replaced or emptied.");
   };
 }
 
