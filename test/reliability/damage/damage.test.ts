@@ -29,7 +29,7 @@ describe("damaged files", () => {
     expect(await findFaults(imagesCount)).toEqual([]);
   });
 
-  const file = "storage/sqlite/inspection.ts";
+  const file = "storage/sqlite/first-look.ts";
   test.each([
     [
       "does not look at all of a file",

@@ -5,6 +5,7 @@ import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { type Failure, failing } from "./failures.ts";
 import { type Stroke, strike } from "./fault-trial.ts";
 import { makeScenes, type Scene } from "./scenes.ts";
+import { Strokes } from "./strokes.ts";
 
 setDefaultTimeout(60_000);
 
@@ -66,6 +67,18 @@ const cases: Record<string, Case> = {
     found: /after a power cut: lost: after it/,
   },
 };
+
+/** In each scene one; of the failures, and of how long they last, several. */
+const sampled = [24 * 40, 24 * 60 + 4, 24 * 30 + 11, 24 * 90 + 13];
+
+test.skipIf(!isInterposable)("calls here and there fail, and cost no promise", async () => {
+  const strokes = new Strokes();
+  const trials = await Promise.all(
+    sampled.map(async (number) => strike(await strokes.find(number))),
+  );
+  expect(trials.flatMap(({ faults }) => faults)).toEqual([]);
+  expect(trials.map(({ figures }) => figures["calls that failed"])).not.toContain(0);
+});
 
 describe.skipIf(!isInterposable)(
   "a call that fails costs no promise, and a program is found out where",

@@ -17,7 +17,7 @@ export class Strokes {
 
   /** Strikes, unless the scene has no such call. */
   async run(number: number): Promise<Trial> {
-    const stroke = await this.#find(number % strokesCount);
+    const stroke = await this.find(number % strokesCount);
     const { scene, failure, nth } = stroke;
     const name = `${scene.name}, ${failure.name}`;
     const counting = this.#counts.get(name) ?? countCalls(scene, failure);
@@ -25,7 +25,7 @@ export class Strokes {
     return nth > (await counting) + margin ? { faults: [], figures: {} } : strike(stroke);
   }
 
-  async #find(number: number): Promise<Stroke> {
+  async find(number: number): Promise<Stroke> {
     let rest = number;
     const take = (count: number) => {
       const taken = rest % count;
