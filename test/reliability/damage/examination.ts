@@ -59,7 +59,7 @@ async function startOn(
   { files }: Damage,
   findings: Findings,
 ): Promise<Course> {
-  const { faults, figures } = findings;
+  const { faults } = findings;
   writeStore(path, files);
   let storage: Storage;
   try {
@@ -77,10 +77,7 @@ async function startOn(
   // Nothing at all is a new store.
   const isNew = files.database.length === 0 && files.log.length === 0;
   if (!isNew && !isSameStore(readStore(path), files)) faults.push("rewritten by reading");
-  if (!isWhole && !client.wasReported) {
-    figures["damage that only a whole check finds"] = 1;
-    faults.push("answered as if whole");
-  }
+  if (!isWhole && !client.wasReported) faults.push("answered as if whole");
   await client.write();
   await storage.close();
   return client.wasReported ? "reported" : "answered";
