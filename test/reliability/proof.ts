@@ -18,6 +18,13 @@ export interface Proof {
   /** How many there are unless the command says another number. */
   readonly count: number;
   readonly run: (seed: number) => Promise<Trial>;
+  /** What only all trials together show, said at the end. */
+  readonly conclude?: () => Promise<Conclusion>;
+}
+
+export interface Conclusion {
+  readonly text: string;
+  readonly isFault: boolean;
 }
 
 const progressEveryMs = 5_000;
@@ -25,7 +32,7 @@ const progressEveryMs = 5_000;
 const faultyTrialsMax = 3;
 
 /** Runs `npm run prove:NAME -- [count] [seed]`, says what came of it, and ends the process. */
-export async function prove({ name, trials, count: usual, run }: Proof): Promise<never> {
+export async function prove({ name, trials, count: usual, run, conclude }: Proof): Promise<never> {
   const [count = usual, firstSeed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
   const startedAtMs = performance.now();
   const figures: Record<string, number> = {};
@@ -52,7 +59,9 @@ export async function prove({ name, trials, count: usual, run }: Proof): Promise
   }
   for (const seed of faulty) say(`again: npm run prove:${name} -- 1 ${seed}`);
   say(`${progress()}; ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
-  process.exit(faulty.length > 0 ? 1 : 0);
+  const conclusion = await conclude?.();
+  if (conclusion) say(conclusion.text);
+  process.exit(faulty.length > 0 || conclusion?.isFault ? 1 : 0);
 }
 
 function list(figures: Readonly<Record<string, number>>): string {

@@ -1,0 +1,81 @@
+/** Holds answers against an OpenAPI document: their status, their headers and their bodies. */
+import Ajv, { type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is walked as the JSON that it is.
+export type Document = any;
+
+export interface GivenAnswer {
+  readonly status: number;
+  /** Absent if there is no such header. */
+  header(name: string): string | undefined;
+  readonly text: string;
+}
+
+interface Described {
+  readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
+  readonly content?: Record<string, { schema: object }>;
+  readonly $ref?: string;
+}
+
+export class DocumentedAnswers {
+  readonly #document: Document;
+  readonly #ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
+  readonly #compiled = new Map<object, ValidateFunction>();
+
+  constructor(document: Document) {
+    this.#document = document;
+    this.#ajv.addSchema(document, "document");
+  }
+
+  /** What is wrong with an answer to an operation; absent if nothing is. */
+  findFault(path: string, method: string, answer: GivenAnswer): string | undefined {
+    const described: Described | undefined =
+      this.#document.paths[path]?.[method]?.responses?.[String(answer.status)];
+    if (!described) return `${method} ${path} ${answer.status} is not documented`;
+    const { headers = {}, content } = this.resolve(described);
+    for (const [name, header] of Object.entries(headers)) {
+      const isMissing = this.resolve(header).required && answer.header(name) === undefined;
+      if (isMissing) return `the header ${name} is missing`;
+    }
+    const type = answer.header("content-type");
+    if (!content) {
+      const isEmpty = type === undefined && answer.text === "";
+      return isEmpty ? undefined : `${answer.status} has a body: ${type} ${answer.text}`;
+    }
+    const media = content[type ?? ""];
+    if (!media) return `${path} answers ${answer.status} with ${type}`;
+    return this.findMismatch(
+      media.schema,
+      type?.includes("json") ? parse(answer.text) : answer.text,
+    );
+  }
+
+  /** Why a value does not fit a schema of the document; absent if it does. */
+  findMismatch(schema: object, value: unknown): string | undefined {
+    const check = this.#compiled.get(schema) ?? this.#compile(schema);
+    return check(value) ? undefined : this.#ajv.errorsText(check.errors);
+  }
+
+  resolve<Part extends { $ref?: string }>(part: Part): Part {
+    if (part.$ref === undefined) return part;
+    const keys = part.$ref.slice(2).split("/");
+    return keys.reduce((at, key) => at[key], this.#document);
+  }
+
+  #compile(schema: object): ValidateFunction {
+    const resolved = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/'));
+    const check = this.#ajv.compile(resolved);
+    this.#compiled.set(schema, check);
+    return check;
+  }
+}
+
+/** Text that is not JSON fits no schema. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

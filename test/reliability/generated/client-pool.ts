@@ -1,0 +1,109 @@
+/** Sends requests as bytes over a few connections that stay open, one request at a time on each. */
+import { NoAnswer, readAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+
+export interface Outgoing {
+  readonly bytes: Buffer;
+  readonly isHead: boolean;
+}
+
+/** A request that is not answered by then hangs. */
+const hangMs = 10_000;
+
+export type Take = (index: number, outcome: WireAnswer | NoAnswer) => void;
+
+export class ClientPool {
+  readonly #port: number;
+  readonly #connections: (Connection | undefined)[];
+
+  constructor(port: number, connectionsCount: number) {
+    this.#port = port;
+    this.#connections = Array.from({ length: connectionsCount }, () => undefined);
+  }
+
+  /** All of them, each at the next connection that is free; `take` gets the answers as they come. */
+  async send(requests: readonly Outgoing[], take: Take): Promise<void> {
+    let next = 0;
+    const work = async (lane: number) => {
+      while (next < requests.length) {
+        const index = next++;
+        const connection = this.#connections[lane] ?? (await Connection.open(this.#port));
+        const outcome = await connection.ask(requests[index] as Outgoing);
+        this.#connections[lane] = connection.isUsable ? connection : undefined;
+        if (!connection.isUsable) connection.close();
+        take(index, outcome);
+      }
+    };
+    await Promise.all(this.#connections.map((_, lane) => work(lane)));
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection?.close();
+  }
+}
+
+class Connection {
+  isUsable = true;
+  #socket: Bun.Socket | undefined;
+  #received: Buffer[] = [];
+  #unsent: Buffer | undefined;
+  #look: (isEnded: boolean) => void = () => {};
+
+  static async open(port: number): Promise<Connection> {
+    const connection = new Connection();
+    connection.#socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port,
+      socket: {
+        data: (_, bytes) => {
+          connection.#received.push(Buffer.from(bytes));
+          connection.#look(false);
+        },
+        drain: () => connection.#flush(),
+        close: () => connection.#end(),
+        error: () => connection.#end(),
+      },
+    });
+    return connection;
+  }
+
+  ask({ bytes, isHead }: Outgoing): Promise<WireAnswer | NoAnswer> {
+    return new Promise((resolve) => {
+      const settle = (outcome: WireAnswer | NoAnswer) => {
+        clearTimeout(timer);
+        this.#look = () => {};
+        this.#received = [];
+        if (outcome instanceof NoAnswer || asksToClose(outcome)) this.isUsable = false;
+        resolve(outcome);
+      };
+      const timer = setTimeout(() => settle(new NoAnswer("none within ten seconds")), hangMs);
+      this.#look = (isEnded) => {
+        const answer = readAnswer(Buffer.concat(this.#received), { isHead, isEnded });
+        if (answer) settle(answer);
+      };
+      this.#unsent = bytes;
+      this.#flush();
+    });
+  }
+
+  close(): void {
+    this.#socket?.terminate();
+  }
+
+  #flush(): void {
+    if (!this.#unsent || !this.#socket) return;
+    const sent = this.#socket.write(this.#unsent);
+    this.#unsent =
+      sent < this.#unsent.length ? this.#unsent.subarray(Math.max(0, sent)) : undefined;
+  }
+
+  #end(): void {
+    this.isUsable = false;
+    this.#look(true);
+  }
+}
+
+function asksToClose({ headers, surplus }: WireAnswer): boolean {
+  // What comes behind an answer would be taken for the beginning of the next one.
+  if (surplus.length > 0) return true;
+  return headers.some(([name, value]) => name.toLowerCase() === "connection" && value === "close");
+}

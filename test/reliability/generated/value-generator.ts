@@ -1,0 +1,171 @@
+/**
+ * Values from a JSON Schema: those that it allows, those that it forbids, and those of which it says
+ * nothing. It knows schemas, not the service.
+ */
+import fc, { type Arbitrary } from "fast-check";
+
+/** `good`: the document allows it. `bad`: it forbids it. `open`: it does not say. */
+export type Verdict = "good" | "bad" | "open";
+
+export interface Part {
+  readonly text: string;
+  readonly verdict: Verdict;
+}
+
+export type Values = Readonly<Record<Verdict, Arbitrary<string>>>;
+
+export interface Schema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: { readonly enum?: readonly string[] };
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+}
+
+/** Mostly good, so that requests get far; two bad parts at once say little more than one. */
+export function partOf({ good, bad, open }: Values): Arbitrary<Part> {
+  const as = (verdict: Verdict, texts: Arbitrary<string>) =>
+    texts.map((text): Part => ({ text, verdict }));
+  return fc.oneof(
+    { arbitrary: as("good", good), weight: 30 },
+    { arbitrary: as("bad", bad), weight: 2 },
+    { arbitrary: as("open", open), weight: 1 },
+  );
+}
+
+/** One code point each, of every kind that has ever broken a program. */
+const character = fc.constantFrom(
+  ..."aZ9 '\"\\/<>&%{}[]+-_~\t\n\r\x01\x1f\x7f\u0085\u00a0éßİıſ中ع\u0301\u200b\u200d\u202e\u2028\ufeff\ufffd\uffff🌿𝕏\u{10ffff}",
+);
+/** What a schema does not speak of. */
+const oddText = fc.oneof(
+  fc.constantFrom("", " ", "\u3000", "\ufeff", "\0", "a\0b", "\ud800", "a\udc00b", "__proto__"),
+  fc.string({ unit: "binary", maxLength: 40 }),
+);
+const integerEdges = [2n ** 31n, 2n ** 32n, 2n ** 52n, 2n ** 53n, 2n ** 63n].flatMap((edge) =>
+  [-1n, 0n, 1n, 2n].flatMap((step) => [edge + step, -edge + step]),
+);
+
+const nonsense = [
+  "null",
+  "true",
+  "[]",
+  "{}",
+  '[{"a":[null]}]',
+  '{"__proto__":1}',
+  "1.5",
+  "-1e-7",
+] as const;
+
+/** As JSON. */
+export function jsonValues(schema: Schema): Values {
+  if (schema.type === "string") return stringValues(schema);
+  if (schema.type === "integer") return integerValues(schema);
+  throw new Error(`No values for a schema of type ${schema.type}.`);
+}
+
+function stringValues({ minLength = 0, maxLength = 1_000 }: Schema): Values {
+  const ofLength = (min: number, max: number) =>
+    fc.string({
+      unit: character,
+      minLength: Math.max(0, min - 1),
+      maxLength: Math.max(0, max - 1),
+    });
+  const good = fc.oneof(
+    {
+      arbitrary: ofLength(minLength, Math.min(maxLength, 24)).map((rest) => `F${rest}`),
+      weight: 8,
+    },
+    { arbitrary: fc.constantFrom("Fern", "Moss", "Ivy"), weight: 4 },
+    { arbitrary: fc.constantFrom("🌿".repeat(maxLength), "x".repeat(maxLength)), weight: 1 },
+  );
+  const tooLong = fc.constantFrom("🌿".repeat(maxLength + 1), "x".repeat(3 * maxLength));
+  const tooShort = fc.constant("x".repeat(Math.max(0, minLength - 1)));
+  return {
+    good: quoted(good),
+    bad: fc.oneof(
+      fc.constantFrom(...nonsense, "7"),
+      quoted(minLength > 0 ? fc.oneof(tooLong, tooShort) : tooLong),
+    ),
+    open: quoted(oddText),
+  };
+}
+
+/** With or without escapes. */
+function quoted(texts: Arbitrary<string>): Arbitrary<string> {
+  return fc.tuple(texts, fc.boolean()).map(([text, isEscaped]) => {
+    const json = JSON.stringify(text);
+    if (!isEscaped) return json;
+    return json.replace(
+      /[^ -~]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+  });
+}
+
+function rangeOf({ format, minimum, maximum }: Schema): [min: bigint, max: bigint] {
+  const bits = format === "int64" ? 63n : 31n;
+  return [BigInt(minimum ?? -(2n ** bits)), BigInt(maximum ?? 2n ** bits - 1n)];
+}
+
+/** Few of them, so that requests meet; the edges; and any. */
+function integersOf(schema: Schema): Readonly<Record<"good" | "bad", Arbitrary<bigint>>> {
+  const [min, max] = rangeOf(schema);
+  const isIn = (value: bigint) => value >= min && value <= max;
+  return {
+    good: fc.oneof(
+      { arbitrary: fc.bigInt({ min: 1n, max: 40n }), weight: 6 },
+      { arbitrary: fc.constantFrom(...[0n, ...integerEdges].filter(isIn)), weight: 3 },
+      { arbitrary: fc.bigInt({ min, max }), weight: 1 },
+    ),
+    bad: fc.constantFrom(
+      ...[...integerEdges, min - 1n, max + 1n, 10n ** 30n].filter((value) => !isIn(value)),
+    ),
+  };
+}
+
+function integerValues(schema: Schema): Values {
+  const { good, bad } = integersOf(schema);
+  return {
+    good: fc.oneof(
+      { arbitrary: good.map(String), weight: 8 },
+      { arbitrary: good.map((value) => `${value}.0`), weight: 1 },
+      { arbitrary: good.map((value) => `${value}e0`), weight: 1 },
+    ),
+    bad: fc.oneof(
+      bad.map(String),
+      fc.constantFrom(...nonsense, '"7"', '""', "1e400", "9007199254740993.5", "1e-1"),
+    ),
+    open: fc.constantFrom("-0", "0e9", "1e18", "1e19", "10e-1", `1${"0".repeat(300)}`),
+  };
+}
+
+/** As the text of a parameter. */
+export function parameterValues(schema: Schema): Values {
+  const open = oddText.map((text) => text.toWellFormed());
+  if (schema.type === "integer") {
+    const { good, bad } = integersOf(schema);
+    const odd = ["", "+1", "007", "1.0", "1e3", "0x1", " 1", "1 ", "-", "-0", "١", "1,2", "x"];
+    return {
+      good: good.map(String),
+      bad: fc.oneof(bad.map(String), fc.constantFrom(...odd)),
+      open,
+    };
+  }
+  if (schema.type === "array") {
+    const names = [...(schema.items?.enum ?? [])];
+    const join = (texts: readonly string[]) => texts.join(",");
+    return {
+      good: fc.shuffledSubarray(names, { minLength: 1 }).map(join),
+      bad: fc.constantFrom("", ",", "x", join([...names, "x"]), join([...names, ...names])),
+      open,
+    };
+  }
+  const visible = fc.string({ unit: fc.constantFrom(..."aZ09!#'()*,/:;<>?@[]~"), minLength: 1 });
+  const few = fc.nat({ max: 300 }).map((number) => `few-${number}`);
+  return { good: fc.oneof(visible, few), bad: fc.constant(""), open };
+}
