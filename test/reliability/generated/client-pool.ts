@@ -7,16 +7,18 @@ export interface Outgoing {
 }
 
 /** A request that is not answered by then hangs. */
-const hangMs = 10_000;
+const usualHangMs = 10_000;
 
 export type Take = (index: number, outcome: WireAnswer | NoAnswer) => void;
 
 export class ClientPool {
   readonly #port: number;
+  readonly #hangMs: number;
   readonly #connections: (Connection | undefined)[];
 
-  constructor(port: number, connectionsCount: number) {
+  constructor(port: number, connectionsCount: number, hangMs = usualHangMs) {
     this.#port = port;
+    this.#hangMs = hangMs;
     this.#connections = Array.from({ length: connectionsCount }, () => undefined);
   }
 
@@ -27,7 +29,7 @@ export class ClientPool {
       while (next < requests.length) {
         const index = next++;
         const connection = this.#connections[lane] ?? (await Connection.open(this.#port));
-        const outcome = await connection.ask(requests[index] as Outgoing);
+        const outcome = await connection.ask(requests[index] as Outgoing, this.#hangMs);
         this.#connections[lane] = connection.isUsable ? connection : undefined;
         if (!connection.isUsable) connection.close();
         take(index, outcome);
@@ -66,7 +68,7 @@ class Connection {
     return connection;
   }
 
-  ask({ bytes, isHead }: Outgoing): Promise<WireAnswer | NoAnswer> {
+  ask({ bytes, isHead }: Outgoing, hangMs: number): Promise<WireAnswer | NoAnswer> {
     return new Promise((resolve) => {
       const settle = (outcome: WireAnswer | NoAnswer) => {
         clearTimeout(timer);
@@ -75,7 +77,7 @@ class Connection {
         if (outcome instanceof NoAnswer || asksToClose(outcome)) this.isUsable = false;
         resolve(outcome);
       };
-      const timer = setTimeout(() => settle(new NoAnswer("none within ten seconds")), hangMs);
+      const timer = setTimeout(() => settle(new NoAnswer(`none within ${hangMs} ms`)), hangMs);
       this.#look = (isEnded) => {
         const answer = readAnswer(Buffer.concat(this.#received), { isHead, isEnded });
         if (answer) settle(answer);

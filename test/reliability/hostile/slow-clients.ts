@@ -1,0 +1,93 @@
+/**
+ * Connections that are held open at the least cost: `bun slow-clients.ts PORT COUNT`, with the token in
+ * `TOKEN`. It is a process of its own, so that good clients are not slowed down by what it does itself,
+ * and says twice a second how it fares, until it is ended.
+ */
+import { connect, type Socket } from "node:net";
+
+/** What a connection does to stay: nothing, or a little of the headers, the body, or the answer. */
+export const slownesses = ["idle", "headers", "body", "reading"] as const;
+export type Slowness = (typeof slownesses)[number];
+
+export interface SlowReport {
+  readonly open: number;
+  /** How many the service has ended, and the longest that one of them was there. */
+  readonly ended: Readonly<Record<Slowness, number>>;
+  readonly longestMs: Readonly<Record<Slowness, number>>;
+}
+
+const dripEveryMs = 2_000;
+const reportEveryMs = 500;
+const returnAfterMs = 200;
+/** Each of these takes megabytes of the kernel's memory, so that few of them do. */
+const readersShare = 50;
+
+class SlowClients {
+  readonly #port: number;
+  readonly #token: string;
+  readonly #ended = { idle: 0, headers: 0, body: 0, reading: 0 };
+  readonly #longestMs = { idle: 0, headers: 0, body: 0, reading: 0 };
+  #open = 0;
+
+  constructor(port: number, token: string) {
+    this.#port = port;
+    this.#token = token;
+  }
+
+  report(): SlowReport {
+    return { open: this.#open, ended: this.#ended, longestMs: this.#longestMs };
+  }
+
+  /** Whoever is thrown out comes back. */
+  hold(slowness: Slowness): void {
+    const startedAtMs = performance.now();
+    let timer: Timer | undefined;
+    let isConnected = false;
+    const socket = connect({ host: "127.0.0.1", port: this.#port }, () => {
+      isConnected = true;
+      this.#open++;
+      socket.write(this.#opening(slowness));
+      timer = setInterval(() => drip(socket, slowness), dripEveryMs);
+    });
+    socket.on("data", () => {
+      if (slowness === "reading") socket.pause();
+    });
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      clearInterval(timer);
+      if (isConnected) {
+        this.#open--;
+        this.#ended[slowness]++;
+        const livedMs = performance.now() - startedAtMs;
+        this.#longestMs[slowness] = Math.max(this.#longestMs[slowness], livedMs);
+      }
+      setTimeout(() => this.hold(slowness), returnAfterMs * (1 + Math.random()));
+    });
+  }
+
+  #opening(slowness: Slowness): string {
+    const head = `Host: a\r\nAuthorization: Bearer ${this.#token}\r\n`;
+    if (slowness === "headers") return "GET /plants HTTP/1.1\r\n";
+    if (slowness === "reading") return `GET /plants HTTP/1.1\r\n${head}\r\n`;
+    const framing = "Content-Type: application/json\r\nContent-Length: 1000\r\n";
+    return slowness === "body" ? `POST /plants HTTP/1.1\r\n${head}${framing}\r\n` : "";
+  }
+}
+
+function drip(socket: Socket, slowness: Slowness): void {
+  if (slowness === "reading") socket.resume();
+  else if (slowness !== "idle") socket.write(slowness === "headers" ? "X: y\r\n" : " ");
+}
+
+if (import.meta.main) {
+  const [port, count] = process.argv.slice(2).map(Number);
+  const clients = new SlowClients(Number(port), process.env.TOKEN ?? "");
+  for (let each = 0; each < Number(count); each++) {
+    clients.hold(each % readersShare === 0 ? "reading" : (slownesses[each % 3] as Slowness));
+    // Not all in one moment: the kernel holds only so many that nobody has accepted.
+    if (each % 100 === 99) await Bun.sleep(10);
+  }
+  setInterval(() => {
+    process.stdout.write(`${JSON.stringify(clients.report())}\n`);
+  }, reportEveryMs);
+}
