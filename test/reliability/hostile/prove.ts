@@ -6,7 +6,7 @@ import { percentile, SlowAttack } from "./slow-attack.ts";
 import { type SlowReport, slownesses } from "./slow-clients.ts";
 
 const wantedConnections = Number(process.argv[4] ?? 5_000);
-const answersEach = 200;
+const answersEach = 100;
 /** What good clients may wait under attack, in terms of what they wait without one. */
 const slowdownMax = 2;
 /** Beyond what docs/interface.md says of headers and bodies, on a machine with other things to do. */
