@@ -2,7 +2,7 @@
  * Finds the server that takes writes, hands out connections to it, and looks for it again when it is
  * gone. It knows when a connection is lost, and nothing of what is asked over it.
  */
-import { DatabaseError, Pool, type PoolClient } from "pg";
+import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
 import { overloaded, PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
 import { type Address, describeHost } from "./address.ts";
@@ -52,6 +52,8 @@ export class Primary {
   #search: Search | undefined;
   #newest: Lineage | undefined;
   #isClosed = false;
+  /** Clients whose connection is gone, as their own errors told. */
+  readonly #lost = new WeakSet<ClientBase>();
 
   constructor(address: Address, limits: ConnectionLimits) {
     this.#address = address;
@@ -88,21 +90,16 @@ export class Primary {
       throw overloaded;
     }
     let isBroken = false;
-    const onError = () => {
-      isBroken = true;
-    };
-    client.on("error", onError);
     try {
       return await before(dueAtMs, work(client));
     } catch (error) {
       const isLate = error instanceof ConnectionLost;
-      isBroken ||= isLate || isLost(error) || client.getTransactionStatus() !== "I";
+      isBroken = isLate || isLost(error) || this.#lost.has(client) || !isAtRest(client);
       // A server that does not answer, or takes no writes any more, is not asked again.
       if (isLate || hasState(error, "25006")) this.#leave(pool);
       const isAnswer = error instanceof DatabaseError || !isBroken;
       throw isLate || isAnswer ? error : new ConnectionLost("Connection lost.", { cause: error });
     } finally {
-      client.off("error", onError);
       client.release(isBroken);
     }
   }
@@ -233,13 +230,14 @@ export class Primary {
       max: this.#limits.poolSize,
       connectionTimeoutMillis: this.#limits.connectTimeoutMs,
       onConnect: async (client) => {
+        // From its first moment on: it may be lost before it is handed out.
+        client.on("error", () => this.#lost.add(client));
         await requireWritable(client);
         await requireSame(client, server.lineage);
       },
     });
     // What is lost is noticed where it is used; without a listener it would end the process.
     pool.on("error", () => {});
-    pool.on("connect", (client) => client.on("error", () => {}));
     return pool;
   }
 
@@ -250,6 +248,11 @@ export class Primary {
     }
     if (!pool.ending) pool.end().catch(() => {});
   }
+}
+
+/** Whether no transaction is under way. */
+function isAtRest(client: PoolClient): boolean {
+  return client.getTransactionStatus() === "I";
 }
 
 /** The code of a refusal, by the server or by what was asked of it; absent if time ran out. */

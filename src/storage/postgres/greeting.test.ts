@@ -1,0 +1,81 @@
+/** A connection that is lost at the very moment in which it is made, before anyone uses it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { openPostgres } from "./engine.ts";
+
+let database: TestDatabase;
+let relay: Server;
+let storage: Storage;
+/** Whether the next connection ends with the last answer of its greeting. */
+let isNextLost = false;
+
+const farewell = "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0";
+
+function farewellMessage(): Buffer {
+  const head = Buffer.from("E....");
+  head.writeInt32BE(4 + farewell.length, 1);
+  return Buffer.concat([head, Buffer.from(farewell)]);
+}
+
+/** What the greeting asks last is when the server was started. */
+function isLastAnswer(bytes: Buffer): boolean {
+  return bytes.includes("started_at");
+}
+
+function pass(client: Socket, server: Socket): void {
+  client.on("data", (bytes) => server.write(bytes));
+  server.on("data", (bytes: Buffer) => {
+    if (!isNextLost || !isLastAnswer(bytes)) return void client.write(bytes);
+    isNextLost = false;
+    // Together, so that both are read before the first of them is acted upon.
+    client.end(Buffer.concat([bytes, farewellMessage()]));
+    server.destroy();
+  });
+  for (const [one, other] of [
+    [client, server],
+    [server, client],
+  ] as const) {
+    one.on("error", () => {});
+    one.on("close", () => other.destroy());
+  }
+}
+
+beforeAll(async () => {
+  database = await makeDatabase();
+  const url = new URL(database.url);
+  const { hostname, port } = url;
+  relay = createServer((client) => pass(client, connect(Number(port), hostname)));
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  url.port = String((relay.address() as { port: number }).port);
+  storage = await openPostgres(url.href, { isServing: true });
+});
+
+afterAll(async () => {
+  await storage.close();
+  relay.close();
+  await database.drop();
+});
+
+async function loseConnections(): Promise<void> {
+  await database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+  await Bun.sleep(50);
+  isNextLost = true;
+}
+
+test("a list is read over another one", async () => {
+  await loseConnections();
+  expect(await storage.list("home", undefined, 1)).toEqual([]);
+  expect(isNextLost).toBe(false);
+});
+
+test("a group of writes is applied over another one, once", async () => {
+  await loseConnections();
+  expect(await storage.apply([create({ id: 1n }), create()])).toEqual([created(1n), created(2n)]);
+  expect(isNextLost).toBe(false);
+});
