@@ -17,6 +17,8 @@ export interface Proof {
   readonly trials: string;
   /** How many there are unless the command says another number. */
   readonly count: number;
+  /** How many run at the same time; one, unless it is given. */
+  readonly atOnce?: number;
   readonly run: (seed: number) => Promise<Trial>;
   /** What only all trials together show, said at the end. */
   readonly conclude?: () => Promise<Conclusion>;
@@ -32,7 +34,8 @@ const progressEveryMs = 5_000;
 const faultyTrialsMax = 3;
 
 /** Runs `npm run prove:NAME -- [count] [seed]`, says what came of it, and ends the process. */
-export async function prove({ name, trials, count: usual, run, conclude }: Proof): Promise<never> {
+export async function prove(proof: Proof): Promise<never> {
+  const { name, trials, count: usual, atOnce = 1, run, conclude } = proof;
   const [count = usual, firstSeed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
   const startedAtMs = performance.now();
   const figures: Record<string, number> = {};
@@ -42,8 +45,14 @@ export async function prove({ name, trials, count: usual, run, conclude }: Proof
   const progress = () => `${done}/${count} ${trials}, ${faulty.length} with faults${list(figures)}`;
 
   say(`${count} ${trials}, seeds from ${firstSeed}`);
-  for (let seed = firstSeed; done < count && faulty.length < faultyTrialsMax; seed++) {
-    const trial = await run(seed);
+  let nextSeed = firstSeed;
+  async function work(): Promise<void> {
+    while (nextSeed < firstSeed + count && faulty.length < faultyTrialsMax) {
+      const seed = nextSeed++;
+      take(seed, await run(seed));
+    }
+  }
+  function take(seed: number, trial: Trial): void {
     done++;
     for (const [figure, value] of Object.entries(trial.figures)) {
       figures[figure] = (figures[figure] ?? 0) + value;
@@ -57,6 +66,7 @@ export async function prove({ name, trials, count: usual, run, conclude }: Proof
       saidAtMs = performance.now();
     }
   }
+  await Promise.all(Array.from({ length: atOnce }, work));
   for (const seed of faulty) say(`again: npm run prove:${name} -- 1 ${seed}`);
   say(`${progress()}; ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
   const conclusion = await conclude?.();

@@ -1,0 +1,130 @@
+/** Asks one thing after the other of a garden, and writes down what it was told, and when. */
+import { KeptConnection, Unanswered } from "../kills/kept-connection.ts";
+import type { Call, History, List, Operation, Result } from "./history.ts";
+import type { Instance, Life } from "./instance.ts";
+import type { Dice } from "./plan.ts";
+import { readResult, renderRequest } from "./wire-form.ts";
+
+/** What the clients of a garden share. */
+export interface Notebook extends History {
+  readonly token: string;
+  readonly operations: Operation[];
+  /** Ids of plants that were created. */
+  readonly seenIds: bigint[];
+  /** What no history has room for, such as an answer of 500. */
+  readonly faults: string[];
+}
+
+const pauseWhileDownMs = 2;
+/** A request that is not answered by then hangs. */
+const hangMs = 20_000;
+const walkPagesMax = 12;
+/** Shorter than the service keeps a connection that is idle. */
+const idleMaxMs = 5_000;
+/** Into the midst of the first line. */
+const firstPieceCharacters = 9;
+
+interface Used {
+  readonly connection: KeptConnection;
+  readonly usedAtMs: number;
+}
+
+export class Client {
+  readonly #name: string;
+  readonly #instances: readonly Instance[];
+  readonly #notebook: Notebook;
+  readonly #dice: Dice;
+  readonly #connections = new Map<Life, Used>();
+
+  constructor(name: string, instances: readonly Instance[], notebook: Notebook, dice: Dice) {
+    this.#name = name;
+    this.#instances = instances;
+    this.#notebook = notebook;
+    this.#dice = dice;
+  }
+
+  async work(calls: Iterable<Call>): Promise<void> {
+    for (const call of calls) {
+      if (call.kind === "list" && call.walk !== undefined) await this.#walk(call);
+      else await this.#ask(call);
+    }
+    for (const { connection } of this.#connections.values()) connection.close();
+  }
+
+  /** Follows the links to the end, or for a while. */
+  async #walk(first: List): Promise<void> {
+    let page = first;
+    for (let pages = 0; pages < walkPagesMax; pages++) {
+      const result = await this.#ask(page);
+      if (result?.kind !== "listed" || !result.next) return;
+      page = { ...first, ...result.next };
+    }
+  }
+
+  /** Where nobody knows what happened, a create with a key is sent again, and a list too. */
+  async #ask(call: Call): Promise<Result | undefined> {
+    const { operations, seenIds, faults } = this.#notebook;
+    for (;;) {
+      const operation = await this.#try(call);
+      const { result } = operation;
+      if (result || call.kind !== "list") operations.push(operation);
+      if (result?.kind === "created") seenIds.push(result.id);
+      const isSafe = call.kind === "list" || (call.kind === "create" && call.key !== undefined);
+      if (result || !isSafe || faults.length > 0) return result;
+    }
+  }
+
+  async #try(call: Call): Promise<Operation> {
+    const { instance, life, connection } = await this.#connect();
+    const who = `${this.#name} at ${instance.name}`;
+    const text = renderRequest(call, this.#notebook.token);
+    const sent = this.#dice(4) === 0 ? firstPieceCharacters : 0;
+    if (sent > 0) {
+      // So that the service finds the connection ready before it can read the request to its end.
+      connection.sendRest(text.slice(0, sent));
+      await Bun.sleep(0);
+    }
+    const hanging = setTimeout(() => connection.close(), hangMs);
+    const calledAtMs = performance.now();
+    try {
+      const [answer] = await Promise.all(connection.send(text.slice(sent)));
+      const endedAtMs = performance.now();
+      const result = answer && readResult(call, answer);
+      if (result) return { who, call, result, calledAtMs, endedAtMs };
+    } catch (error) {
+      const isExpected = error instanceof Unanswered && life.isKilled;
+      if (!isExpected) this.#notebook.faults.push(`${who}, ${call.kind}: ${error}`);
+    } finally {
+      clearTimeout(hanging);
+    }
+    const endedAtMs = life.isKilled ? await life.endedAtMs : Number.POSITIVE_INFINITY;
+    return { who, call, result: undefined, calledAtMs, endedAtMs };
+  }
+
+  /** To an instance that is up, over the connection that there is, or now and then a new one. */
+  async #connect(): Promise<{ instance: Instance; life: Life; connection: KeptConnection }> {
+    for (;;) {
+      const instance = this.#instances[this.#dice(this.#instances.length)] as Instance;
+      const { life } = instance;
+      if (life) {
+        const connection = await this.#reach(life).catch(() => undefined);
+        if (connection) return { instance, life, connection };
+      }
+      await Bun.sleep(pauseWhileDownMs);
+    }
+  }
+
+  async #reach(life: Life): Promise<KeptConnection> {
+    const usedAtMs = performance.now();
+    const known = this.#connections.get(life);
+    const isGood = known && !known.connection.isOver && usedAtMs - known.usedAtMs < idleMaxMs;
+    if (isGood && this.#dice(6) > 0) {
+      this.#connections.set(life, { ...known, usedAtMs });
+      return known.connection;
+    }
+    known?.connection.close();
+    const connection = await KeptConnection.open(life);
+    this.#connections.set(life, { connection, usedAtMs });
+    return connection;
+  }
+}

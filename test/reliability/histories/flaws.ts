@@ -1,0 +1,142 @@
+/** Builds of the service that are broken in ways that no single client notices, for the suite to find. */
+import { breakProgram, type Fault } from "../broken-program.ts";
+import { Deployment, type Layout } from "./deployment.ts";
+import { type Trouble, tryHistory } from "./trial.ts";
+
+/** Each flaw shows in one history of a few. */
+const historiesMax = 200;
+
+export interface Flaw extends Layout {
+  readonly trouble: Trouble;
+  readonly faults: readonly Fault[];
+}
+
+const sqliteWriter = "storage/sqlite/writer.ts";
+const sqliteEngine = "storage/sqlite/engine.ts";
+const postgresInOrder = "storage/postgres/in-order.ts";
+
+export const flaws: Readonly<Record<string, Flaw>> = {
+  "a list that was kept outlives the commit of another thread": {
+    engine: "sqlite",
+    threads: [4],
+    trouble: "none",
+    faults: [
+      { file: sqliteEngine, text: "known.commits === commits", instead: "true" },
+      { file: sqliteEngine, text: "setImmediate(() => {", instead: "Bun.sleep(10).then(() => {" },
+    ],
+  },
+  "a list shows two moments": {
+    engine: "sqlite",
+    threads: [1],
+    trouble: "none",
+    faults: [
+      {
+        file: sqliteEngine,
+        text: "async list(garden, after, count) {",
+        instead: `async list(garden, after, count) {
+          const start = after === undefined ? fromStart.all(garden, Math.min(count, 2)) : [];
+          const from = start.at(-1)?.id;
+          if (from !== undefined) {
+            await Bun.sleep(20);
+            return [...start, ...fromBehind.all(garden, from, count - start.length)];
+          }`,
+      },
+    ],
+  },
+  "keys are kept in memory, and lost with the process": {
+    engine: "sqlite",
+    threads: [1],
+    trouble: "killed",
+    faults: [
+      {
+        file: sqliteWriter,
+        text: 'const begin = database.query("BEGIN IMMEDIATE");',
+        instead: 'const begin = database.query("BEGIN IMMEDIATE"); const keys = new Map();',
+      },
+      {
+        file: sqliteWriter,
+        text: "findKey.get(garden, idempotency.key, idempotency.nowMs)",
+        instead: "keys.get(garden + idempotency.key)",
+      },
+      {
+        file: sqliteWriter,
+        text: "keepKey.run(garden, key, request, outcome.id, expiresAtMs)",
+        instead: "keys.set(garden + key, { request, plant_id: outcome.id })",
+      },
+    ],
+  },
+  "writes are answered before they are committed": {
+    engine: "sqlite",
+    threads: [1],
+    trouble: "killed",
+    faults: [
+      {
+        file: sqliteWriter,
+        text: "    begin.run();",
+        instead: "if (!database.inTransaction) { begin.run(); setTimeout(() => commit.run(), 5); }",
+      },
+      { file: sqliteWriter, text: "      commit.run();", instead: "" },
+    ],
+  },
+  "a create is answered before its commit": {
+    engine: "postgres",
+    threads: [1, 1],
+    trouble: "none",
+    faults: [
+      {
+        file: postgresInOrder,
+        text: "await store(client, decision);",
+        instead: "store(client, decision).catch(() => {});",
+      },
+    ],
+  },
+  "instances do not take turns in a garden": {
+    engine: "postgres",
+    threads: [1, 1],
+    trouble: "none",
+    faults: [
+      {
+        file: postgresInOrder,
+        text: "INSERT INTO gardens (garden, last_id)",
+        instead: "WITH made AS (INSERT INTO gardens (garden, last_id)",
+      },
+      {
+        file: postgresInOrder,
+        text: "ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id RETURNING garden, last_id",
+        instead: `ON CONFLICT DO NOTHING RETURNING garden, last_id)
+          SELECT garden, last_id FROM made
+          UNION ALL SELECT garden, last_id FROM gardens WHERE garden = ANY ($1)`,
+      },
+    ],
+  },
+  "keys are kept behind the commit, in a transaction of their own": {
+    engine: "postgres",
+    threads: [1, 1],
+    trouble: "killed",
+    faults: [
+      {
+        file: postgresInOrder,
+        text: "await store(client, decision);",
+        instead: `await store(client, { ...decision, keys: [] });
+          await Bun.sleep(20);
+          await client.query("BEGIN");
+          await store(client, { ...decision, plants: [], lastIds: new Map() });`,
+      },
+    ],
+  },
+};
+
+/** What the first history that shows the flaw has wrong; nothing if none does. */
+export async function findFlaw(flaw: Flaw): Promise<readonly string[]> {
+  using broken = breakProgram(...flaw.faults);
+  const deployment = await Deployment.start(flaw, broken.main);
+  try {
+    for (let seed = 1; seed <= historiesMax; seed++) {
+      const { faults } = await tryHistory(deployment, { seed, trouble: flaw.trouble });
+      if (faults.length > 0) return faults;
+    }
+    return [];
+  } finally {
+    await deployment.stop();
+  }
+}

@@ -1,0 +1,111 @@
+/** What clients asked of one garden and what they were told, and when. It judges nothing. */
+
+export interface Plant {
+  readonly id: bigint;
+  readonly name: string;
+  readonly tag: string;
+}
+
+export type Field = keyof Plant;
+
+export interface Create {
+  readonly kind: "create";
+  /** Absent: the service assigns one. */
+  readonly id?: bigint | undefined;
+  /** No two creates share it, unless they also share a key. */
+  readonly name: string;
+  readonly tag: string;
+  readonly key?: string | undefined;
+}
+
+export interface Delete {
+  readonly kind: "delete";
+  readonly id: bigint;
+}
+
+export interface List {
+  readonly kind: "list";
+  readonly after?: bigint | undefined;
+  readonly limit?: number | undefined;
+  readonly fields: readonly Field[];
+  /** Lists of one walk followed each other's links. */
+  readonly walk?: number | undefined;
+}
+
+export type Call = Create | Delete | List;
+
+export type Result =
+  | { readonly kind: "created"; readonly id: bigint; readonly isReplayed: boolean }
+  | { readonly kind: "deleted" }
+  | {
+      readonly kind: "listed";
+      readonly plants: readonly Partial<Plant>[];
+      /** Where the link to the next page leads. */
+      readonly next?: Pick<List, "after" | "limit"> | undefined;
+    }
+  | { readonly kind: "refused"; readonly status: 404 | 409 | 422 };
+
+export interface Operation<Asked extends Call = Call> {
+  /** Who asked whom, for the reader. */
+  readonly who: string;
+  readonly call: Asked;
+  /** Absent when nobody knows it: no answer came, or one that leaves it open. */
+  readonly result: Result | undefined;
+  readonly calledAtMs: number;
+  /** When it was answered; without an answer, until when it may still happen, which may be for ever. */
+  readonly endedAtMs: number;
+}
+
+export interface History {
+  readonly garden: string;
+  readonly operations: readonly Operation[];
+}
+
+/** One line each, in the order of their calls, with times since the first. */
+export function render(operations: readonly Operation[]): string {
+  const inOrder = operations.toSorted((a, b) => a.calledAtMs - b.calledAtMs);
+  const startMs = inOrder[0]?.calledAtMs ?? 0;
+  const lines = inOrder.map(({ who, call, result, calledAtMs, endedAtMs }) => {
+    const [from, to] = [calledAtMs, endedAtMs].map((at) =>
+      Number.isFinite(at) ? (at - startMs).toFixed(2) : "…",
+    );
+    const times = `${from?.padStart(9)} to ${to?.padStart(9)} ms`;
+    return `${times}  ${who.padEnd(12)} ${renderCall(call)} → ${renderResult(result)}`;
+  });
+  return lines.join("\n");
+}
+
+function renderCall(call: Call): string {
+  switch (call.kind) {
+    case "create":
+      return `create ${call.id ?? "any"} "${call.name}"${call.key ? ` with key ${call.key}` : ""}`;
+    case "delete":
+      return `delete ${call.id}`;
+    case "list": {
+      const after = call.after === undefined ? "" : ` after ${call.after}`;
+      const limit = call.limit === undefined ? "" : ` limit ${call.limit}`;
+      return `list${limit}${after}`;
+    }
+  }
+}
+
+function renderResult(result: Result | undefined): string {
+  switch (result?.kind) {
+    case undefined:
+      return "unknown";
+    case "created":
+      return `${result.id}${result.isReplayed ? " again" : ""}`;
+    case "deleted":
+      return "gone";
+    case "refused":
+      return `refused, ${result.status}`;
+    case "listed": {
+      const plants = result.plants.map(({ id, name }) => [id, name].filter(isGiven).join(" "));
+      return `[${plants.join(", ")}]${result.next ? " and more" : ""}`;
+    }
+  }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined;
+}

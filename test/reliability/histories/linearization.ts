@@ -1,0 +1,118 @@
+/**
+ * Whether operations that overlapped can be put into one order in which every answer is right: each at
+ * a moment between its call and its answer. The search is Wing and Gong's, and remembers where it was.
+ */
+import { Garden } from "./garden-model.ts";
+import type { Operation } from "./history.ts";
+
+/** Far more than a sound history needs. */
+const placesMax = 300_000;
+
+/** The search was given up. */
+export class Undecided extends Error {}
+
+/** Fails with `Undecided` if there are too many orders to try. */
+export function isLinearizable(operations: readonly Operation[]): boolean {
+  return new Search(operations).reachesEnd(Garden.empty);
+}
+
+interface Step extends Operation {
+  /** It has its place in the order. */
+  isDone: boolean;
+}
+
+class Search {
+  /** By the time of their calls. */
+  readonly #steps: readonly Step[];
+  /** Where the search was, and found no way on. */
+  readonly #tried = new Set<string>();
+  /** All before it are done, and stay so until the search comes back to where it was moved on. */
+  #from = 0;
+
+  constructor(operations: readonly Operation[]) {
+    this.#steps = operations
+      .toSorted((one, other) => one.calledAtMs - other.calledAtMs)
+      .map((operation) => ({ ...operation, isDone: false }));
+  }
+
+  /** Whether all that was answered can be done from here on; what was not answered need not be. */
+  reachesEnd(garden: Garden): boolean {
+    const from = this.#from;
+    const settled = this.#settle(garden);
+    if (this.#isComplete() || this.#goesOn(garden)) return true;
+    for (const step of settled) step.isDone = false;
+    this.#from = from;
+    return false;
+  }
+
+  #goesOn(garden: Garden): boolean {
+    const place = this.#describe(garden);
+    if (this.#tried.has(place)) return false;
+    this.#tried.add(place);
+    if (this.#tried.size > placesMax) throw new Undecided("There are too many orders to try.");
+    for (const step of this.#next()) {
+      const after = garden.after(step);
+      if (after === undefined || (after === garden && step.result === undefined)) continue;
+      step.isDone = true;
+      if (this.reachesEnd(after)) return true;
+      step.isDone = false;
+    }
+    return false;
+  }
+
+  /**
+   * Does all that can be next and changes nothing: whoever does it later might as well do it now, so no
+   * other order need be tried for it. Only that it may be too late for something unanswered then, must
+   * be tried both ways.
+   */
+  #settle(garden: Garden): Step[] {
+    const settled: Step[] = [];
+    for (let before = -1; settled.length > before; ) {
+      before = settled.length;
+      const next = this.#next();
+      const unanswered = next.filter(({ result }) => result === undefined);
+      const dueMs = Math.min(...unanswered.map(({ endedAtMs }) => endedAtMs));
+      for (const step of next) {
+        if (step.result === undefined || step.calledAtMs > dueMs) continue;
+        if (garden.after(step) !== garden) continue;
+        step.isDone = true;
+        settled.push(step);
+      }
+    }
+    return settled;
+  }
+
+  /**
+   * What may come next: whatever was called before any that is still to be done was answered. Those that
+   * were answered come first, and of them those that were answered sooner.
+   */
+  #next(): Step[] {
+    while (this.#steps[this.#from]?.isDone) this.#from++;
+    const found: Step[] = [];
+    let firstEndMs = Number.POSITIVE_INFINITY;
+    let lastCallMs = this.#steps[this.#from - 1]?.calledAtMs ?? Number.NEGATIVE_INFINITY;
+    for (let index = this.#from; index < this.#steps.length; index++) {
+      const step = this.#steps[index] as Step;
+      if (step.calledAtMs > firstEndMs) break;
+      if (step.isDone) lastCallMs = step.calledAtMs;
+      else found.push(step);
+      if (!step.isDone && step.result) firstEndMs = Math.min(firstEndMs, step.endedAtMs);
+    }
+    return found
+      .filter((step) => step.calledAtMs <= firstEndMs && lastCallMs <= step.endedAtMs)
+      .toSorted((one, other) => rank(one) - rank(other));
+  }
+
+  #isComplete(): boolean {
+    return this.#steps.every(({ result, isDone }) => isDone || result === undefined);
+  }
+
+  #describe(garden: Garden): string {
+    const done = this.#steps.slice(this.#from).map(({ isDone }) => (isDone ? "1" : "0"));
+    return `${this.#from} ${done.join("").replace(/0+$/, "")}\n${garden.fingerprint}`;
+  }
+}
+
+function rank({ result, endedAtMs }: Step): number {
+  return result ? endedAtMs : Number.MAX_VALUE;
+}

@@ -1,0 +1,91 @@
+/** What a client asks, by chance. Ids and keys are few, so that clients get into each other's way. */
+import type { Call, Create, Field, List } from "./history.ts";
+
+export type Dice = (sides: number) => number;
+
+/** What the clients of a garden have in common. */
+export interface Habits {
+  /** How many of ten calls only look. */
+  readonly looks: number;
+  /** The ids that clients choose from. */
+  readonly ids: readonly bigint[];
+  readonly callsMin: number;
+  readonly callsMax: number;
+}
+
+const counted = 2n ** 52n;
+const idChoices: readonly (readonly bigint[])[] = [
+  [1n, 2n, 3n, 4n],
+  [1n, 2n, 3n, 4n],
+  [-(2n ** 63n), -1n, 0n, 2n, 2n ** 53n + 1n, 2n ** 63n - 1n],
+  // Where assigned ids begin to step over chosen ones.
+  [counted - 1n, counted, counted + 1n, counted + 2n, counted + 3n],
+];
+
+export function drawHabits(dice: Dice): Habits {
+  return {
+    looks: [2, 4, 8][dice(3)] ?? 4,
+    ids: idChoices[dice(idChoices.length)] ?? [],
+    callsMin: 10,
+    callsMax: 25,
+  };
+}
+
+const keysCount = 3;
+const all: readonly Field[] = ["id", "name", "tag"];
+/** Few, so that answers that were kept are asked for again. */
+const usualLists: readonly List[] = [
+  { kind: "list", fields: all },
+  { kind: "list", fields: all },
+  { kind: "list", fields: all, limit: 50 },
+  { kind: "list", fields: ["name", "tag"] },
+  { kind: "list", fields: ["id"] },
+];
+
+/** The calls of one client, which is known by its number. */
+export function* plan(
+  number: number,
+  dice: Dice,
+  { looks, ids, callsMin, callsMax }: Habits,
+  /** Ids of plants that were created so far. */
+  seenIds: readonly bigint[],
+): Generator<Call> {
+  const count = callsMin + dice(callsMax - callsMin + 1);
+  const pickId = () => ids[dice(ids.length)] as bigint;
+  const pickSeenId = () => seenIds[dice(seenIds.length)] ?? pickId();
+  for (let index = 0; index < count; index++) {
+    const name = `${number}.${index}`;
+    const tag = dice(2) === 0 ? "" : "shady";
+    if (dice(10) < looks) {
+      yield pickList(number * 1_000 + index);
+      continue;
+    }
+    switch (dice(6)) {
+      case 0:
+        yield { kind: "delete", id: pickId() };
+        break;
+      case 1:
+        yield { kind: "delete", id: pickSeenId() };
+        break;
+      case 2:
+        yield pickKeyed();
+        break;
+      default:
+        yield { kind: "create", name, tag, id: dice(2) === 0 ? pickId() : undefined };
+    }
+  }
+
+  function pickList(walk: number): List {
+    if (dice(4) > 0) return usualLists[dice(usualLists.length)] as List;
+    const after = dice(3) === 0 ? pickSeenId() : undefined;
+    return { kind: "list", fields: all, limit: dice(4), after, walk };
+  }
+
+  /** A key mostly comes with the same request, whoever sends it. */
+  function pickKeyed(): Create {
+    const key = dice(keysCount);
+    const id = key === 0 ? ids[0] : undefined;
+    const name = dice(6) === 0 ? `key ${key}, other` : `key ${key}`;
+    return { kind: "create", name, tag: "", id, key: `key-${key}` };
+  }
+}

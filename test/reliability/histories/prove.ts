@@ -1,0 +1,35 @@
+/**
+ * `npm run prove:histories -- [count] [seed]`: that many histories on each engine, with and without
+ * trouble. Without a count it first shows that it finds every flaw.
+ */
+import { prove } from "../proof.ts";
+import { findFlaw, flaws } from "./flaws.ts";
+import { Suite } from "./suite.ts";
+
+const say = (text: string) => process.stdout.write(`${text}\n`);
+
+if (process.argv.length === 2) {
+  for (const [name, flaw] of Object.entries(flaws)) {
+    const [fault] = await findFlaw(flaw);
+    say(`${fault ? "found" : "NOT FOUND"}: ${name}\n${fault ?? ""}`);
+    if (!fault) process.exit(1);
+  }
+}
+
+const suites = [await Suite.start("sqlite"), await Suite.start("postgres")];
+
+await prove({
+  name: "histories",
+  trials: "histories on each engine",
+  count: 1_000,
+  // Each in gardens of its own, so that commits hold writes to several.
+  atOnce: 8,
+  async run(seed) {
+    const trials = await Promise.all(suites.map((suite) => suite.run(seed)));
+    const figures: Record<string, number> = {};
+    for (const [figure, value] of trials.flatMap((trial) => Object.entries(trial.figures))) {
+      figures[figure] = (figures[figure] ?? 0) + value;
+    }
+    return { faults: trials.flatMap((trial) => trial.faults), figures };
+  },
+});
