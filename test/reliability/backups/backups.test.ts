@@ -22,12 +22,12 @@ test.each<[Case["from"], Case["to"], Case["loss"]]>([
   },
 );
 
-async function readPlants(path: string, pauseMs = 0): Promise<ListedPlant[]> {
+async function readPlants(path: string, pause = async () => {}): Promise<ListedPlant[]> {
   const storage = await openStorage(path, { isServing: false });
   const transfer = storage.transfer(0);
   const half = Math.floor((await transfer.count("plants")) / 2);
   const first = await transfer.read("plants", undefined, half);
-  await Bun.sleep(pauseMs);
+  await pause();
   const second = await transfer.read("plants", first.at(-1), 100_000);
   await storage.close();
   return [...first, ...second].map(({ id, name }) => ({ id: String(id), name }));
@@ -35,7 +35,7 @@ async function readPlants(path: string, pauseMs = 0): Promise<ListedPlant[]> {
 
 test("the drill finds that a copy of the file without its log is no backup", async () => {
   await using store = await LoadedStore.start("SQLite", 2);
-  await Bun.sleep(300);
+  await store.grow(30);
   const begun = store.chronicle.moment;
   const copy = join(store.folder, "copy.db");
   copyFileSync(store.address, copy);
@@ -46,8 +46,8 @@ test("the drill finds that a copy of the file without its log is no backup", asy
 
 test("the drill finds that a copy of two moments is no backup", async () => {
   await using store = await LoadedStore.start("SQLite", 3);
-  await Bun.sleep(300);
+  await store.grow(30);
   const begun = store.chronicle.moment;
-  const plants = await readPlants(store.address, 200);
+  const plants = await readPlants(store.address, () => store.grow(30));
   expect(store.chronicle.auditMoment(plants, begun, store.chronicle.moment)).not.toEqual([]);
 });

@@ -24,11 +24,11 @@ export async function drill(seed: number, { from, to, loss }: Case): Promise<Tri
   await using store = await LoadedStore.start(from, seed);
   const { chronicle, token } = store;
   const backup = join(store.folder, "plants.backup");
-  await Bun.sleep(300 + dice(500));
+  await store.grow(30 + dice(90));
   const begun = chronicle.moment;
   const taken = await runProgram(["backup", backup], { PLANTSTORE_DATABASE: store.address });
   const ended = chronicle.moment;
-  await Bun.sleep(dice(200));
+  await store.grow(dice(20));
   await store.lose(loss);
 
   const database = to === "PostgreSQL" ? await makeDatabase() : undefined;

@@ -1,7 +1,7 @@
 /** A service under load, on either engine. Every answer goes into a chronicle, until the store is lost. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type RunningService, startService } from "../../end-to-end/running-service.ts";
+import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Gardeners } from "../failover/gardeners.ts";
@@ -51,6 +51,12 @@ export class LoadedStore {
       await database?.drop();
       folder[Symbol.dispose]();
     });
+  }
+
+  /** Resolves when so many plants more are there than at first. */
+  async grow(plants: number): Promise<void> {
+    const before = this.chronicle.counts.there;
+    await waitFor(() => (this.chronicle.counts.there >= before + plants ? true : undefined));
   }
 
   /** Every write before this is answered. The service is killed, and what it kept is lost. */
