@@ -42,13 +42,21 @@ function checkTarget(path: string, database: string, mayReplace: boolean): strin
   if (isSameDatabase(path, database)) {
     throw new PlantStoreError("invalid-request", `${path} is the database itself.`);
   }
-  if (!statSync(path).isFile() || readDescription(path) === undefined) {
+  if (!isBackup(path)) {
     throw new PlantStoreError("conflict", `${path} is there already, and is no backup.`);
   }
   if (!mayReplace) {
     throw new PlantStoreError("conflict", `${path} is there already. With --force it is replaced.`);
   }
   return realpathSync(path);
+}
+
+function isBackup(path: string): boolean {
+  try {
+    return statSync(path).isFile() && readDescription(path) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The file has its name only once it is whole, checked and on the disk; until then an older one stays. */
@@ -110,6 +118,9 @@ function show({ flags, terminal }: Call, path: string, description: Description)
 
 /** In words that follow "FILE: " or "Restored ". */
 export function describe({ plants, tokens, madeAt }: Description): string {
-  const counts = `${plants.toLocaleString("en")} plants and ${tokens.toLocaleString("en")} tokens`;
-  return `${counts}, as they were at ${madeAt}`;
+  return `${count(plants, "plant")} and ${count(tokens, "token")}, as of ${madeAt}`;
+}
+
+function count(number: number, word: string): string {
+  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }

@@ -57,17 +57,20 @@ async function unpack(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<Description> {
-  const descriptor = openSync(unpackedPath, "wx", 0o600);
-  const write = (bytes: Uint8Array) => {
+  const writing = <Result>(work: () => Result): Result => {
     try {
-      for (let rest = bytes; rest.length > 0; ) rest = rest.subarray(writeSync(descriptor, rest));
+      return work();
     } catch (error) {
       throw explainFile("write", unpackedPath, error);
     }
   };
+  const descriptor = writing(() => openSync(unpackedPath, "wx", 0o600));
+  const write = (bytes: Uint8Array) => {
+    for (let rest = bytes; rest.length > 0; ) rest = rest.subarray(writeSync(descriptor, rest));
+  };
   try {
-    const description = await read(path, terminal, signal, write);
-    fsyncSync(descriptor);
+    const description = await read(path, terminal, signal, (bytes) => writing(() => write(bytes)));
+    writing(() => fsyncSync(descriptor));
     await inspectFile(unpackedPath, description).catch((error) => refuse(path, error));
     return description;
   } finally {

@@ -33,5 +33,5 @@ export interface Restoration {
   fill(tally: Tally, signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** Runs `use` and then lets go of everything, however that ended. */
+/** What is done with something that is let go of afterwards, however that ends. */
 export type Use<Subject, Result> = (subject: Subject) => Promise<Result>;

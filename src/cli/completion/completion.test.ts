@@ -17,6 +17,8 @@ const topics = [
   "check",
   "token",
   "plants",
+  "backup",
+  "restore",
   "import",
   "export",
   "copy",

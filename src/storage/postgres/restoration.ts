@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Storage } from "../../domain/storage.ts";
+import type { TransferStorage } from "../../domain/transfer.ts";
 import type { Restoration, Use } from "../backup.ts";
 import { copyAll, isEmpty } from "../copy.ts";
 import { verifyAll } from "../verification.ts";
@@ -25,33 +26,19 @@ export async function restorePostgres<Result>(
   const folder = mkdtempSync(join(tmpdir(), "plantstore-restore-"));
   const unpackedPath = join(folder, "plants.db");
   const nowMs = Date.now();
-  const transact = <Outcome>(work: Parameters<typeof inTransaction<Outcome>>[3]) =>
-    inTransaction<Outcome>(primary, "BEGIN ISOLATION LEVEL READ COMMITTED", nowMs, work);
-  const requireEmpty = async (target: Parameters<typeof isEmpty>[0]) => {
-    if (await isEmpty(target)) return;
-    throw new PlantStoreError(
-      "conflict",
-      `${maskAddress(url)} is not empty. Restore into a new database, and serve that one.`,
-    );
-  };
+  const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
   try {
-    await transact(requireEmpty);
+    await inTransaction(primary, begin, nowMs, (target) => requireEmpty(url, target));
     return await use({
       unpackedPath,
       async fill(tally, signal) {
         const storage = await openUnpacked(unpackedPath);
         try {
           const source = storage.transfer(nowMs);
-          await transact(async (target) => {
-            await requireEmpty(target);
+          await inTransaction(primary, begin, nowMs, async (target) => {
+            await requireEmpty(url, target);
             await copyAll(source, target, tally, signal);
-            const untold = { plants: 0, plantsInAll: 0 };
-            await verifyAll(source, target, untold, signal, ({ kind }) => {
-              throw new PlantStoreError(
-                "conflict",
-                `Something else wrote ${kind} to it meanwhile.`,
-              );
-            });
+            await requireSame(source, target, signal);
           });
         } finally {
           await storage.close();
@@ -63,4 +50,23 @@ export async function restorePostgres<Result>(
     rmSync(folder, { recursive: true, force: true });
     await primary.close();
   }
+}
+
+async function requireEmpty(url: string, target: TransferStorage): Promise<void> {
+  if (await isEmpty(target)) return;
+  throw new PlantStoreError(
+    "conflict",
+    `${maskAddress(url)} is not empty. Restore into a new database, and serve that one.`,
+  );
+}
+
+async function requireSame(
+  source: TransferStorage,
+  target: TransferStorage,
+  signal: AbortSignal,
+): Promise<void> {
+  const unseen = { plants: 0, plantsInAll: 0 };
+  await verifyAll(source, target, unseen, signal, ({ kind }) => {
+    throw new PlantStoreError("conflict", `Somebody else wrote ${kind} to it meanwhile.`);
+  });
 }

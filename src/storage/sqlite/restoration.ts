@@ -29,10 +29,13 @@ export async function restoreSqlite<Result>(
     return await use({
       unpackedPath,
       async fill() {
-        const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
-        const isKept = setAside(file, keptPath);
-        renameDurably(unpackedPath, file);
-        return isKept ? keptPath : undefined;
+        try {
+          const keptPath = setAside(file);
+          renameDurably(unpackedPath, file);
+          return keptPath;
+        } catch (error) {
+          throw explainOpening(path, error);
+        }
       },
     });
   } finally {
@@ -57,11 +60,12 @@ function claim(path: string) {
  * The older file keeps its name until the new one takes it, and has both names until then: no service
  * opens a file with two names, so one that was cut off from its log is not served by mistake.
  */
-function setAside(file: string, keptPath: string): boolean {
-  const isKept = statSync(file).size > 0;
-  if (isKept) linkSync(file, keptPath);
+function setAside(file: string): string | undefined {
+  const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
+  const hasStore = statSync(file).size > 0;
+  if (hasStore) linkSync(file, keptPath);
   if (existsSync(file + log)) renameSync(file + log, keptPath + log);
   rmSync(file + sharedMemory, { force: true });
   syncFolderOf(file);
-  return isKept;
+  return hasStore ? keptPath : undefined;
 }
