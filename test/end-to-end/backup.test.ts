@@ -154,7 +154,7 @@ test("a restoration into PostgreSQL that is killed leaves nothing, and can be ru
   await waitFor(async () => {
     const [busy] = await database.query(
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
-         AND pid <> pg_backend_pid() AND query LIKE '%INTO plants%'`,
+         AND pid <> pg_backend_pid() AND query LIKE '%INTO plants (%'`,
     );
     return busy;
   });
