@@ -12,6 +12,7 @@ import { maskAddress } from "./address.ts";
 import { inTransaction } from "./long-transaction.ts";
 import { migrate, requireRights } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
+import type { Primary } from "./primary.ts";
 
 export async function restorePostgres<Result>(
   url: string,
@@ -19,37 +20,57 @@ export async function restorePostgres<Result>(
   openUnpacked: (path: string) => Promise<Storage>,
   use: Use<Restoration, Result>,
 ): Promise<Result> {
-  const primary = await openPrimary(url, limits, async (client) => {
-    await migrate(client);
-    await requireRights(client);
-  });
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-restore-"));
-  const unpackedPath = join(folder, "plants.db");
-  const nowMs = Date.now();
-  const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+  const folder = makeFolder();
   try {
-    await inTransaction(primary, begin, nowMs, (target) => requireEmpty(url, target));
-    return await use({
-      unpackedPath,
-      async fill(tally, signal) {
-        const storage = await openUnpacked(unpackedPath);
-        try {
-          const source = storage.transfer(nowMs);
-          await inTransaction(primary, begin, nowMs, async (target) => {
-            await requireEmpty(url, target);
-            await copyAll(source, target, tally, signal);
-            await requireSame(source, target, signal);
-          });
-        } finally {
-          await storage.close();
-        }
-        return undefined;
-      },
+    const primary = await openPrimary(url, limits, async (client) => {
+      await migrate(client);
+      await requireRights(client);
     });
+    try {
+      return await use(await prepare(url, primary, join(folder, "plants.db"), openUnpacked));
+    } finally {
+      await primary.close();
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    await primary.close();
   }
+}
+
+function makeFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), "plantstore-restore-"));
+  } catch (cause) {
+    const message = `Cannot unpack to ${tmpdir()}: have TMPDIR name a folder that can be written.`;
+    throw new PlantStoreError("unavailable", message, { cause });
+  }
+}
+
+async function prepare(
+  url: string,
+  primary: Primary,
+  unpackedPath: string,
+  openUnpacked: (path: string) => Promise<Storage>,
+): Promise<Restoration> {
+  const nowMs = Date.now();
+  const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+  await inTransaction(primary, begin, nowMs, (target) => requireEmpty(url, target));
+  return {
+    unpackedPath,
+    async fill(tally, signal) {
+      const storage = await openUnpacked(unpackedPath);
+      try {
+        const source = storage.transfer(nowMs);
+        await inTransaction(primary, begin, nowMs, async (target) => {
+          await requireEmpty(url, target);
+          await copyAll(source, target, tally, signal);
+          await requireSame(source, target, signal);
+        });
+      } finally {
+        await storage.close();
+      }
+      return undefined;
+    },
+  };
 }
 
 async function requireEmpty(url: string, target: TransferStorage): Promise<void> {

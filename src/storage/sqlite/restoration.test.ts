@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { openSqlite } from "./engine.ts";
 import { restoreSqlite } from "./restoration.ts";
@@ -64,13 +64,15 @@ test("only if it may where there is one, which is kept with what its log held", 
   expect(await namesIn(kept)).toEqual(["old"]);
 });
 
-test("also where only the log of a lost file is left, which is not applied", async () => {
+test("also where only the logs of a lost file are left, which are not applied", async () => {
   const old = openWith(path, "old");
   copyFileSync(`${path}-wal`, join(folder.path, "log"));
   await old.close();
   renameSync(path, join(folder.path, "lost"));
   renameSync(join(folder.path, "log"), `${path}-wal`);
+  touch(`${path}-journal`);
   await restore();
+  expect([`${path}-wal`, `${path}-journal`].filter((log) => existsSync(log))).toEqual([]);
   expect(await namesIn(path)).toEqual(["new"]);
 });
 

@@ -6,8 +6,8 @@ import { renameDurably, syncFolderOf } from "../durable-file.ts";
 import { lockForServing } from "./lock.ts";
 import { explainOpening, locate } from "./opening.ts";
 
-/** Part of the data while it exists, and applied to whatever lies beside it. */
-const log = "-wal";
+/** Part of the data while they exist, and applied to whatever lies beside them. */
+const logs = ["-wal", "-journal"];
 const sharedMemory = "-shm";
 
 export async function restoreSqlite<Result>(
@@ -19,8 +19,7 @@ export async function restoreSqlite<Result>(
   const { file, lock } = claim(path);
   const unpackedPath = `${file}.${crypto.randomUUID()}.partial`;
   try {
-    const hasStore = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
-    if (hasStore && !mayReplace) {
+    if (statSync(file).size > 0 && !mayReplace) {
       throw new PlantStoreError(
         "conflict",
         `${path} is there already. With --force it is kept under another name, and replaced.`,
@@ -39,7 +38,8 @@ export async function restoreSqlite<Result>(
       },
     });
   } finally {
-    for (const suffix of ["", log, sharedMemory]) rmSync(unpackedPath + suffix, { force: true });
+    for (const suffix of ["", ...logs, sharedMemory])
+      rmSync(unpackedPath + suffix, { force: true });
     // An empty file would be served as an empty store.
     if (isNew && statSync(file).size === 0) rmSync(file);
     lock.close();
@@ -64,7 +64,7 @@ function setAside(file: string): string | undefined {
   const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
   if (hasStore) linkSync(file, keptPath);
-  if (existsSync(file + log)) renameSync(file + log, keptPath + log);
+  for (const log of logs) if (existsSync(file + log)) renameSync(file + log, keptPath + log);
   rmSync(file + sharedMemory, { force: true });
   syncFolderOf(file);
   return hasStore ? keptPath : undefined;
