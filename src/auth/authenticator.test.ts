@@ -60,6 +60,11 @@ async function ask(token: string): Promise<string> {
   );
 }
 
+/** Many bad tokens at once: each is refused only after a while. */
+async function flood(count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, index) => ask(`wrong ${index}`)));
+}
+
 test("makes the caller that the token stands for", async () => {
   const { token, record } = await issue({ garden: "team", scope: "read" });
   expect(await authenticator.authenticate(token)).toEqual({
@@ -101,6 +106,24 @@ test("takes a token again that had expired only by a clock which was set back si
   nowMs -= 1;
   await authenticator.refresh();
   expect(await ask(token)).toBe("alice");
+});
+
+test("takes as long to refuse a token that is there as one that is not, and no time to admit one", async () => {
+  const good = await issue();
+  const expired = await issue({ expiresAtMs: nowMs });
+  // On a storage that answers at once, time passes only where a refusal waits.
+  const records = new Map([good.record, expired.record].map((record) => [record.hash, record]));
+  const findToken = async (hash: string) => records.get(hash);
+  authenticator = new Authenticator({ ...counted(), findToken }, () => nowMs);
+  const order: string[] = [];
+  const note = (name: string) => () => order.push(name);
+  await Promise.all([
+    ask(expired.token).then(note("expired")),
+    ask("unknown").then(note("unknown")),
+    new Promise((resolve) => setTimeout(resolve, 1)).then(note("a while")),
+    ask(good.token).then(note("good")),
+  ]);
+  expect(order).toEqual(["good", "a while", "expired", "unknown"]);
 });
 
 describe("what is remembered", () => {
@@ -201,7 +224,7 @@ describe("a flood of bad tokens", () => {
     const { token } = await issue();
     await authenticator.refresh();
     await ask(token);
-    for (let count = 0; count <= refusedTokensMax; count++) await ask(`wrong ${count}`);
+    await flood(refusedTokensMax + 1);
     lookUps = 0;
     expect(await ask(token)).toBe("alice");
     expect(lookUps).toBe(0);
@@ -217,12 +240,12 @@ describe("a flood of bad tokens", () => {
     const expired = await issue({ expiresAtMs: nowMs });
     await authenticator.refresh();
     const refused = [expiring.token, expired.token, revoked.token, makeToken(), "malformed", ""];
-    for (const [flood, lookUpsEach] of [
+    for (const [others, lookUpsEach] of [
       [0, 1],
       [0, 0],
       [refusedTokensMax, 1],
     ] as const) {
-      for (let count = 0; count < flood; count++) await ask(`wrong ${count}`);
+      await flood(others);
       for (const token of refused) {
         lookUps = 0;
         expect(await ask(token)).toBe("unauthenticated");
@@ -233,7 +256,7 @@ describe("a flood of bad tokens", () => {
 
   test("is remembered up to a bound", async () => {
     await authenticator.refresh();
-    for (let count = 0; count < refusedTokensMax; count++) await ask(`wrong ${count}`);
+    await flood(refusedTokensMax);
     lookUps = 0;
     await ask("wrong 0");
     expect(lookUps).toBe(0);
