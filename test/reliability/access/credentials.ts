@@ -1,0 +1,125 @@
+/** Every kind of credential for a garden, good and bad, and how far each of them gets. */
+import { exportSPKI, importJWK, SignJWT } from "jose";
+import { issueToken, type TokenWish } from "../../../src/auth/issue.ts";
+import { makeToken } from "../../../src/auth/opaque-token.ts";
+import type { Storage } from "../../../src/domain/storage.ts";
+import {
+  encodePart,
+  makeSigningKey,
+  type OpenIdIssuer,
+  type SigningKey,
+  sign,
+} from "../../openid-issuer.ts";
+
+/** `none`: no token was sent. `refused`: one was, and it opens nothing. */
+export type Standing = "none" | "refused" | "read" | "write";
+
+export interface Credential {
+  readonly name: string;
+  readonly standing: Standing;
+  /** As it is sent; absent: not at all. */
+  readonly authorization: string | undefined;
+  /** The token in it, if it is one that was ever good for something, or looks as if. */
+  readonly token: string | undefined;
+}
+
+export async function makeCredentials(
+  storage: Storage,
+  issuer: OpenIdIssuer,
+  garden: string,
+): Promise<Credential[]> {
+  const opaque = await makeOpaqueTokens(storage, garden);
+  const tokens: Record<string, readonly [Standing, string]> = {
+    ...opaque,
+    ...(await makeJwts(issuer, garden)),
+  };
+  const good = opaque["write token"][1];
+  const texts: Record<string, readonly [Standing, string | undefined]> = {
+    nothing: ["none", undefined],
+    "an empty header": ["none", ""],
+    "a scheme alone": ["none", "Bearer"],
+    "a token without a scheme": ["none", good],
+    "another scheme": ["none", `Basic ${good}`],
+    "two tokens": ["refused", `Bearer ${good}, Bearer ${good}`],
+    "a token and more": ["refused", `Bearer ${good} ${good}`],
+    "a quoted token": ["refused", `Bearer "${good}"`],
+  };
+  return [
+    ...Object.entries(texts).map(([name, [standing, authorization]]) => {
+      return { name, standing, authorization, token: undefined };
+    }),
+    ...Object.entries(tokens).map(([name, [standing, token]]) => {
+      return { name, standing, authorization: `Bearer ${token}`, token };
+    }),
+  ];
+}
+
+async function makeOpaqueTokens(storage: Storage, garden: string) {
+  const issue = (wish: Partial<TokenWish>) =>
+    issueToken(storage, { user: "someone", garden, ...wish }, Date.now());
+  const [write, read] = [await issue({}), await issue({ scope: "read" })];
+  const expired = await issue({ expiresAtMs: Date.now() });
+  const revoked = await issue({});
+  await storage.revokeToken(revoked.record.id, Date.now());
+  const other = write.token.endsWith("0") ? "1" : "0";
+  return {
+    "write token": ["write", write.token],
+    "read token": ["read", read.token],
+    "expired token": ["refused", expired.token],
+    "revoked token": ["refused", revoked.token],
+    "unknown token": ["refused", makeToken()],
+    "token with a wrong checksum": ["refused", write.token.slice(0, -1) + other],
+    "token in other letters": ["refused", write.token.toUpperCase()],
+    "token cut short": ["refused", write.token.slice(0, -1)],
+    "token's hash": ["refused", write.record.hash],
+    "token's id": ["refused", write.record.id],
+    garbage: ["refused", "garbage"],
+    "very long garbage": ["refused", "x".repeat(8_000)],
+  } as const;
+}
+
+async function makeJwts(
+  issuer: OpenIdIssuer,
+  garden: string,
+): Promise<Record<string, readonly [Standing, string]>> {
+  const key = await issuer.makeKey();
+  const withdrawn = await issuer.makeKey();
+  issuer.published = issuer.published.filter(({ kid }) => kid !== withdrawn.kid);
+  const claims = (others: Record<string, unknown> = {}) =>
+    issuer.claims(Date.now(), {
+      sub: garden,
+      exp: Math.floor(Date.now() / 1_000) + 3_600,
+      ...others,
+    });
+  const [header, payload] = (await sign(key, claims())).split(".");
+  const [, , foreignSignature] = (await sign(key, claims({ sub: "eve" }))).split(".");
+  return {
+    "JWT to write": ["write", await sign(key, claims())],
+    "JWT to read": ["read", await sign(key, claims({ scope: "read" }))],
+    "expired JWT": ["refused", await sign(key, claims({ exp: 1 }))],
+    "JWT of tomorrow": ["refused", await sign(key, claims({ nbf: Date.now() }))],
+    "JWT by another issuer": ["refused", await sign(key, claims({ iss: "https://evil.test" }))],
+    "JWT for another audience": ["refused", await sign(key, claims({ aud: "https://evil.test" }))],
+    "JWT without a scope": ["refused", await sign(key, claims({ scope: undefined }))],
+    "JWT by another key of the same name": ["refused", await sign(await imitate(key), claims())],
+    "JWT by an unknown key": ["refused", await sign(await makeSigningKey(), claims())],
+    "JWT by a withdrawn key": ["refused", await sign(withdrawn, claims())],
+    "JWT with another's signature": ["refused", `${header}.${payload}.${foreignSignature}`],
+    "JWT without a signature": ["refused", `${encodePart({ alg: "none" })}.${payload}.`],
+    "JWT by the public key as a secret": ["refused", await signWithPublicKey(key, claims())],
+    "three words with dots": ["refused", "a.b.c"],
+  };
+}
+
+async function imitate({ kid }: SigningKey): Promise<SigningKey> {
+  return { ...(await makeSigningKey()), kid };
+}
+
+async function signWithPublicKey(
+  { kid, algorithm, publicJwk }: SigningKey,
+  claims: ReturnType<OpenIdIssuer["claims"]>,
+): Promise<string> {
+  const publicKey = (await importJWK({ ...publicJwk, ext: true }, algorithm)) as CryptoKey;
+  const secret = new TextEncoder().encode(await exportSPKI(publicKey));
+  return new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid }).sign(secret);
+}
