@@ -5,9 +5,12 @@ import { createRequestIds } from "./request-id.ts";
 
 const form = /^[A-Za-z0-9._-]{1,128}$/;
 
-test.each(["a", "A.b_c-9", "-", "a".repeat(128)])("keeps the caller's own id %s", (id) => {
-  expect(createRequestIds()(new Headers({ "X-Request-Id": id }))).toBe(id);
-});
+test.each(["a", "A.b_c-9", "-", "a".repeat(128), makeToken().slice(0, 25)])(
+  "keeps the caller's own id %s",
+  (id) => {
+    expect(createRequestIds()(new Headers({ "X-Request-Id": id }))).toBe(id);
+  },
+);
 
 test.each([
   ["empty", ""],
@@ -19,6 +22,7 @@ test.each([
   ["that came twice", "a, b"],
   ["that is a token", makeToken()],
   ["that holds a token", `Bearer-${makeToken()}`],
+  ["that is most of a token", makeToken().slice(0, 26)],
 ])("gives a new id in the place of one %s", (_case, id) => {
   const given = createRequestIds()(new Headers({ "X-Request-Id": id }));
   expect(given).not.toBe(id);

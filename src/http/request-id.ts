@@ -1,8 +1,8 @@
 /** The id of a request: the caller's own where it is well-formed, else a new one. */
 
 const form = /^[\w.-]{1,128}$/;
-/** An id is logged, and a token never is: one that is sent in the wrong place stays out, too. */
-const token = /plant_[0-9A-Za-z]{49}/;
+/** An id is logged, and a token never is: nor is most of one that was put into the wrong place. */
+const token = /plant_[0-9a-z]{20}/i;
 
 /** Ids of one thread share a random start and count up: unique, and cheap on a hot path. */
 export function createRequestIds(): (headers: Headers) => string {

@@ -83,7 +83,7 @@ export async function startService(
     }),
   ]);
   const url = await waitFor(
-    () => /"url":"([^"]+)"/.exec(written.out)?.[1],
+    () => /\burl"?[:=]"([^"]+)"/.exec(written.out)?.[1],
     async () => {
       if (child.exitCode === null) return false;
       await reading;

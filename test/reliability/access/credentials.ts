@@ -19,7 +19,7 @@ export interface Credential {
   readonly standing: Standing;
   /** As it is sent; absent: not at all. */
   readonly authorization: string | undefined;
-  /** The token in it, if it is one that was ever good for something, or looks as if. */
+  /** What stands behind the scheme, if it is nothing else than that. */
   readonly token: string | undefined;
 }
 

@@ -1,0 +1,34 @@
+/** No token is in anything that the program writes, wherever it was sent. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { breakProgram } from "../broken-program.ts";
+import { gatherTraces } from "./traces.ts";
+
+setDefaultTimeout(60_000);
+
+test.each(["json", "text"] as const)(
+  "no token is in anything it writes, with a log of %s",
+  async (log) => {
+    const { found, places, tokens } = await gatherTraces(log);
+    expect(found).toEqual([]);
+    expect(tokens).toBeGreaterThan(20);
+    expect(places).toEqual(
+      expect.arrayContaining([
+        "standard output",
+        "/metrics",
+        "plants.db-wal while it runs",
+        "plants.csv while it runs",
+      ]),
+    );
+  },
+);
+
+test("a log that holds the header of the token is found out", async () => {
+  using broken = breakProgram({
+    file: "http/app.ts",
+    text: 'route: route?.path ?? "none"',
+    instead: 'route: request.headers.get("authorization") ?? "none"',
+  });
+  const { found } = await gatherTraces("json", broken.main);
+  expect(found).toContain("write token in standard output");
+  expect(found).toContain("expired JWT in standard output");
+});
