@@ -49,5 +49,6 @@ async function timeOn(database: string, options: TimingOptions): Promise<Compari
   const kinds = Object.entries(tokens).map(([name, texts]): [string, Kind] => {
     return [name, (turn) => request(texts[turn % texts.length] ?? "")];
   });
-  return compareTimes(service.port, Object.fromEntries(kinds), rounds, dice);
+  // Waited for here, because the service goes when this function ends.
+  return await compareTimes(service.port, Object.fromEntries(kinds), rounds, dice);
 }

@@ -10,6 +10,7 @@ import {
   startService,
   waitFor,
 } from "../../end-to-end/running-service.ts";
+import { hangMs } from "../failover/gardeners.ts";
 import { KeptConnection, Unanswered, writeRequest } from "./kept-connection.ts";
 
 export interface RestartingOptions {
@@ -115,19 +116,21 @@ export class RestartingService implements Pick<RunningService, "call"> {
     });
   }
 
+  /** A request hangs only if a process has it: that none runs is not held against the next one. */
   async call(line: string, init: RequestInit & { token?: string } = {}): Promise<Response> {
     const text = writeRequest(line, {
       token: init.token ?? "",
       headers: init.headers as Record<string, string>,
       ...(init.body ? { body: String(init.body) } : {}),
     });
-    const hung = Promise.withResolvers<never>();
-    init.signal?.addEventListener("abort", () => hung.reject(init.signal?.reason));
-    return toResponse(await Promise.race([this.#exchange(text), hung.promise]));
+    const connection = await this.#connect();
+    const hung = Bun.sleep(hangMs).then(() => "hung" as const);
+    const answer = await Promise.race([this.#exchange(connection, text), hung]);
+    if (answer === "hung") throw new Error("it hung");
+    return toResponse(answer);
   }
 
-  async #exchange(text: string): Promise<WireAnswer> {
-    const connection = await this.#connect();
+  async #exchange(connection: KeptConnection, text: string): Promise<WireAnswer> {
     const service = this.#process;
     try {
       const [answer] = await Promise.all(connection.send(text));
