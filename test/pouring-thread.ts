@@ -21,7 +21,7 @@ self.onmessage = ({ data }: MessageEvent<PouringOrder>) => {
   while (Atomics.load(data.gate, 0) < data.threads);
   let fitted = 0;
   for (let pour = 0; pour < data.pours; pour++) {
-    if (buckets.fits(buckets.pour(7))) fitted++;
+    if (buckets.pour(7) <= buckets.capacity) fitted++;
   }
   self.postMessage(fitted);
 };

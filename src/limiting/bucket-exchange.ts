@@ -13,13 +13,13 @@ export function createBucketExchange(
   storage: BucketStorage,
 ): () => Promise<void> {
   const buckets = new Buckets(limit, memory);
-  const requestMs = (limit.windowSeconds * 1_000) / limit.requests;
+  const grainMs = (limit.windowSeconds * 1_000) / buckets.capacity;
   return async () => {
     const pours = buckets.takePours();
     if (pours.length === 0) return;
     const levels = await storage.pour(
-      pours.map(({ key, requests }) => ({ key, levelMs: requests * requestMs })),
+      pours.map(({ key, grains }) => ({ key, levelMs: grains * grainMs })),
     );
-    for (const { key, levelMs } of levels) buckets.raise(key, levelMs / requestMs);
+    for (const { key, levelMs } of levels) buckets.raise(key, Math.round(levelMs / grainMs));
   };
 }

@@ -11,10 +11,10 @@ export interface BucketMemory {
   readonly originMs: number;
 }
 
-/** What was poured into a bucket and is still in it, in requests. */
+/** What was poured into a bucket and is still in it. */
 export interface Pour {
   readonly key: number;
-  readonly requests: number;
+  readonly grains: number;
 }
 
 /** A key belongs on one shelf, whose buckets one thread at a time may touch. */
@@ -25,21 +25,23 @@ const [free, held] = [0, 1];
 /** A holder needs less than a microsecond, unless the system has put it to sleep in the midst of it. */
 const triesBeforeSleep = 1_000;
 const sleepMs = 1;
-/** Of a request: what rounding may add up to. */
-const tolerance = 1 / 64;
+/** Finer than any clock, and few enough that a double counts them exactly for 17 years. */
+const grainsPerMicrosecond = 8;
 
 export function makeBucketMemory(): BucketMemory {
-  const { BYTES_PER_ELEMENT: words } = Float64Array;
-  const bytes = 3 * buckets * words + shelves * Int32Array.BYTES_PER_ELEMENT;
+  const bytes =
+    3 * buckets * Float64Array.BYTES_PER_ELEMENT + shelves * Int32Array.BYTES_PER_ELEMENT;
   return { memory: new SharedArrayBuffer(bytes), originMs: performance.timeOrigin };
 }
 
+/** Levels are whole numbers of grains, of which one runs out after the other, all at the same pace. */
 export class Buckets {
-  readonly #capacity: number;
-  readonly #requestsPerMs: number;
+  readonly requestGrains: number;
+  readonly capacity: number;
+  readonly #grainsPerMs: number;
   readonly #nowMs: () => number;
   readonly #keys: Float64Array;
-  /** When each has run out, in requests since the origin. One that has run out is as good as none. */
+  /** When each has run out, in grains since the origin. One that has run out is as good as none. */
   readonly #emptyAt: Float64Array;
   /** What was poured into each since `takePours`. */
   readonly #poured: Float64Array;
@@ -51,8 +53,9 @@ export class Buckets {
     { memory, originMs }: BucketMemory,
     nowMs = createClock(originMs),
   ) {
-    this.#capacity = requests;
-    this.#requestsPerMs = requests / (windowSeconds * 1_000);
+    this.requestGrains = grainsPerMicrosecond * Math.ceil((windowSeconds * 1e6) / requests);
+    this.capacity = requests * this.requestGrains;
+    this.#grainsPerMs = this.capacity / (windowSeconds * 1_000);
     this.#nowMs = nowMs;
     const bytes = buckets * Float64Array.BYTES_PER_ELEMENT;
     this.#keys = new Float64Array(memory, 0, buckets);
@@ -70,17 +73,13 @@ export class Buckets {
     this.#hold(shelf);
     const now = this.#now();
     const bucket = this.#find(key, shelf, now);
-    const level = Math.max(read(this.#emptyAt, bucket) - now, 0) + 1;
-    if (this.fits(level)) {
+    const level = Math.max(read(this.#emptyAt, bucket) - now, 0) + this.requestGrains;
+    if (level <= this.capacity) {
       this.#emptyAt[bucket] = now + level;
-      this.#poured[bucket] = read(this.#poured, bucket) + 1;
+      this.#poured[bucket] = read(this.#poured, bucket) + this.requestGrains;
     }
     this.#release(shelf);
     return level;
-  }
-
-  fits(level: number): boolean {
-    return level <= this.#capacity + tolerance;
   }
 
   /** What was poured into buckets since the last call, as far as it has not run out again. */
@@ -92,8 +91,8 @@ export class Buckets {
       const shelf = Math.floor(bucket / shelfBuckets);
       this.#hold(shelf);
       const level = Math.max(read(this.#emptyAt, bucket) - this.#takenAt, 0);
-      const requests = Math.min(read(this.#poured, bucket), level);
-      if (requests > 0) pours.push({ key: read(this.#keys, bucket), requests });
+      const grains = Math.min(read(this.#poured, bucket), level);
+      if (grains > 0) pours.push({ key: read(this.#keys, bucket), grains });
       this.#poured[bucket] = 0;
       this.#release(shelf);
     }
@@ -111,7 +110,7 @@ export class Buckets {
   }
 
   #now(): number {
-    return this.#nowMs() * this.#requestsPerMs;
+    return Math.floor(this.#nowMs() * this.#grainsPerMs);
   }
 
   /**

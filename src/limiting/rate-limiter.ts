@@ -10,12 +10,12 @@ export interface Allowance {
 }
 
 export class RateLimiter {
-  readonly limit: RateLimit;
+  readonly #windowSeconds: number;
   readonly #buckets: Buckets;
   readonly #keys = new WeakMap<Caller, number>();
 
   constructor(limit: RateLimit, memory: BucketMemory, nowMs?: () => number) {
-    this.limit = limit;
+    this.#windowSeconds = limit.windowSeconds;
     this.#buckets = new Buckets(limit, memory, nowMs);
   }
 
@@ -30,17 +30,17 @@ export class RateLimiter {
   }
 
   permits(level: number): boolean {
-    return this.#buckets.fits(level);
+    return level <= this.#buckets.capacity;
   }
 
   /** What is left after the request that found this level. */
   allowance(level: number): Allowance {
-    const { requests, windowSeconds } = this.limit;
+    const { requestGrains, capacity } = this.#buckets;
     // A request that was refused is not in the bucket.
-    const left = requests - level + (this.permits(level) ? 0 : 1);
-    const remaining = Math.max(0, Math.floor(left));
-    const nextSeconds = Math.ceil(((remaining + 1 - left) * windowSeconds) / requests);
-    return { remaining, nextSeconds };
+    const room = capacity - level + (this.permits(level) ? 0 : requestGrains);
+    const remaining = Math.max(0, Math.floor(room / requestGrains));
+    const missing = (remaining + 1) * requestGrains - room;
+    return { remaining, nextSeconds: Math.ceil(missing / (capacity / this.#windowSeconds)) };
   }
 }
 
