@@ -75,7 +75,7 @@ describe("migrate", () => {
 
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
   test("it is of a newer version", async () => {
-    await migrate(client, [first]);
+    await migrate(client, [first, second]);
     await database.query("UPDATE plantstore_schema SET version = 99");
     expect(await refusal()).toMatch(
       /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/,

@@ -21,11 +21,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-describeStorage("PostgreSQL behind a pooler", async () => {
-  const storage = await openPostgres(url, { isServing: true });
+describeStorage("PostgreSQL behind a pooler", async (options) => {
+  const storage = await openPostgres(url, { isServing: true, ...options });
   return {
     storage,
-    openAgain: () => openPostgres(url, { isServing: false }),
+    openAgain: (others) => openPostgres(url, { isServing: false, ...others }),
     async remove() {
       await storage.close();
       await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");
