@@ -1,6 +1,13 @@
 /** Taking in a body: its type, its size from both sides of the limit, its time and its encoding. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { bodyBytesMax, bodyTimeoutMs, checkContentType, hasBody, readBody } from "./body.ts";
+import {
+  bodyBytesMax,
+  bodyTimeoutMs,
+  checkContentType,
+  expectedBytesMax,
+  hasBody,
+  readBody,
+} from "./body.ts";
 
 const url = "http://localhost/plants";
 
@@ -185,4 +192,20 @@ describe("a body that does not come", () => {
       faults: [{ detail: "The body must arrive within 15 seconds." }],
     });
   });
+});
+
+test("bodies that are waited for are refused beyond what they may take together, and then no more", async () => {
+  const controllers: ReadableStreamDefaultController[] = [];
+  const start = (controller: ReadableStreamDefaultController) => controllers.push(controller);
+  const waiting: Promise<unknown>[] = [];
+  for (let bytes = 0; bytes < expectedBytesMax; bytes += bodyBytesMax) {
+    waiting.push(failureOf(readBody(requestOf(new ReadableStream({ start })))));
+  }
+  const one = () => failureOf(readBody(requestOf("x", { "content-length": "1" })));
+  expect(await one()).toMatchObject({ code: "unavailable" });
+  controllers[0]?.close();
+  expect(await waiting[0]).toBe("read");
+  expect(await one()).toBe("read");
+  for (const controller of controllers.slice(1)) controller.close();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["read"]));
 });

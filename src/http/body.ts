@@ -53,7 +53,7 @@ export function checkContentType(headers: Headers): void {
 }
 
 /** What the bodies that a thread is waiting for may take together, should all of each come. */
-const expectedBytesMax = 256 * 1024 * 1024;
+export const expectedBytesMax = 256 * 1024 * 1024;
 let expectedBytes = 0;
 
 /** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
