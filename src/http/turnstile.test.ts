@@ -1,15 +1,7 @@
-/** How many requests pass in a turn of the event loop, in which order, and who is refused. */
+/** Which requests pass in a turn of the event loop, in which order, and who is refused. */
 import { expect, test } from "bun:test";
-import { Turnstile, turnstileDefaults } from "./turnstile.ts";
+import { Turnstile, type TurnstileOptions, turnstileDefaults } from "./turnstile.ts";
 
-/** Two a turn, however slow the machine is. */
-const options = {
-  ...turnstileDefaults,
-  turnMs: 60_000,
-  passedMax: 2,
-  passedMin: 2,
-  patienceMs: 60_000,
-};
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** What became of each so far, in the order in which it did: "a" passed, "-a" was refused. */
@@ -23,67 +15,66 @@ function enterAll(turnstile: Turnstile, names: string, nowMs = performance.now()
   return entered;
 }
 
-test("as many as may pass do so at once, and the others in the next turns, in their order", async () => {
-  const entered = enterAll(new Turnstile(options), "abcde");
-  expect(entered).toEqual(["a", "b"]);
+const patienceMs = 30_000;
+
+/** One whose turn began so long ago that nobody passes at once any more, with a request that took all of it. */
+function makeBusy(options: Partial<TurnstileOptions> = {}): Turnstile {
+  const turnstile = new Turnstile({ ...turnstileDefaults, patienceMs, ...options });
+  expect(enterAll(turnstile, "x", performance.now() - 2 * patienceMs)).toEqual(["x"]);
+  return turnstile;
+}
+
+async function untilEmpty(entered: readonly string[], count: number): Promise<void> {
+  for (let turns = 0; entered.length < count && turns < 100; turns++) await nextTurn();
+}
+
+test("all pass at once while a turn is young", () => {
+  const names = "abcdefghijklmnop";
+  expect(enterAll(new Turnstile(), names)).toEqual([...names]);
+});
+
+test("a turn begins anew after the last", async () => {
+  const turnstile = makeBusy();
   await nextTurn();
-  expect(entered).toEqual(["a", "b", "c", "d"]);
+  expect(enterAll(turnstile, "ab")).toEqual(["a", "b"]);
+});
+
+test("who comes when its time is over waits, and passes later in the order of coming", async () => {
+  const entered = enterAll(makeBusy(), "abcdef");
+  expect(entered).toEqual([]);
+  await untilEmpty(entered, 6);
+  expect(entered).toEqual([..."abcdef"]);
+});
+
+test("as many pass as fit into the next turn by the time that one took", async () => {
+  const entered = enterAll(makeBusy(), "abcdef");
   await nextTurn();
-  expect(entered).toEqual(["a", "b", "c", "d", "e"]);
+  // One took a minute, and no turn should take so long.
+  expect(entered).toEqual(["a"]);
 });
 
 test("nobody overtakes those who wait", async () => {
-  const turnstile = new Turnstile(options);
-  const entered = enterAll(turnstile, "abcdef");
+  const turnstile = makeBusy();
+  const entered = enterAll(turnstile, "ab");
   await nextTurn();
-  const later = enterAll(turnstile, "g");
-  expect(later).toEqual([]);
-  await nextTurn();
-  expect(entered).toHaveLength(6);
-  expect(later).toEqual([]);
-  await nextTurn();
-  expect(later).toEqual(["g"]);
+  const later = enterAll(turnstile, "c");
+  expect([...entered, ...later]).toEqual(["a"]);
+  await untilEmpty(later, 1);
+  expect([...entered, ...later]).toEqual(["a", "b", "c"]);
 });
 
-test("a turn begins anew, whether the one before was crowded or not", async () => {
-  const turnstile = new Turnstile(options);
-  for (const names of ["a", "ab", "abc", "ab"]) {
-    expect(enterAll(turnstile, names)).toEqual([...names].slice(0, 2));
-    await nextTurn();
-    await nextTurn();
-  }
-});
-
-test("those who come when as many wait as may are refused in the next turn", async () => {
-  const entered = enterAll(new Turnstile({ ...options, waitingMax: 3 }), "abcdefg");
-  await nextTurn();
-  expect(entered).toEqual(["a", "b", "-f", "-g", "c", "d"]);
-  await nextTurn();
-  expect(entered).toEqual(["a", "b", "-f", "-g", "c", "d", "e"]);
+test("those who come when as many wait as may are refused, and the others are not", async () => {
+  const entered = enterAll(makeBusy({ waitingMax: 3 }), "abcde");
+  await untilEmpty(entered, 5);
+  expect(entered.filter((name) => name.startsWith("-"))).toEqual(["-d", "-e"]);
+  expect(entered.filter((name) => !name.startsWith("-"))).toEqual(["a", "b", "c"]);
 });
 
 test("who waited longer than is worth it is refused, and those behind are not", async () => {
-  const turnstile = new Turnstile({ ...options, patienceMs: 10_000 });
-  const nowMs = performance.now();
-  enterAll(turnstile, "ab");
-  const late = enterAll(turnstile, "cde", nowMs - 10_001);
-  const inTime = enterAll(turnstile, "fgh", nowMs);
-  await nextTurn();
-  expect(late).toEqual(["-c", "-d", "-e"]);
-  expect(inTime).toEqual(["f", "g"]);
-  await nextTurn();
-  expect(inTime).toEqual(["f", "g", "h"]);
-});
-
-test("when requests take long, fewer pass in a turn", async () => {
-  const turnstile = new Turnstile({ ...turnstileDefaults, passedMin: 1, patienceMs: 60_000 });
-  const nowMs = performance.now();
-  // Ten that took 250 ms together: in 25 ms it would have been one.
-  expect(enterAll(turnstile, "0123456789", nowMs - 250)).toHaveLength(10);
-  const entered = enterAll(turnstile, "abcdef");
-  expect(entered).toEqual([]);
-  await nextTurn();
-  expect(entered).toEqual(["a"]);
-  for (let turns = 0; turns < 5; turns++) await nextTurn();
-  expect(entered).toEqual([..."abcdef"]);
+  const turnstile = makeBusy();
+  const late = enterAll(turnstile, "ab", performance.now() - patienceMs - 1);
+  const inTime = enterAll(turnstile, "c");
+  await untilEmpty(inTime, 1);
+  expect(late).toEqual(["-a", "-b"]);
+  expect(inTime).toEqual(["c"]);
 });

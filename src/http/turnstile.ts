@@ -1,16 +1,15 @@
 /**
- * Lets a bounded number of requests through in each turn of the event loop; the others wait for the next
+ * Lets requests through for a bounded time in each turn of the event loop; the others wait for the next
  * turns, and those that have waited too long are refused. Without it a turn lasts for as long as clients
  * ask: the runtime goes on reading while a thousand connections are ready, and commits, timers and messages
  * of other threads wait for seconds.
  */
 
 export interface TurnstileOptions {
-  /** How long a turn should take. */
+  /** How long the requests of one turn may take. */
   readonly turnMs: number;
-  /** How many pass in a turn, however quick, and however slow they are. */
-  readonly passedMax: number;
-  readonly passedMin: number;
+  /** In a crowd, twice as long as reading and refusing took, up to this: else those would take all time. */
+  readonly crowdedTurnMs: number;
   /** Those who come when so many wait are refused. */
   readonly waitingMax: number;
   /** Who waited longer is refused too, which is quick, so that others are answered in time. */
@@ -19,8 +18,7 @@ export interface TurnstileOptions {
 
 export const turnstileDefaults: TurnstileOptions = {
   turnMs: 25,
-  passedMax: 128,
-  passedMin: 8,
+  crowdedTurnMs: 100,
   waitingMax: 16_384,
   patienceMs: 500,
 };
@@ -34,53 +32,71 @@ export class Turnstile {
   readonly #options: TurnstileOptions;
   /** The oldest first. */
   readonly #waiting: Waiter[] = [];
+  #refused: readonly Waiter[] = [];
+  /** Whether something passes or waits in this turn, and whether something waits. */
+  #hasBegun = false;
+  #isCrowded = false;
   #begunAtMs = 0;
   #passed = 0;
-  /** How many of those who wait pass in the next turn. */
-  #passing: number;
+  /** How long a request takes, of late. */
+  #requestMs = 0;
 
   constructor(options = turnstileDefaults) {
     this.#options = options;
-    this.#passing = options.passedMax;
   }
 
   /** Absent: it may pass at once. Else it is told when its turn has come, and whether it may. */
   enter(nowMs: number): Promise<boolean> | undefined {
-    const { passedMax, turnMs } = this.#options;
-    if (this.#passed === 0) this.#begin(nowMs);
-    const isOpen = this.#passed < passedMax && nowMs - this.#begunAtMs < turnMs;
-    if (isOpen && this.#waiting.length === 0) {
+    if (!this.#hasBegun) this.#begin(nowMs);
+    if (this.#waiting.length === 0 && nowMs - this.#begunAtMs < this.#options.turnMs) {
       this.#passed++;
       return undefined;
     }
+    if (!this.#isCrowded) this.#crowd();
     return new Promise((enter) => this.#waiting.push({ sinceMs: nowMs, enter }));
   }
 
   #begin(nowMs: number): void {
+    this.#hasBegun = true;
     this.#begunAtMs = nowMs;
-    setImmediate(this.#turn);
+    this.#passed = 0;
+    setImmediate(this.#letThrough);
   }
 
-  readonly #turn = () => {
+  #crowd(): void {
+    this.#isCrowded = true;
+    setImmediate(this.#refuse);
+  }
+
+  readonly #letThrough = () => {
+    this.#hasBegun = this.#isCrowded;
+    if (!this.#isCrowded) return;
+    const { turnMs, crowdedTurnMs, waitingMax, patienceMs } = this.#options;
     const nowMs = performance.now();
-    this.#adapt(nowMs - this.#begunAtMs);
-    const inTime = this.#waiting.findIndex(
-      ({ sinceMs }) => nowMs - sinceMs <= this.#options.patienceMs,
-    );
+    const tookMs = nowMs - this.#begunAtMs;
+    if (this.#passed > 0) this.#requestMs = tookMs / this.#passed;
+
+    const inTime = this.#waiting.findIndex(({ sinceMs }) => nowMs - sinceMs <= patienceMs);
     const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime);
-    const surplus = this.#waiting.splice(this.#options.waitingMax);
-    const passing = this.#waiting.splice(0, this.#passing);
+    this.#refused = late.concat(this.#waiting.splice(waitingMax));
+
+    const spanMs = Math.min(Math.max(turnMs, 2 * tookMs), crowdedTurnMs);
+    const passing = this.#waiting.splice(0, Math.max(1, Math.floor(spanMs / this.#requestMs)));
+    this.#begunAtMs = nowMs;
     this.#passed = passing.length;
-    if (this.#passed > 0) this.#begin(nowMs);
-    for (const { enter } of late) enter(false);
-    for (const { enter } of surplus) enter(false);
     for (const { enter } of passing) enter(true);
   };
 
-  /** As many as would have taken the time of a turn; more only by and by. */
-  #adapt(tookMs: number): void {
-    const { turnMs, passedMax, passedMin } = this.#options;
-    const wanted = Math.min(this.#passed * (turnMs / tookMs), 2 * this.#passing, passedMax);
-    this.#passing = Math.max(Math.floor(wanted), passedMin);
-  }
+  /** Follows when those who were let through have done what they can without waiting. */
+  readonly #refuse = () => {
+    const nowMs = performance.now();
+    if (this.#passed > 0) this.#requestMs = (nowMs - this.#begunAtMs) / this.#passed;
+    for (const { enter } of this.#refused) enter(false);
+    this.#refused = [];
+    this.#hasBegun = false;
+    this.#isCrowded = false;
+    if (this.#waiting.length === 0) return;
+    this.#begin(nowMs);
+    this.#crowd();
+  };
 }

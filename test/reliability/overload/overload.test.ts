@@ -25,6 +25,9 @@ test("so is one on a PostgreSQL whose table is locked", async () => {
   await database.drop();
 }, 30_000);
 
+const clientsCount = 2_000;
+const answerMs = 0.1;
+
 /** How many answers at the most there were between two turns, to clients that never rest. */
 async function countAnswersPerTurn(enter: () => Promise<unknown> | undefined): Promise<number> {
   let answers = 0;
@@ -33,6 +36,7 @@ async function countAnswersPerTurn(enter: () => Promise<unknown> | undefined): P
     port: 0,
     async fetch() {
       await enter();
+      for (const endsAtMs = performance.now() + answerMs; performance.now() < endsAtMs; );
       if (answers === 0) setImmediate(() => (answers = 0));
       answers++;
       answersMax = Math.max(answersMax, answers);
@@ -42,7 +46,7 @@ async function countAnswersPerTurn(enter: () => Promise<unknown> | undefined): P
   await sendCrowd({
     port: server.port ?? 0,
     requests: ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"],
-    connectionsMax: 2_000,
+    connectionsMax: clientsCount,
     durationMs: 300,
     deadlineMs: 20_000,
     timeoutMs: 20_000,
@@ -51,9 +55,16 @@ async function countAnswersPerTurn(enter: () => Promise<unknown> | undefined): P
 }
 
 test("however many clients ask, a turn of the event loop answers a bounded number", async () => {
+  const { turnMs, crowdedTurnMs } = turnstileDefaults;
   const turnstile = new Turnstile({ ...turnstileDefaults, patienceMs: 60_000 });
-  const bounded = await countAnswersPerTurn(() => turnstile.enter(performance.now()));
-  expect(bounded).toBeLessThanOrEqual(2 * turnstileDefaults.passedMax);
-  // The runtime alone goes on for as long as many are ready.
-  expect(await countAnswersPerTurn(() => undefined)).toBeGreaterThan(1_024);
-}, 30_000);
+  const answersMax = (turnMs + crowdedTurnMs) / answerMs;
+  expect(await countAnswersPerTurn(() => turnstile.enter(performance.now()))).toBeLessThanOrEqual(
+    answersMax,
+  );
+  // The runtime alone goes on for as long as many are ready. On a busy machine the clients may be too slow.
+  let unbounded = 0;
+  for (let tries = 0; tries < 5 && unbounded <= answersMax; tries++) {
+    unbounded = await countAnswersPerTurn(() => undefined);
+  }
+  expect(unbounded).toBeGreaterThan(answersMax);
+}, 60_000);
