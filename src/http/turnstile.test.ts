@@ -19,7 +19,7 @@ const patienceMs = 30_000;
 
 /** One whose turn began so long ago that nobody passes at once any more, with a request that took all of it. */
 function makeBusy(options: Partial<TurnstileOptions> = {}): Turnstile {
-  const turnstile = new Turnstile({ ...turnstileDefaults, patienceMs, ...options });
+  const turnstile = new Turnstile({ ...turnstileDefaults, passedMin: 1, patienceMs, ...options });
   expect(enterAll(turnstile, "x", performance.now() - 2 * patienceMs)).toEqual(["x"]);
   return turnstile;
 }
@@ -31,6 +31,11 @@ async function untilEmpty(entered: readonly string[], count: number): Promise<vo
 test("all pass at once while a turn is young", () => {
   const names = "abcdefghijklmnop";
   expect(enterAll(new Turnstile(), names)).toEqual([...names]);
+});
+
+test("a few pass at once in any turn", () => {
+  const entered = enterAll(makeBusy({ passedMin: 3 }), "abc");
+  expect(entered).toEqual(["a", "b"]);
 });
 
 test("a turn begins anew after the last", async () => {

@@ -8,6 +8,8 @@
 export interface TurnstileOptions {
   /** How long the requests of one turn may take. */
   readonly turnMs: number;
+  /** So many pass in any case: no crowd, only slow. The runtime breaks pipelines of requests that wait. */
+  readonly passedMin: number;
   /** In a crowd, twice as long as reading and refusing took, up to this: else those would take all time. */
   readonly crowdedTurnMs: number;
   /** Those who come when so many wait are refused. */
@@ -18,6 +20,7 @@ export interface TurnstileOptions {
 
 export const turnstileDefaults: TurnstileOptions = {
   turnMs: 25,
+  passedMin: 32,
   crowdedTurnMs: 100,
   waitingMax: 16_384,
   patienceMs: 500,
@@ -47,8 +50,10 @@ export class Turnstile {
 
   /** Absent: it may pass at once. Else it is told when its turn has come, and whether it may. */
   enter(nowMs: number): Promise<boolean> | undefined {
+    const { turnMs, passedMin } = this.#options;
     if (!this.#hasBegun) this.#begin(nowMs);
-    if (this.#waiting.length === 0 && nowMs - this.#begunAtMs < this.#options.turnMs) {
+    const isOpen = this.#passed < passedMin || nowMs - this.#begunAtMs < turnMs;
+    if (isOpen && this.#waiting.length === 0) {
       this.#passed++;
       return undefined;
     }
