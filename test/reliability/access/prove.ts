@@ -2,7 +2,7 @@
  * `npm run prove:access -- [comparisons] [seed]`: times refusals on both engines, as new tokens and as
  * remembered ones; and by a program that checks the form of a token first, which must be found out.
  */
-import { breakProgram } from "../broken-program.ts";
+import { changeProgram } from "../../changed-program.ts";
 import { prove } from "../proof.ts";
 import { timeRefusals } from "./refusal-times.ts";
 import { type Comparison, deviationMax } from "./timing.ts";
@@ -47,17 +47,18 @@ async function compare(seed: number) {
 
 async function isBrokenOneFound(): Promise<boolean> {
   const file = "auth/authenticator.ts";
-  const find = "async #find(token: string): Promise<Caller | PlantStoreError> {";
-  using broken = breakProgram(
-    { file, text: "import { hashToken }", instead: "import { hashToken, isTokenForm }" },
-    { file, text: find, instead: `${find} if (!isTokenForm(token)) return refusal;` },
-  );
+  const find =
+    "async #find(token: string, traceparent?: string): Promise<Caller | PlantStoreError> {";
+  using broken = changeProgram([
+    { file, text: "import { hashToken }", by: "import { hashToken, isTokenForm }" },
+    { file, text: find, by: `${find} if (!isTokenForm(token)) return refusal;` },
+  ]);
   const comparisons = await timeRefusals({
     engine: "SQLite",
     sight: "first",
     rounds: brokenRounds,
     seed: 1,
-    program: broken.main,
+    program: broken.program,
   });
   show("a program that checks the form of a token first", comparisons);
   return tellTales(comparisons).some(({ kind }) => kind === "wrong checksum");

@@ -1,6 +1,6 @@
 /** No token is in anything that the program writes, wherever it was sent. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { breakProgram } from "../broken-program.ts";
+import { changeProgram } from "../../changed-program.ts";
 import { gatherTraces } from "./traces.ts";
 
 setDefaultTimeout(60_000);
@@ -23,12 +23,14 @@ test.each(["json", "text"] as const)(
 );
 
 test("a log that holds the header of the token is found out", async () => {
-  using broken = breakProgram({
-    file: "http/app.ts",
-    text: 'route: route?.path ?? "none"',
-    instead: 'route: request.headers.get("authorization") ?? "none"',
-  });
-  const { found } = await gatherTraces("json", broken.main);
+  using broken = changeProgram([
+    {
+      file: "http/ending.ts",
+      text: 'route: route ?? "none"',
+      by: 'route: request.headers.get("authorization") ?? "none"',
+    },
+  ]);
+  const { found } = await gatherTraces("json", broken.program);
   expect(found).toContain("write token in standard output");
   expect(found).toContain("expired JWT in standard output");
 });

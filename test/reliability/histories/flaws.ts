@@ -1,5 +1,5 @@
 /** Builds of the service that are broken in ways that no single client notices, for the suite to find. */
-import { breakProgram, type Fault } from "../broken-program.ts";
+import { changeProgram, type Edit } from "../../changed-program.ts";
 import { Deployment, type Layout } from "./deployment.ts";
 import { type Trouble, tryHistory } from "./trial.ts";
 
@@ -8,7 +8,7 @@ const historiesMax = 200;
 
 export interface Flaw extends Layout {
   readonly trouble: Trouble;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly Edit[];
 }
 
 const sqliteWriter = "storage/sqlite/writer.ts";
@@ -21,8 +21,8 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     threads: [4],
     trouble: "none",
     faults: [
-      { file: sqliteEngine, text: "known.commits === commits", instead: "true" },
-      { file: sqliteEngine, text: "setImmediate(() => {", instead: "Bun.sleep(10).then(() => {" },
+      { file: sqliteEngine, text: "known.commits === commits", by: "true" },
+      { file: sqliteEngine, text: "setImmediate(() => {", by: "Bun.sleep(10).then(() => {" },
     ],
   },
   "a list shows two moments": {
@@ -33,7 +33,7 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       {
         file: sqliteEngine,
         text: "async list(garden, after, count) {",
-        instead: `async list(garden, after, count) {
+        by: `async list(garden, after, count) {
           const start = after === undefined ? fromStart.all(garden, Math.min(count, 2)) : [];
           const from = start.at(-1)?.id;
           if (from !== undefined) {
@@ -51,17 +51,17 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       {
         file: sqliteWriter,
         text: 'const begin = database.query("BEGIN IMMEDIATE");',
-        instead: 'const begin = database.query("BEGIN IMMEDIATE"); const keys = new Map();',
+        by: 'const begin = database.query("BEGIN IMMEDIATE"); const keys = new Map();',
       },
       {
         file: sqliteWriter,
         text: "findKey.get(garden, idempotency.key, idempotency.nowMs)",
-        instead: "keys.get(garden + idempotency.key)",
+        by: "keys.get(garden + idempotency.key)",
       },
       {
         file: sqliteWriter,
         text: "keepKey.run(garden, key, request, outcome.id, expiresAtMs)",
-        instead: "keys.set(garden + key, { request, plant_id: outcome.id })",
+        by: "keys.set(garden + key, { request, plant_id: outcome.id })",
       },
     ],
   },
@@ -73,9 +73,9 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       {
         file: sqliteWriter,
         text: "    begin.run();",
-        instead: "if (!database.inTransaction) { begin.run(); setTimeout(() => commit.run(), 5); }",
+        by: "if (!database.inTransaction) { begin.run(); setTimeout(() => commit.run(), 5); }",
       },
-      { file: sqliteWriter, text: "      commit.run();", instead: "" },
+      { file: sqliteWriter, text: "      commit.run();", by: "" },
     ],
   },
   "a create is answered before its commit": {
@@ -86,7 +86,7 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       {
         file: postgresInOrder,
         text: "await store(client, decision);",
-        instead: "store(client, decision).catch(() => {});",
+        by: "store(client, decision).catch(() => {});",
       },
     ],
   },
@@ -98,12 +98,12 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       {
         file: postgresInOrder,
         text: "INSERT INTO gardens (garden, last_id)",
-        instead: "WITH made AS (INSERT INTO gardens (garden, last_id)",
+        by: "WITH made AS (INSERT INTO gardens (garden, last_id)",
       },
       {
         file: postgresInOrder,
         text: "ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id RETURNING garden, last_id",
-        instead: `ON CONFLICT DO NOTHING RETURNING garden, last_id)
+        by: `ON CONFLICT DO NOTHING RETURNING garden, last_id)
           SELECT garden, last_id FROM made
           UNION ALL SELECT garden, last_id FROM gardens WHERE garden = ANY ($1)`,
       },
@@ -117,7 +117,7 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       {
         file: postgresInOrder,
         text: "await store(client, decision);",
-        instead: `await store(client, { ...decision, keys: [] });
+        by: `await store(client, { ...decision, keys: [] });
           await Bun.sleep(20);
           await client.query("BEGIN");
           await store(client, { ...decision, plants: [], lastIds: new Map() });`,
@@ -128,8 +128,8 @@ export const flaws: Readonly<Record<string, Flaw>> = {
 
 /** What the first history that shows the flaw has wrong; nothing if none does. */
 export async function findFlaw(flaw: Flaw): Promise<readonly string[]> {
-  using broken = breakProgram(...flaw.faults);
-  const deployment = await Deployment.start(flaw, broken.main);
+  using broken = changeProgram(flaw.faults);
+  const deployment = await Deployment.start(flaw, broken.program);
   try {
     for (let seed = 1; seed <= historiesMax; seed++) {
       const { faults } = await tryHistory(deployment, { seed, trouble: flaw.trouble });
