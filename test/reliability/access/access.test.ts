@@ -4,7 +4,7 @@ import { startIssuer } from "../../openid-issuer.ts";
 import { engines, openWorld } from "../../scenarios/scenario.ts";
 import { type Credential, makeCredentials, type Standing } from "./credentials.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const issuer = startIssuer();
 afterAll(() => issuer.stop());

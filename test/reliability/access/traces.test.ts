@@ -3,13 +3,14 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { changeProgram } from "../../changed-program.ts";
 import { gatherTraces } from "./traces.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 test.each(["json", "text"] as const)(
-  "no token is in anything it writes, with a log of %s",
+  "no token is in anything it writes, with a log of %s, and all refusals are one",
   async (log) => {
-    const { found, places, tokens } = await gatherTraces(log);
+    const { found, places, tokens, refusals } = await gatherTraces(log);
     expect(found).toEqual([]);
+    expect(refusals).toEqual([expect.stringMatching(/^401 /)]);
     expect(tokens).toBeGreaterThan(20);
     expect(places).toEqual(
       expect.arrayContaining([

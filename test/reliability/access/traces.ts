@@ -21,6 +21,8 @@ export interface Traces {
   readonly found: readonly string[];
   readonly places: readonly string[];
   readonly tokens: number;
+  /** The different answers that refused tokens got, but for the date. */
+  readonly refusals: readonly string[];
 }
 
 export async function gatherTraces(log: "json" | "text", program?: string): Promise<Traces> {
@@ -63,7 +65,17 @@ function judge(credentials: readonly Credential[], traces: ReadonlyMap<string, s
       .filter(([, text]) => text.includes(telling))
       .map(([place]) => `${name} in ${place}`);
   });
-  return { found, places: [...traces.keys()], tokens: tokens.length };
+  const refusals = credentials
+    .filter(({ standing }) => standing === "refused")
+    .map(({ name }) => traces.get(`the answer to ${name} in its place`))
+    .filter((answer) => answer !== undefined)
+    .map((answer) => answer.replace(/^date,.*$/im, ""));
+  return {
+    found,
+    places: [...traces.keys()],
+    tokens: tokens.length,
+    refusals: [...new Set(refusals)],
+  };
 }
 
 /** Requests that put a token where it belongs, and where it does not. */
@@ -76,7 +88,11 @@ function requestsWith(token: string, authorization: string): Record<string, stri
   const allowed = `Authorization: ${authorization}`;
   const json = "Content-Type: application/json";
   return {
-    "its place": request("GET /plants", [host, `Authorization: Bearer ${token}`]),
+    "its place": request("GET /plants", [
+      host,
+      `Authorization: Bearer ${token}`,
+      "X-Request-Id: same",
+    ]),
     "a write": request(
       "POST /plants",
       [host, json, `Authorization: Bearer ${token}`],

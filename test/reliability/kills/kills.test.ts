@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { changeProgram } from "../../changed-program.ts";
 import { live, moments } from "./life.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const seed = 6;
 
