@@ -2,7 +2,7 @@
 import { SQLiteError } from "bun:sqlite";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 
-const unavailable = "The storage cannot be used right now. Try again shortly.";
+export const unavailable = "The storage cannot be used right now. Try again shortly.";
 
 /** By primary result code: an extended one such as SQLITE_IOERR_FSYNC begins with it. */
 const failures: readonly [prefix: string, code: ErrorCode, message: string][] = [

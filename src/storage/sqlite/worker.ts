@@ -7,7 +7,7 @@ import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Write } from "../../domain/storage.ts";
 import { connect } from "./connection.ts";
-import { translate } from "./failure.ts";
+import { translate, unavailable } from "./failure.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
 import type { Reply, WorkerRequest } from "./write-thread.ts";
 import { createWriter, type Writer } from "./writer.ts";
@@ -30,14 +30,16 @@ let waiting: Group[] = [];
 
 function opened(): Writer {
   if (connection) return connection.writer;
-  const database = connect(path);
+  let database: Database | undefined;
   try {
+    database = connect(path);
     const writer = createWriter(database, plantsMax);
     connection = { database, writer };
     return writer;
   } catch (error) {
-    database.close();
-    throw error;
+    database?.close();
+    // Whatever SQLite calls it: no query can be at fault yet.
+    throw new PlantStoreError("unavailable", unavailable, { cause: error });
   }
 }
 
