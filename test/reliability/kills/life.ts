@@ -48,7 +48,11 @@ const checkpointMs = 2_000;
 /** What docs/operating.md gives it to drain, and then some for the machine. */
 const stopMsMax = 13_000;
 const checkedFileEvery = 8;
-const longList = 40_000;
+/** A list of so many of these is longer than the buffers on its way. */
+const longListPlants = 40_000;
+const longPlant = { name: "Fern".repeat(50), tag: "long" };
+/** In brackets, with commas between. */
+const longListBytes = longListPlants * (JSON.stringify(longPlant).length + 1) + 1;
 
 export async function live(options: LifeOptions): Promise<Trial> {
   using folder = makeTemporaryFolder();
@@ -66,7 +70,7 @@ class Life {
   readonly #ledger = new Ledger();
   readonly #service: RestartingService;
   readonly #figures: Record<string, number> = {};
-  #tokens: MidwayTokens = { token: "", readerToken: "", longList };
+  #tokens: MidwayTokens = { token: "", readerToken: "", longListBytes };
 
   constructor(database: string, options: LifeOptions) {
     this.#database = database;
@@ -92,11 +96,11 @@ class Life {
     const storage = await openStorage(this.#database, { isServing: false });
     const token = await issueToken(storage, { user: "gardener" }, Date.now());
     const reader = await issueToken(storage, { user: "reader", scope: "read" }, Date.now());
-    this.#tokens = { token: token.token, readerToken: reader.token, longList };
+    this.#tokens = { token: token.token, readerToken: reader.token, longListBytes };
     if (this.#ends.includes("stop")) {
-      const plant = { kind: "create", garden: "reader", id: undefined, idempotency: undefined };
-      const write = { ...plant, kind: "create", name: "Fern".repeat(50), tag: "long" } as const;
-      await storage.apply(Array.from({ length: longList }, () => write));
+      const given = { garden: "reader", id: undefined, idempotency: undefined };
+      const write = { kind: "create", ...given, ...longPlant } as const;
+      await storage.apply(Array.from({ length: longListPlants }, () => write));
     }
     await storage.close();
   }
