@@ -9,6 +9,9 @@ export interface Outgoing {
 /** A request that is not answered by then hangs. */
 const usualHangMs = 10_000;
 
+const putOffMs = 500;
+const patienceRounds = 60;
+
 export type Take = (index: number, outcome: WireAnswer | NoAnswer) => void;
 
 export class ClientPool {
@@ -36,6 +39,28 @@ export class ClientPool {
       }
     };
     await Promise.all(this.#connections.map((_, lane) => work(lane)));
+  }
+
+  /** The same, and what an overloaded service puts off with 503 is sent again. Tells how often. */
+  async sendPatiently(requests: readonly Outgoing[], take: Take): Promise<number> {
+    let putOff = 0;
+    let waiting = [...requests.keys()];
+    for (let round = 0; waiting.length > 0; round++) {
+      const again: number[] = [];
+      const sent = waiting;
+      await this.send(
+        sent.map((index) => requests[index] as Outgoing),
+        (position, outcome) => {
+          const index = sent[position] as number;
+          if (isPutOff(outcome) && round < patienceRounds) again.push(index);
+          else take(index, outcome);
+        },
+      );
+      putOff += again.length;
+      waiting = again;
+      if (again.length > 0) await Bun.sleep(putOffMs);
+    }
+    return putOff;
   }
 
   close(): void {
@@ -102,6 +127,11 @@ class Connection {
     this.isUsable = false;
     this.#look(true);
   }
+}
+
+function isPutOff(outcome: WireAnswer | NoAnswer): boolean {
+  if (outcome instanceof NoAnswer || outcome.status !== 503) return false;
+  return outcome.headers.some(([name]) => name.toLowerCase() === "retry-after");
 }
 
 function asksToClose({ headers, surplus }: WireAnswer): boolean {

@@ -51,7 +51,7 @@ export class GeneratedTrial {
     const figures: Record<string, number> = { requests: count };
     const faults: string[] = [];
     const outgoing = requests.map((request) => this.#render(request));
-    await this.#clients.send(outgoing, (index, outcome) => {
+    const putOff = await this.#clients.sendPatiently(outgoing, (index, outcome) => {
       const request = requests[index] as GeneratedRequest;
       const status = outcome instanceof NoAnswer ? "unanswered" : `of ${outcome.status}`;
       figures[status] = (figures[status] ?? 0) + 1;
@@ -59,6 +59,7 @@ export class GeneratedTrial {
       if (fault !== undefined) faults.push(`${fault} — ${this.#show(request)}`);
       if (!(outcome instanceof NoAnswer)) balance.note(request, outcome);
     });
+    if (putOff > 0) figures["put off by overload"] = putOff;
     const isShrinkable = faults.length > 0;
     faults.push(...(await this.#settle(balance)), ...this.#readLog());
     if (isShrinkable) {
@@ -97,7 +98,7 @@ export class GeneratedTrial {
   async #shrink(seed: number, count: number): Promise<string> {
     const property = fc.asyncProperty(this.#requests, async (request) => {
       let fault: string | undefined;
-      await this.#clients.send([this.#render(request)], (_, outcome) => {
+      await this.#clients.sendPatiently([this.#render(request)], (_, outcome) => {
         fault = this.#judge.findFault(request, outcome);
       });
       return fault === undefined;
@@ -117,7 +118,8 @@ export class GeneratedTrial {
     const written = this.service.output();
     const errors = written.out.match(/^.*"level":"error".*$/gm) ?? [];
     written.out = "";
-    return errors.map((line) => `logged: ${line}`);
+    const unexpected = errors.filter((line) => !line.includes('"code":"unavailable"'));
+    return unexpected.map((line) => `logged: ${line}`);
   }
 
   /** Compares the garden with what the answers said, and empties it for the next run. */
@@ -126,7 +128,7 @@ export class GeneratedTrial {
     const ids = [...(await response.text()).matchAll(/"id":(-?\d+)/g)].map(([, id]) => String(id));
     const deletions = ids.map((id) => this.#render({ ...deletion, target: `/plants/${id}` }));
     const faults = balance.audit(new Set(ids));
-    await this.#clients.send(deletions, (index, outcome) => {
+    await this.#clients.sendPatiently(deletions, (index, outcome) => {
       if (outcome instanceof NoAnswer || outcome.status !== 204) {
         faults.push(`plant ${ids[index]} cannot be deleted: ${outcome}`);
       }

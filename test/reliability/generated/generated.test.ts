@@ -15,7 +15,7 @@ import { makeDatabase } from "../../postgres-server.ts";
 import { takeVitalSigns } from "../soak/vital-signs.ts";
 import { GeneratedTrial } from "./generated-trial.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 test("5,000 requests are answered as the document says, in bounded memory", async () => {
   const trial = await GeneratedTrial.start();
