@@ -26,12 +26,19 @@ const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_0
 
 export class Deployment {
   readonly instances: readonly Instance[];
+  readonly #engine: Engine;
   readonly #database: string;
   readonly #remove: () => unknown;
   readonly #gardens: FreshGarden[] = [];
   #made = 0;
 
-  private constructor(instances: readonly Instance[], database: string, remove: () => unknown) {
+  private constructor(
+    engine: Engine,
+    instances: readonly Instance[],
+    database: string,
+    remove: () => unknown,
+  ) {
+    this.#engine = engine;
     this.instances = instances;
     this.#database = database;
     this.#remove = remove;
@@ -51,7 +58,7 @@ export class Deployment {
         }),
       ),
     );
-    return new Deployment(instances, database, remove);
+    return new Deployment(engine, instances, database, remove);
   }
 
   async takeGarden(): Promise<FreshGarden> {
@@ -71,6 +78,12 @@ export class Deployment {
   async stop(): Promise<void> {
     for (const instance of this.instances) await instance.stop();
     await this.#remove();
+  }
+
+  /** For a process that is about to end. A PostgreSQL of its own goes with it, and with that the database. */
+  abandon(): void {
+    for (const instance of this.instances) instance.abandon();
+    if (this.#engine === "sqlite") this.#remove();
   }
 
   async #makeGardens(): Promise<void> {

@@ -51,6 +51,11 @@ export class Instance {
     await this.#service?.[Symbol.asyncDispose]();
   }
 
+  /** For a process that is about to end, and waits for nothing. */
+  abandon(): void {
+    this.#service?.signal("SIGKILL");
+  }
+
   async #begin(): Promise<void> {
     const { database, threads, program, isOutlived } = this.#options;
     const args = ["--threads", String(threads)];

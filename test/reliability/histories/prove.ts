@@ -17,6 +17,9 @@ if (process.argv.length === 2) {
 }
 
 const suites = [await Suite.start("sqlite"), await Suite.start("postgres")];
+process.on("exit", () => {
+  for (const suite of suites) suite.abandon();
+});
 
 await prove({
   name: "histories",

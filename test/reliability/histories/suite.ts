@@ -39,6 +39,11 @@ export class Suite {
   async stop(): Promise<void> {
     for (const deployment of this.#deployments) await deployment.stop();
   }
+
+  /** For a process that is about to end. */
+  abandon(): void {
+    for (const deployment of this.#deployments) deployment.abandon();
+  }
 }
 
 function inTurn<Item>(items: readonly Item[], turn: number): Item {
