@@ -89,7 +89,11 @@ export async function startService(
       await reading;
       return `It ended with ${child.exitCode}: ${written.errors}`;
     },
-  );
+  ).catch((error) => {
+    child.kill("SIGKILL");
+    folder[Symbol.dispose]();
+    throw error;
+  });
   const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
 
   return {

@@ -57,9 +57,13 @@ const longListBytes = longListPlants * (JSON.stringify(longPlant).length + 1) + 
 export async function live(options: LifeOptions): Promise<Trial> {
   using folder = makeTemporaryFolder();
   const life = new Life(join(folder.path, "plants.db"), options);
-  await life.prepare();
-  // Waited for here, because the folder goes when this function ends.
-  return await life.run();
+  try {
+    await life.prepare();
+    // Waited for here, because the folder goes when this function ends.
+    return await life.run();
+  } finally {
+    await life.end();
+  }
 }
 
 class Life {
@@ -197,8 +201,11 @@ class Life {
     this.#count("files checked");
   }
 
-  async #conclude(faults: readonly string[]): Promise<Trial> {
+  async end(): Promise<void> {
     await this.#service.kill();
+  }
+
+  #conclude(faults: readonly string[]): Trial {
     const { there, gone, open } = this.#ledger.counts;
     const { answered, lost } = this.#service;
     return { faults, figures: { ...this.#figures, answered, lost, there, gone, open } };
