@@ -22,7 +22,7 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     trouble: "none",
     faults: [
       { file: sqliteEngine, text: "known.commits === commits", by: "true" },
-      { file: sqliteEngine, text: "setImmediate(() => {", by: "Bun.sleep(10).then(() => {" },
+      { file: sqliteEngine, text: "setImmediate(() => {", by: "Bun.sleep(100).then(() => {" },
     ],
   },
   "a list shows two moments": {
@@ -85,8 +85,8 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     faults: [
       {
         file: postgresInOrder,
-        text: "await store(client, decision);",
-        by: "store(client, decision).catch(() => {});",
+        text: "await store(client, decision, quota?.bounds());",
+        by: "store(client, decision, quota?.bounds()).catch(() => {});",
       },
     ],
   },
@@ -97,15 +97,20 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     faults: [
       {
         file: postgresInOrder,
-        text: "INSERT INTO gardens (garden, last_id)",
-        by: "WITH made AS (INSERT INTO gardens (garden, last_id)",
+        text: "INSERT INTO gardens (garden, last_id, plants_bound)",
+        by: "WITH made AS (INSERT INTO gardens (garden, last_id, plants_bound)",
       },
       {
         file: postgresInOrder,
-        text: "ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id RETURNING garden, last_id",
-        by: `ON CONFLICT DO NOTHING RETURNING garden, last_id)
-          SELECT garden, last_id FROM made
-          UNION ALL SELECT garden, last_id FROM gardens WHERE garden = ANY ($1)`,
+        text: "DO UPDATE SET plants_bound = gardens.plants_bound + excluded.plants_bound",
+        by: "DO NOTHING",
+      },
+      {
+        file: postgresInOrder,
+        text: "RETURNING garden, last_id, plants_bound`",
+        by: `RETURNING garden, last_id, plants_bound)
+          SELECT garden, last_id, plants_bound FROM made UNION ALL
+          SELECT garden, last_id, plants_bound FROM gardens WHERE garden = ANY ($1)\``,
       },
     ],
   },
@@ -116,9 +121,9 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     faults: [
       {
         file: postgresInOrder,
-        text: "await store(client, decision);",
+        text: "await store(client, decision, quota?.bounds());",
         by: `await store(client, { ...decision, keys: [] });
-          await Bun.sleep(20);
+          await Bun.sleep(50);
           await client.query("BEGIN");
           await store(client, { ...decision, plants: [], lastIds: new Map() });`,
       },

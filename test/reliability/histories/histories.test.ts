@@ -31,7 +31,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (engine: Engine) => {
 const quickFlaws = [
   "a list that was kept outlives the commit of another thread",
   "keys are kept in memory, and lost with the process",
-  "instances do not take turns in a garden",
+  "a create is answered before its commit",
 ];
 
 describe("it is seen when", () => {
