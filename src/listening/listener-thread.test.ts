@@ -1,4 +1,5 @@
 /** The main thread's end of a thread that listens: what it learns of one that stops or cannot start. */
+import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
@@ -40,4 +41,21 @@ test("one that cannot open is reported, with the reason", async () => {
   const { thread, failed } = startThread(join(folder.path, "missing/\0.db"), undefined);
   expect(await failed).toStartWith("Cannot open ");
   await thread.stop();
+});
+
+test("nothing is remembered of counts that were told", async () => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "plants.db");
+  const storage = await openStorage(database, { isServing: true });
+  const { thread } = startThread(database, storage.share());
+  const countPromises = () => {
+    Bun.gc(true);
+    return heapStats().objectTypeCounts.Promise ?? 0;
+  };
+  await thread.readCounts();
+  const before = countPromises();
+  for (let count = 0; count < 1_000; count++) await thread.readCounts();
+  expect(countPromises() - before).toBeLessThan(100);
+  await thread.stop();
+  await storage.close();
 });

@@ -45,6 +45,7 @@ export class ListenerThread {
   readonly #stopped = Promise.withResolvers<void>();
   #lastCounts: Counts | undefined;
   #isStopping = false;
+  #isStopped = false;
 
   constructor(options: ThreadOptions) {
     const { config, joins, log, renderMetrics, onFailure } = options;
@@ -65,6 +66,8 @@ export class ListenerThread {
           return this.#tell({ kind: "metrics", text: await renderMetrics() });
         case "stopped":
           this.#lastCounts = message.counts;
+          this.#isStopped = true;
+          for (const resolve of this.#waitingForCounts.splice(0)) resolve(message.counts);
           return this.#stopped.resolve();
       }
     };
@@ -73,13 +76,17 @@ export class ListenerThread {
   }
 
   /** Absent if it has never told any. */
-  readCounts(): Promise<Counts | undefined> {
-    const told = new Promise<Counts>((resolve) => {
-      this.#waitingForCounts.push(resolve);
+  async readCounts(): Promise<Counts | undefined> {
+    if (this.#isStopped) return this.#lastCounts;
+    return new Promise((resolve) => {
+      // No race with what ends only with the thread: it would remember each of them until then.
+      const late = setTimeout(() => resolve(this.#lastCounts), countsMs);
+      this.#waitingForCounts.push((counts) => {
+        clearTimeout(late);
+        resolve(counts);
+      });
       this.#tell({ kind: "counts-wanted" });
     });
-    const elsewise = Promise.race([this.#stopped.promise, Bun.sleep(countsMs)]);
-    return Promise.race([told, elsewise.then(() => this.#lastCounts)]);
   }
 
   useCertificate(certificate: Certificate): void {
