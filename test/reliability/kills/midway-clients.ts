@@ -68,11 +68,9 @@ export class MidwayClients {
     for (const name of this.#unsettled) {
       const { token } = this.#tokens;
       const headers = { "Idempotency-Key": name };
-      const response = await this.#service.call("POST /plants", {
-        token,
-        headers,
-        body: bodyOf(name),
-      });
+      const init = { token, headers, body: bodyOf(name) };
+      let response = await this.#service.call("POST /plants", init);
+      while (response.status === 503) response = await this.#service.call("POST /plants", init);
       this.#note(name, response.status, response.headers.get("location"));
     }
   }
@@ -96,7 +94,8 @@ export class MidwayClients {
     const created = answers.pop();
     if (created) this.#noteAnswer(name, created);
     for (const look of answers) {
-      if (look && look.status !== 200) this.#fault(`in a pipe: ${look.status}`);
+      if (look && look.status !== 200 && look.status !== 503)
+        this.#fault(`in a pipe: ${look.status}`);
     }
   }
 
@@ -153,7 +152,9 @@ export class MidwayClients {
     }
   }
 
-  #noteAnswer(name: string, { status, headers }: WireAnswer): void {
+  /** What was put off, or came too late on a busy machine, is sent again in the end. */
+  #noteAnswer(name: string, { status, headers, body }: WireAnswer): void {
+    if (status === 503 || (status === 400 && body.includes("must arrive within"))) return;
     this.#note(name, status, headers.find(([field]) => /^location$/i.test(field))?.[1]);
   }
 

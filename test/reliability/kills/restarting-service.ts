@@ -165,7 +165,8 @@ export class RestartingService implements Pick<RunningService, "call"> {
 
   #note({ status, headers, body }: WireAnswer): void {
     this.answered++;
-    if (status >= 500) this.#options.onFault(`${status}: ${body}`);
+    // On a machine that is short of time it puts requests off, and does nothing for them.
+    if (status >= 500 && status !== 503) this.#options.onFault(`${status}: ${body}`);
     if (status === 201 || status === 204) this.#onAnswer();
     const find = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
     const id = BigInt(find("location")?.split("/").at(-1) ?? 0);
