@@ -116,13 +116,14 @@ export class MidwayClients {
   async #sendHalf(begun: () => void): Promise<void> {
     const connection = await this.#connect();
     const name = `half-${this.#seed}`;
-    const text = this.#create(name);
-    const [answering] = connection.send(text.slice(0, -10));
+    // Whole characters, because each half is written by itself.
+    const characters = [...this.#create(name)];
+    const [answering] = connection.send(characters.slice(0, -10).join(""));
     const received = this.#receive(answering as NonNullable<typeof answering>, "half a body");
     await Bun.sleep(arrivalMs);
     begun();
     await this.#told.promise;
-    connection.sendRest(text.slice(-10));
+    connection.sendRest(characters.slice(-10).join(""));
     const answer = await received;
     if (answer) this.#noteAnswer(name, answer);
     connection.close();
@@ -155,6 +156,7 @@ export class MidwayClients {
   /** What was put off, or came too late on a busy machine, is sent again in the end. */
   #noteAnswer(name: string, { status, headers, body }: WireAnswer): void {
     if (status === 503 || (status === 400 && body.includes("must arrive within"))) return;
+    if (status !== 201) this.#fault(`create ${name}: ${body}`);
     this.#note(name, status, headers.find(([field]) => /^location$/i.test(field))?.[1]);
   }
 
