@@ -52,6 +52,18 @@ test("comes back as it was, with its description", async () => {
   expect(readDescription(path)).toMatchObject(description);
 });
 
+test.each([
+  '{"kind":"plantstore backup 1",',
+  '{"kind":"plantstore backup 1","plants":1}',
+  '{"kind":"plantstore backup 1",'.repeat(40),
+])("comes back as it was, even if the database ends like this: %s", async (name) => {
+  writeFileSync(path, name);
+  await seal(path, description, signal);
+  const read = await readBack();
+  expect(read.description).toMatchObject(description);
+  expect(read.database.toString()).toBe(name);
+});
+
 test("can be checked with other tools: the last line is the SHA-256 of all before it", async () => {
   writeFileSync(path, database);
   await seal(path, description, signal);

@@ -25,7 +25,8 @@ export interface Description extends Contents {
 const kind = "plantstore backup 1";
 /** More than the two lines take. */
 const endBytesMax = 1_024;
-const endPattern = /\{"kind":"plantstore backup 1",.*\}\n([0-9a-f]{64})\n$/;
+/** Without a brace inside: a plant before it may be named like the beginning of the line. */
+const endPattern = /\{"kind":"plantstore backup 1",[^{}\n]*\}\n([0-9a-f]{64})\n$/;
 
 /** Adds the two lines to a database, and resolves once all of it is on the disk. */
 export async function seal(
