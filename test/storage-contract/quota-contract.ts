@@ -71,6 +71,13 @@ export function describeQuota(
       expect(await apply(keyed)).toEqual([created(4n)]);
     });
 
+    test("counts plants that were moved here, also where nothing else of their garden was", async () => {
+      const plant = (id: bigint) => ({ garden: "home", id, name: "Fern", tag: "shade" });
+      await tested.storage.transfer(0).add("plants", [plant(1n), plant(2n), plant(3n)]);
+      expect(await kinds(create({ id: 2n ** 60n }))).toEqual(["full"]);
+      expect(await countPlants()).toBe(plantsMax);
+    });
+
     test("is of each garden for itself", async () => {
       await apply(create(), create(), create());
       const other = { garden: "other" };

@@ -23,6 +23,8 @@ export async function applyInOrder(
   const creates = writes.filter((write) => write.kind === "create");
   const wanted = Map.groupBy(creates, ({ garden }) => garden);
   const gardens = sorted(wanted.keys());
+  // Who has no quota to keep does not count, and leaves it to whoever has.
+  const added = gardens.map((garden) => plantsMax && wanted.get(garden)?.length);
   const chosen = writes.flatMap(({ kind, garden, id }) =>
     kind === "create" && id !== undefined ? [{ garden, id }] : [],
   );
@@ -33,7 +35,7 @@ export async function applyInOrder(
   try {
     const [, counters, gone, existing, keys] = await inOneGo([
       client.query("BEGIN ISOLATION LEVEL READ COMMITTED"),
-      client.query(lock, [gardens, gardens.map((garden) => wanted.get(garden)?.length)]),
+      client.query(lock, [gardens, added]),
       queryFor(client, doomed, deletion, placesOf(doomed)),
       queryFor(client, chosen, lookUp, placesOf(chosen)),
       queryFor(client, keyed, lookUpKeys, [
@@ -44,7 +46,7 @@ export async function applyInOrder(
     const quota =
       plantsMax === undefined
         ? undefined
-        : await Quota.read(client, plantsMax, counters?.rows ?? [], gone?.rows ?? []);
+        : await Quota.read(client, plantsMax, wanted, counters?.rows ?? [], gone?.rows ?? []);
     const decision = await decide(writes, {
       lastIds: new Map(counters?.rows.map(({ garden, last_id }) => [garden, last_id])),
       quota,

@@ -24,12 +24,15 @@ export class Quota {
   static async read(
     client: ClientBase,
     plantsMax: number,
+    wanted: ReadonlyMap<string, readonly unknown[]>,
     locked: readonly LockedGarden[],
     gone: readonly { readonly garden: string }[],
   ): Promise<Quota> {
     const crowded = new Map<string, number>();
     for (const { garden, plants_bound } of locked) {
-      if (plants_bound !== null && plants_bound <= plantsMax) continue;
+      // Of a garden whose row is new nothing is known: its plants may have been moved here without one.
+      const isKnown = plants_bound !== null && plants_bound > (wanted.get(garden)?.length ?? 0);
+      if (isKnown && plants_bound <= plantsMax) continue;
       const { rows } = await client.query(
         "SELECT count(*) AS plants FROM (SELECT 1 FROM plants WHERE garden = $1 LIMIT $2) AS counted",
         [garden, plantsMax + 1],

@@ -100,11 +100,10 @@ async function createAll(
   try {
     result = await attempts.write(
       `WITH counted AS (
-         INSERT INTO gardens (garden, last_id, plants_bound)
-           SELECT garden, plants, plants
-             FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
+         INSERT INTO gardens (garden, last_id)
+           SELECT garden, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
            ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id,
-             plants_bound = gardens.plants_bound + excluded.plants_bound
+             plants_bound = gardens.plants_bound + excluded.last_id
            RETURNING garden, last_id),
        stored AS (
          INSERT INTO plants (garden, id, name, tag)
