@@ -1,6 +1,7 @@
 /** A connection that is lost at the very moment in which it is made, before anyone uses it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import type { Storage } from "../../domain/storage.ts";
@@ -59,11 +60,17 @@ afterAll(async () => {
   await database.drop();
 });
 
+function countRelayed(): Promise<number> {
+  return new Promise((resolve) => relay.getConnections((_, count) => resolve(count)));
+}
+
 async function loseConnections(): Promise<void> {
   await database.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
   );
+  await waitFor(async () => (await countRelayed()) === 0 || undefined);
+  // The relay has closed them; those who used them see it in one of the next turns.
   await Bun.sleep(50);
   isNextLost = true;
 }

