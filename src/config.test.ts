@@ -208,6 +208,12 @@ describe("a value that makes no sense", () => {
     }
   });
 
+  test("is not shown where it holds a secret", () => {
+    const read = () =>
+      readSetting("traceHeaders", {}, { PLANTSTORE_TRACE_HEADERS: "key=s\u00e9cret" });
+    expect(read).toThrow(/^PLANTSTORE_TRACE_HEADERS must be [^\u00e9]*$/);
+  });
+
   test("in the environment does no harm when a flag takes its place", () => {
     expect(readSetting("port", { port: "1" }, { PLANTSTORE_PORT: "x" })).toBe(1);
   });

@@ -229,7 +229,8 @@ export function readSetting<Name extends SettingName>(
   if (value !== undefined) return value;
   const isVariable = typeof flag !== "string" && variable !== undefined;
   const source = isVariable ? setting.environment : `--${setting.flag}`;
-  const given = text === "" ? ", and is missing" : `, not ${JSON.stringify(text)}`;
+  const shown = setting.isSecret ? "" : `, not ${JSON.stringify(text)}`;
+  const given = text === "" ? ", and is missing" : shown;
   throw new PlantStoreError("invalid-request", `${source} must be ${setting.expected}${given}.`);
 }
 

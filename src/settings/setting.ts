@@ -9,6 +9,8 @@ export interface Setting<Value> {
   /** Absent if the text makes no sense. */
   readonly parse: (text: string) => Value | undefined;
   readonly expected: string;
+  /** Whether its text is never shown, because it holds a secret. */
+  readonly isSecret?: true;
 }
 
 export function integerBetween(

@@ -29,6 +29,7 @@ export const tracingSettings: {
     help: "headers for the collector, as name=value, by commas",
     parse: parseHeaders,
     expected: "headers such as api-key=secret, separated by commas",
+    isSecret: true,
   },
   traceRatio: {
     flag: "trace-ratio",

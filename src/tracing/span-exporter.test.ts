@@ -102,6 +102,26 @@ test("spans of a collector that refuses, or is away, are dropped and counted", a
   expect(drops[0]?.[1]).toBe("the collector answered 503");
 });
 
+test("an answer without end is not read to its end", async () => {
+  let piecesSent = 0;
+  const piece = new Uint8Array(64 * 1024);
+  answer = () =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          piecesSent++;
+          controller.enqueue(piece);
+          await Bun.sleep(1);
+        },
+      }),
+    );
+  const exporter = makeExporter();
+  exporter.add([span]);
+  await exporter.flush();
+  expect(drops).toEqual([]);
+  expect(piecesSent).toBeLessThan(500);
+});
+
 test("8,192 spans wait, and not one more", () => {
   const exporter = makeExporter("http://127.0.0.1:1");
   exporter.add(Array.from({ length: 8_191 }, () => span));

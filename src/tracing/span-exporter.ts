@@ -9,6 +9,8 @@ const batchSpans = 512;
 /** Spans that wait, at the most: about two megabytes. */
 const waitingSpansMax = 8_192;
 const timeoutMs = 5_000;
+/** Of an answer, to use its connection again. Beyond it, the connection is closed instead. */
+const answerBytesMax = 64 * 1024;
 
 export interface ExporterOptions {
   /** Of the collector, such as http://127.0.0.1:4318. */
@@ -82,8 +84,10 @@ export class SpanExporter {
         body: JSON.stringify(this.#render(spans)),
         signal: AbortSignal.timeout(timeoutMs),
         redirect: "error",
+        // A small answer could become a huge one.
+        decompress: false,
       });
-      await response.arrayBuffer();
+      await skim(response);
       return response.ok ? undefined : `the collector answered ${response.status}`;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -94,6 +98,15 @@ export class SpanExporter {
     const scope = { name: "plantstore", version: this.#options.version };
     const scopeSpans = [{ scope, spans: spans.map(renderSpan) }];
     return { resourceSpans: [{ resource: this.#resource, scopeSpans }] };
+  }
+}
+
+/** What it says does not matter, so that no more of it is kept than a piece. */
+async function skim(response: Response): Promise<void> {
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.byteLength;
+    if (bytes > answerBytesMax) return;
   }
 }
 
