@@ -1,4 +1,5 @@
 /** One thread's share of the service: listens on the port, answers over its own storage, and drains. */
+import type { Socket } from "bun";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -144,7 +145,9 @@ export function claimPort(config: ListenerConfig): void {
   const { host, port } = config;
   if (process.platform === "linux" && port !== 0) {
     const name = `\0plantstore-${host}-${port}`;
-    orExplain(config, () => Bun.listen({ unix: name, socket: { data() {} } }).unref());
+    // Anyone on the machine can connect to it, and would hold a descriptor of this process.
+    const socket = { open: (each: Socket) => each.terminate(), data() {} };
+    orExplain(config, () => Bun.listen({ unix: name, socket }).unref());
   }
   orExplain(config, () => Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true));
 }

@@ -34,6 +34,14 @@ test("what instances pour into a bucket adds up, and runs out as time goes by", 
   expect(await pour(1, { key, levelMs: 7.25 })).toEqual([7.25]);
 });
 
+test("a clock that is set back fills no bucket", async () => {
+  await pour(0, { key: 1, levelMs: 2_000 });
+  await database.query(
+    "UPDATE rate_buckets SET poured_at_us = poured_at_us + 3600000000, empty_at_us = empty_at_us + 3600000000",
+  );
+  expect(await pour(1, { key: 1, levelMs: 1_000 })).toEqual([3_000]);
+});
+
 test("many buckets are poured into by all at once, in any order", async () => {
   const keys = Array.from({ length: 300 }, (_, index) => index * 7_919);
   const pours = keys.map((key) => ({ key, levelMs: 3_600_000 }));

@@ -7,7 +7,8 @@ const nowUs = "(extract(epoch FROM now()) * 1000000)::bigint";
 export function createBucketStorage(attempts: Attempts): BucketStorage {
   return {
     async pour(pours) {
-      // In one order by all, so that nobody waits in a circle.
+      // In one order by all, so that nobody waits in a circle. Should the clock have been set back, as by
+      // a failover to another machine, a bucket holds what it held, and not the time between as well.
       const sorted = pours.toSorted((one, other) => one.key - other.key);
       const { rows } = await attempts.write(
         `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)
@@ -16,7 +17,8 @@ export function createBucketStorage(attempts: Attempts): BucketStorage {
              CROSS JOIN (SELECT ${nowUs} AS now_us) AS clock
            ON CONFLICT (key) DO UPDATE SET
              poured_at_us = excluded.poured_at_us,
-             empty_at_us = greatest(rate_buckets.empty_at_us, excluded.poured_at_us)
+             empty_at_us = greatest(excluded.poured_at_us, least(rate_buckets.empty_at_us,
+                 excluded.poured_at_us + rate_buckets.empty_at_us - rate_buckets.poured_at_us))
                + excluded.empty_at_us - excluded.poured_at_us
            RETURNING key, empty_at_us - poured_at_us AS level_us`,
         [sorted.map(({ key }) => key), sorted.map(({ levelMs }) => Math.ceil(levelMs * 1_000))],
