@@ -2,6 +2,8 @@
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import type { Door } from "../kills/kept-connection.ts";
 
+const startsMax = 5;
+
 /** From a start to an end. */
 export interface Life extends Door {
   isKilled: boolean;
@@ -59,7 +61,9 @@ export class Instance {
   async #begin(): Promise<void> {
     const { database, threads, program, isOutlived } = this.#options;
     const args = ["--threads", String(threads)];
-    const service = await startService({ args, database, ...(program && { program }) });
+    const service = await persist(() =>
+      startService({ args, database, ...(program && { program }) }),
+    );
     this.#service = service;
     this.life = {
       port: service.port,
@@ -70,4 +74,13 @@ export class Instance {
       ),
     };
   }
+}
+
+/** As a supervisor does: a start fails where its connection is cut off. */
+async function persist(start: () => Promise<RunningService>): Promise<RunningService> {
+  for (let starts = 1; starts < startsMax; starts++) {
+    const service = await start().catch(() => undefined);
+    if (service) return service;
+  }
+  return start();
 }
