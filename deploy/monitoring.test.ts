@@ -77,7 +77,7 @@ const samples = new Map<string, Record<string, string>[]>();
 
 beforeAll(async () => {
   service = await startService({
-    args: ["--rate-limit", "60/m", "--garden-plants-max", "5", "--threads", "1"],
+    args: ["--rate-limit", "60/d", "--garden-plants-max", "5", "--threads", "1"],
   });
   await Promise.all(
     Array.from({ length: 8 }, () =>

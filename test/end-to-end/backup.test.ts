@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { Client } from "pg";
 import { openStorage } from "../../src/storage/open.ts";
 import { seal } from "../../src/storage/sealed-file.ts";
 import { connect } from "../../src/storage/sqlite/connection.ts";
@@ -146,20 +147,26 @@ describe("a backup that is cut short", () => {
 });
 
 test("a restoration into PostgreSQL that is killed leaves nothing, and can be run again", async () => {
-  const plants = 20_000;
+  const plants = 2_000;
   await fill(file, plants);
   await backUp();
   const database = await makeDatabase();
+  await fill(database.url, 0);
+  // It gets no further than to its first plants.
+  const intruder = new Client(database.url);
+  await intruder.connect();
+  await intruder.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
   await using child = spawnProgram(["restore", backup], { PLANTSTORE_DATABASE: database.url });
   await waitFor(async () => {
     const [busy] = await database.query(
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
-         AND pid <> pg_backend_pid() AND query LIKE '%INTO plants (%'`,
+         AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'`,
     );
     return busy;
   });
   child.kill("SIGKILL");
   await child.exited;
+  await intruder.end();
   expect(await countPlants(database.url)).toBe(0);
   expect(await restore(database.url)).toMatchObject({ exitCode: 0 });
   expect(await countPlants(database.url)).toBe(plants);
