@@ -5,9 +5,8 @@ import { Buckets, makeBucketMemory } from "./buckets.ts";
 
 const limit = { requests: 5, windowSeconds: 10 };
 
-function openBuckets(rate = limit) {
+function openBuckets(rate = limit, memory = makeBucketMemory()) {
   let nowMs = 0;
-  const memory = makeBucketMemory();
   const buckets = new Buckets(rate, memory, () => nowMs);
   return {
     memory,
@@ -76,11 +75,12 @@ describe("a bucket", () => {
 });
 
 describe("a full shelf", () => {
-  /** Keys that belong on one shelf of eight. */
+  /** Keys that belong on one shelf of eight, by factors that are known. */
   const key = (index: number) => 8_192 * (index + 1);
+  const openShelves = () => openBuckets(limit, { ...makeBucketMemory(), factors: [2 ** 19, 0] });
 
   test("gives the place of a bucket that has run out to another", () => {
-    const { pour, wait } = openBuckets();
+    const { pour, wait } = openShelves();
     for (let index = 0; index < 8; index++) pour(key(index), 5 - (index % 2));
     wait(8_000);
     // Those with an odd number have run out.
@@ -89,11 +89,19 @@ describe("a full shelf", () => {
   });
 
   test("forgets what is least, and refuses nobody who has not used up their own", () => {
-    const { pour } = openBuckets();
+    const { pour } = openShelves();
     for (let index = 0; index < 8; index++) pour(key(index), index === 3 ? 1 : 5);
     expect(pour(key(8), 9)).toBe(5);
     for (const index of [0, 1, 2, 4, 5, 6, 7]) expect(pour(key(index), 1)).toBe(0);
     expect(pour(key(3), 9)).toBe(5);
+  });
+
+  test("cannot be aimed at by the choice of keys", () => {
+    const { pour } = openBuckets();
+    for (let index = 0; index < 8; index++) pour(key(index), 5);
+    let fitted = 0;
+    for (let turn = 0; turn < 100; turn++) fitted += pour(key(turn % 2 ? 8 : 0), 1);
+    expect(fitted).toBe(5);
   });
 });
 

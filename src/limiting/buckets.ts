@@ -9,6 +9,8 @@ export interface BucketMemory {
   readonly memory: SharedArrayBuffer;
   /** Where time begins, the same for all threads. */
   readonly originMs: number;
+  /** What shelves are chosen by: two random odd numbers of 32 bits. */
+  readonly factors: readonly [low: number, high: number];
 }
 
 /** What was poured into a bucket and is still in it. */
@@ -18,7 +20,8 @@ export interface Pour {
 }
 
 /** A key belongs on one shelf, whose buckets one thread at a time may touch. */
-const shelves = 8_192;
+const shelfBits = 13;
+const shelves = 2 ** shelfBits;
 const shelfBuckets = 8;
 const buckets = shelves * shelfBuckets;
 const [free, held] = [0, 1];
@@ -31,7 +34,12 @@ const grainsPerMicrosecond = 8;
 export function makeBucketMemory(): BucketMemory {
   const bytes =
     3 * buckets * Float64Array.BYTES_PER_ELEMENT + shelves * Int32Array.BYTES_PER_ELEMENT;
-  return { memory: new SharedArrayBuffer(bytes), originMs: performance.timeOrigin };
+  const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return {
+    memory: new SharedArrayBuffer(bytes),
+    originMs: performance.timeOrigin,
+    factors: [low | 1, high | 1],
+  };
 }
 
 /** Levels are whole numbers of grains, of which one runs out after the other, all at the same pace. */
@@ -46,17 +54,19 @@ export class Buckets {
   /** What was poured into each since `takePours`. */
   readonly #poured: Float64Array;
   readonly #locks: Int32Array;
+  readonly #factors: BucketMemory["factors"];
   #takenAt = 0;
 
   constructor(
     { requests, windowSeconds }: RateLimit,
-    { memory, originMs }: BucketMemory,
+    { memory, originMs, factors }: BucketMemory,
     nowMs = createClock(originMs),
   ) {
     this.requestGrains = grainsPerMicrosecond * Math.ceil((windowSeconds * 1e6) / requests);
     this.capacity = requests * this.requestGrains;
     this.#grainsPerMs = this.capacity / (windowSeconds * 1_000);
     this.#nowMs = nowMs;
+    this.#factors = factors;
     const bytes = buckets * Float64Array.BYTES_PER_ELEMENT;
     this.#keys = new Float64Array(memory, 0, buckets);
     this.#emptyAt = new Float64Array(memory, bytes, buckets);
@@ -69,7 +79,7 @@ export class Buckets {
    * above the capacity, it did not fit and nothing was poured.
    */
   pour(key: number): number {
-    const shelf = shelfOf(key);
+    const shelf = this.#shelfOf(key);
     this.#hold(shelf);
     const now = this.#now();
     const bucket = this.#find(key, shelf, now);
@@ -101,12 +111,22 @@ export class Buckets {
 
   /** Others have poured too: at the time of `takePours` there were `level` in the bucket, all told. */
   raise(key: number, level: number): void {
-    const shelf = shelfOf(key);
+    const shelf = this.#shelfOf(key);
     this.#hold(shelf);
     const bucket = this.#find(key, shelf, this.#now());
     const emptyAt = this.#takenAt + level + read(this.#poured, bucket);
     this.#emptyAt[bucket] = Math.max(read(this.#emptyAt, bucket), emptyAt);
     this.#release(shelf);
+  }
+
+  /**
+   * By what nobody outside knows: whoever has a say in names, and so in keys, could fill a shelf with
+   * their own, where two that push each other out are never full.
+   */
+  #shelfOf(key: number): number {
+    const [low, high] = this.#factors;
+    const mixed = Math.imul(key, low) + Math.imul(Math.floor(key / 2 ** 32), high);
+    return mixed >>> (32 - shelfBits);
   }
 
   #now(): number {
@@ -149,10 +169,6 @@ export class Buckets {
 function createClock(originMs: number): () => number {
   const aheadMs = performance.timeOrigin - originMs;
   return () => performance.now() + aheadMs;
-}
-
-function shelfOf(key: number): number {
-  return key & (shelves - 1);
 }
 
 function read(numbers: Float64Array, index: number): number {
