@@ -3,6 +3,7 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import {
   bodyBytesMax,
   bodyTimeoutMs,
+  callerBytesMax,
   checkContentType,
   expectedBytesMax,
   hasBody,
@@ -199,7 +200,8 @@ test("bodies that are waited for are refused beyond what they may take together,
   const start = (controller: ReadableStreamDefaultController) => controllers.push(controller);
   const waiting: Promise<unknown>[] = [];
   for (let bytes = 0; bytes < expectedBytesMax; bytes += bodyBytesMax) {
-    waiting.push(failureOf(readBody(requestOf(new ReadableStream({ start })))));
+    const caller = `caller ${Math.floor(bytes / callerBytesMax)}`;
+    waiting.push(failureOf(readBody(requestOf(new ReadableStream({ start })), caller)));
   }
   const one = () => failureOf(readBody(requestOf("x", { "content-length": "1" })));
   expect(await one()).toMatchObject({ code: "unavailable" });
@@ -208,4 +210,20 @@ test("bodies that are waited for are refused beyond what they may take together,
   expect(await one()).toBe("read");
   for (const controller of controllers.slice(1)) controller.close();
   expect(new Set(await Promise.all(waiting))).toEqual(new Set(["read"]));
+});
+
+test("bodies of one caller that are waited for leave room for those of others", async () => {
+  const controllers: ReadableStreamDefaultController[] = [];
+  const start = (controller: ReadableStreamDefaultController) => controllers.push(controller);
+  const waiting: Promise<unknown>[] = [];
+  for (let bytes = 0; bytes < callerBytesMax; bytes += bodyBytesMax) {
+    waiting.push(failureOf(readBody(requestOf(new ReadableStream({ start })), "one")));
+  }
+  const of = (caller: string) =>
+    failureOf(readBody(requestOf("x", { "content-length": "1" }), caller));
+  expect(await of("one")).toMatchObject({ code: "unavailable" });
+  expect(await of("other")).toBe("read");
+  for (const controller of controllers) controller.close();
+  await Promise.all(waiting);
+  expect(await of("one")).toBe("read");
 });

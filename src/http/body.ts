@@ -54,21 +54,37 @@ export function checkContentType(headers: Headers): void {
 
 /** What the bodies that a thread is waiting for may take together, should all of each come. */
 export const expectedBytesMax = 256 * 1024 * 1024;
+/** And those of one caller, so that nobody alone keeps all others from sending theirs. */
+export const callerBytesMax = expectedBytesMax / 4;
 let expectedBytes = 0;
+const expectedOf = new Map<string, number>();
+
+function expect(credential: string, bytes: number): void {
+  const ofCaller = (expectedOf.get(credential) ?? 0) + bytes;
+  if (expectedBytes + bytes > expectedBytesMax || ofCaller > callerBytesMax) throw overloaded;
+  expectedBytes += bytes;
+  expectedOf.set(credential, ofCaller);
+}
+
+function expectNoMore(credential: string, bytes: number): void {
+  const ofCaller = (expectedOf.get(credential) ?? 0) - bytes;
+  expectedBytes -= bytes;
+  if (ofCaller > 0) expectedOf.set(credential, ofCaller);
+  else expectedOf.delete(credential);
+}
 
 /** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
-export async function readBody(request: Request): Promise<string> {
+export async function readBody(request: Request, credential = ""): Promise<string> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
   if (bytes !== undefined && bytes > bodyBytesMax) throw tooLarge();
   const expected = bytes ?? bodyBytesMax;
-  if (expectedBytes + expected > expectedBytesMax) throw overloaded;
-  expectedBytes += expected;
+  expect(credential, expected);
   try {
     // With a declared length the runtime reads no more than that; without, each chunk is counted.
     return await withDeadline(bytes === undefined ? readChunks(request) : request.bytes());
   } finally {
-    expectedBytes -= expected;
+    expectNoMore(credential, expected);
   }
 }
 

@@ -64,7 +64,7 @@ export function readInput(operation: Operation, arrival: Arrival): Input | Promi
     return complete(undefined);
   }
   const { schema } = operation.body;
-  return readBody(request).then(
+  return readBody(request, caller?.credential).then(
     (text) => {
       arrival.body = "read";
       return complete(validateBody(schema, text, faults));
