@@ -2,6 +2,7 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { giveToOwnerOf } from "./ownership.ts";
 
 /**
  * An exclusive transaction on a small database beside the file: the kernel lets go of its lock with
@@ -9,7 +10,9 @@ import { PlantStoreError } from "../../domain/errors.ts";
  */
 export function lockForServing(path: string): Database {
   const lockPath = `${path}-serving`;
-  closeSync(openSync(lockPath, "a", 0o600));
+  const descriptor = openSync(lockPath, "a", 0o600);
+  giveToOwnerOf(path, descriptor);
+  closeSync(descriptor);
   const lock = new Database(lockPath, { create: false, readwrite: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");

@@ -5,6 +5,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions } from "../../domain/storage.ts";
 import { syncFolderOf } from "../durable-file.ts";
 import { damaged } from "./first-look.ts";
+import { giveToOwnerOf } from "./ownership.ts";
 
 /** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
 export function locate(
@@ -16,7 +17,9 @@ export function locate(
     if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
     makeFolder(dirname(file));
     // Before SQLite does, which would let everyone on the machine read it.
-    closeSync(openSync(file, "a", 0o600));
+    const descriptor = openSync(file, "a", 0o600);
+    giveToOwnerOf(dirname(file), descriptor);
+    closeSync(descriptor);
   }
   if (statSync(file).isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
   if (statSync(file).nlink > 1 && options.isServing) {

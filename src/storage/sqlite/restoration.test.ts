@@ -1,6 +1,15 @@
 /** A file takes the place of a store: at once, under the lock, and what was there before is kept. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, statSync } from "node:fs";
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../../domain/storage.ts";
@@ -48,6 +57,22 @@ test("where there was none, in a folder that was not there", async () => {
   expect(await namesIn(path)).toEqual(["new"]);
   expect(statSync(join(folder.path, "data")).mode & 0o777).toBe(0o700);
 });
+
+// Else a service that runs as another user, such as that of the systemd unit, cannot open what root restored.
+test.skipIf(process.getuid?.() !== 0)(
+  "by root for whoever owns the folder, or the file",
+  async () => {
+    const data = join(folder.path, "data");
+    const owners = () => readdirSync(data).map((name) => statSync(join(data, name)).uid);
+    mkdirSync(data);
+    chownSync(data, 1234, 1234);
+    await restore();
+    expect(owners()).toEqual([1234, 1234]);
+    for (const name of readdirSync(data)) chownSync(join(data, name), 4321, 4321);
+    await restore(true);
+    expect(owners()).toEqual([4321, 4321, 4321]);
+  },
+);
 
 test("only if it may where there is one, which is kept with what its log held", async () => {
   const old = openWith(path, "old");

@@ -5,6 +5,7 @@ import type { Restoration, Use } from "../backup.ts";
 import { renameDurably, syncFolderOf } from "../durable-file.ts";
 import { lockForServing } from "./lock.ts";
 import { explainOpening, locate } from "./opening.ts";
+import { giveFileToOwnerOf } from "./ownership.ts";
 
 /** Part of the data while they exist, and applied to whatever lies beside them. */
 const logs = ["-wal", "-journal"];
@@ -29,6 +30,7 @@ export async function restoreSqlite<Result>(
       unpackedPath,
       async fill() {
         try {
+          giveFileToOwnerOf(file, unpackedPath);
           const keptPath = setAside(file);
           renameDurably(unpackedPath, file);
           return keptPath;
