@@ -56,6 +56,18 @@ describe("the package", () => {
     }
   });
 
+  test("brings the pages that its pages for operators and callers name", async () => {
+    const pages = files.filter((path) => path.startsWith("docs/"));
+    const named = await Promise.all(
+      pages.map(async (page) => {
+        const text = await Bun.file(join(root, page)).text();
+        return [...text.matchAll(/\]\(([\w-]+\.md)[#)]/g)].map(([, name]) => `docs/${name}`);
+      }),
+    );
+    expect(named.flat().filter((path) => !files.includes(path))).toEqual([]);
+    expect(files).toContain("SECURITY.md");
+  });
+
   test("serves by npx, and ends by Ctrl+C", async () => {
     const child = Bun.spawn(["npx", "plantstore", "serve", "--port", "0"], {
       cwd: project,
