@@ -1,5 +1,5 @@
 /** The real program makes and restores backups, and is stopped, killed, refused and short of room. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -13,7 +13,7 @@ import { Client } from "pg";
 import { openStorage } from "../../src/storage/open.ts";
 import { seal } from "../../src/storage/sealed-file.ts";
 import { connect } from "../../src/storage/sqlite/connection.ts";
-import { makeDatabase, serverPassword } from "../postgres-server.ts";
+import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
 
@@ -225,79 +225,4 @@ test.each<[what: string, change: string, reason: string]>([
   expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
   expect(refused.errors).toContain(reason);
   expect(existsSync(target)).toBe(false);
-});
-
-describe("refuses in one line without a secret", () => {
-  let served: Awaited<ReturnType<typeof startService>>;
-  let database: Awaited<ReturnType<typeof makeDatabase>>;
-  let original: string;
-  beforeAll(async () => {
-    served = await startService();
-    database = await makeDatabase();
-    original = `${served.database}.backup`;
-    await runProgram(["backup", original, "--database", served.database]);
-  });
-  afterAll(async () => {
-    await served[Symbol.asyncDispose]();
-    await database.drop();
-  });
-
-  /** FILE is a store, BACKUP a backup, NEW is not there, SERVED is in use. */
-  test.each<[line: string, exitCode: number, reason: string]>([
-    ["backup", 2, "FILE is missing"],
-    ["backup NEW --database NEWER", 1, "there is no such file"],
-    ["backup FILE --database FILE --force", 2, "is the database itself"],
-    ["backup SERVED --database FILE --force", 1, "is there already, and is no backup"],
-    ["backup FOLDER --database FILE --force", 1, "is there already, and is no backup"],
-    ["backup NEW/x --database FILE", 1, "there is no such folder"],
-    ["backup NEW --database POSTGRES", 1, "it holds no plant store yet"],
-    ["backup NEW --database BACKUP-TEXT", 1, "it is not a database"],
-    ["backup NEW --database oracle://db", 1, "oracle:"],
-    ["restore NEW --database NEWER", 1, "there is no such file"],
-    ["restore FOLDER --database NEWER", 1, "it is a folder"],
-    ["restore FILE --database NEWER", 1, "it is no backup of Plant Store, or not whole"],
-    ["restore BACKUP --database BACKUP --force", 2, "cannot be restored into itself"],
-    ["restore BACKUP --database FILE", 1, "is there already. With --force"],
-    ["restore BACKUP --database SERVED --force", 1, "another process is serving it already"],
-    ["restore BACKUP --database oracle://db", 1, "oracle:"],
-    [
-      "restore BACKUP --database postgres://u:s3cret-of-the-server@127.0.0.1:1/x",
-      1,
-      "nothing listens",
-    ],
-  ])("%s", async (line, exitCode, reason) => {
-    await fill(file, 1);
-    copyFileSync(original, backup);
-    const text = join(folder.path, "text");
-    writeFileSync(text, "no database, whatever its name is".repeat(99));
-    const places: Record<string, string> = {
-      FILE: file,
-      BACKUP: backup,
-      "BACKUP-TEXT": text,
-      FOLDER: folder.path,
-      NEW: join(folder.path, "new"),
-      "NEW/x": join(folder.path, "new/x"),
-      NEWER: join(folder.path, "newer.db"),
-      POSTGRES: database.url,
-      SERVED: served.database,
-    };
-    const finished = await runProgram(line.split(" ").map((word) => places[word] ?? word));
-    expect(finished).toMatchObject({ exitCode, out: "" });
-    expect(finished.errors).toMatch(/^plantstore: .+\n$/);
-    expect(finished.errors).toContain(reason);
-    expect(finished.errors).not.toContain(serverPassword);
-    expect([existsSync(places.NEW ?? ""), existsSync(places.NEWER ?? "")]).toEqual([false, false]);
-    expect(partials()).toEqual([]);
-  });
-
-  test("restore into PostgreSQL that is not empty", async () => {
-    copyFileSync(original, backup);
-    await restore(database.url);
-    const refused = await restore(database.url, "--force");
-    expect(refused).toMatchObject({ exitCode: 1, out: "" });
-    expect(refused.errors).toMatch(
-      /^plantstore: postgres:.+ is not empty\. Restore into a new .+\n$/,
-    );
-    expect(refused.errors).not.toContain(serverPassword);
-  });
 });
