@@ -79,7 +79,7 @@ function renderProblem(error: PlantStoreError): string {
 
 const challenge = 'Bearer realm="plants"';
 const challengeHeaders = { "WWW-Authenticate": challenge };
-const refusalHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
+const refusedTokenHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
 const retryHeaders = { "Retry-After": String(retryAfterSeconds) };
 
 function problemHeaders(
@@ -88,7 +88,7 @@ function problemHeaders(
 ): Record<string, string> {
   switch (code) {
     case "unauthenticated":
-      return context.isTokenSent ? refusalHeaders : challengeHeaders;
+      return context.isTokenSent ? refusedTokenHeaders : challengeHeaders;
     case "forbidden":
       return { "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="write"` };
     case "method-not-allowed":

@@ -1,4 +1,4 @@
-/** Files whose name and content survive a power cut. */
+/** Names of files that survive a power cut. It does not sync what is in them. */
 import { closeSync, fsyncSync, openSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 
