@@ -35,6 +35,10 @@ test("takes the flag before the environment, and the environment before the defa
   expect(config).toMatchObject({ port: 9000, host: "::1", database: "data/plants.db" });
 });
 
+test.each(["0", "0.0", ".5", "0.25", "1", "1.0"])("takes %s for a ratio of traces", (ratio) => {
+  expect(readSetting("traceRatio", { "trace-ratio": ratio }, {})).toBe(Number(ratio));
+});
+
 test("reads no more of the environment than its own variables", () => {
   expect(readConfig({}, { PORT: "1", HOST: "x", DATABASE: "y" })).toEqual(readConfig({}, {}));
 });

@@ -37,7 +37,7 @@ export const tracingSettings: {
     placeholder: "NUMBER",
     fallback: "1",
     help: "which part of the traces that begin here is recorded",
-    parse: (text) => (/^(?:0|1|0?\.\d{1,9})$/.test(text) ? Number(text) : undefined),
+    parse: (text) => (/^(?:0?\.\d{1,9}|0|1(?:\.0{1,9})?)$/.test(text) ? Number(text) : undefined),
     expected: "a number from 0 to 1",
   },
 };
