@@ -70,8 +70,6 @@ describe("an instance", () => {
   test.each(instances)("%s is asked for its health as the image is", (...[, { healthcheck }]) => {
     expect(healthcheck?.test).toEqual(["CMD", "plantstore", "health"]);
     expect(containerfile).toContain('CMD ["plantstore", "health"]\n');
-    // Where that command asks unless it is told otherwise.
-    expect(settings.url.fallback).toBe("http://127.0.0.1:8080");
   });
 
   test.each(instances)("%s cannot write to its own image", (...[, { read_only }]) => {

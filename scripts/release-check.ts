@@ -26,7 +26,7 @@ const licences = new Set([
 ]);
 
 /** What users download; more of it must be a decision. */
-const budgets = { executable: 125e6, package: 350e3, console: 20e3, client: 4e3 };
+const budgets = { executable: 130e6, package: 350e3, console: 20e3, client: 4e3 };
 
 interface Step {
   readonly name: string;

@@ -234,6 +234,12 @@ export function readSetting<Name extends SettingName>(
   throw new PlantStoreError("invalid-request", `${source} must be ${setting.expected}${given}.`);
 }
 
+/** Whether it does not have its default. */
+export function isGiven(name: SettingName, flags: Flags, environment = process.env): boolean {
+  const { flag, environment: variable } = settings[name];
+  return flags[flag] !== undefined || environment[variable] !== undefined;
+}
+
 /** The settings that a command needs to open a storage. */
 export const storageSettings: readonly SettingName[] = [
   "database",

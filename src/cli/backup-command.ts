@@ -38,6 +38,10 @@ export const backupCommand: Command = {
 
 /** The file itself, behind any symbolic link. Only an older backup is ever replaced. */
 function checkTarget(path: string, database: string, mayReplace: boolean): string {
+  const [, beside] = /^(.+)-(?:wal|shm|journal|serving)$/.exec(path) ?? [];
+  if (beside !== undefined && isSameDatabase(beside, database)) {
+    throw new PlantStoreError("invalid-request", `${path} is a file of the database.`);
+  }
   if (!existsSync(path)) return path;
   if (isSameDatabase(path, database)) {
     throw new PlantStoreError("invalid-request", `${path} is the database itself.`);
@@ -77,6 +81,7 @@ async function backUp(
     await inspectFile(partial, contents);
     const description = { madeAt, version, ...contents };
     await seal(partial, description, signal);
+    if (readDescription(partial) === undefined) throw new Error("The backup cannot be read again.");
     renameDurably(partial, target);
     return description;
   } catch (error) {

@@ -1,6 +1,6 @@
 /** `plantstore health`: asks a running service whether it is ready, for whatever supervises it. */
-import { readSetting } from "../config.ts";
-import type { Command } from "./command.ts";
+import { isGiven, readSetting } from "../config.ts";
+import type { Call, Command } from "./command.ts";
 import { exitCodes } from "./service-client.ts";
 
 /** Below the time that supervisors give a check. */
@@ -11,12 +11,21 @@ export const healthCommand: Command = {
   summary: "Ask a running service whether it is ready.",
   words: [],
   flags: {},
-  settings: ["url"],
-  examples: ["plantstore health", "plantstore health --url http://127.0.0.1:9000/v1"],
-  async run({ flags, terminal }) {
-    const url = readSetting("url", flags);
+  settings: ["url", "host", "port", "basePath", "tlsCert"],
+  examples: [
+    "plantstore health",
+    "PLANTSTORE_PORT=9000 plantstore health",
+    "plantstore health --url https://plants.example/v1",
+  ],
+  async run(call) {
+    const { terminal } = call;
+    const { url, isOwn } = findService(call);
     try {
-      const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
+      const answer = await fetch(`${url}/readyz`, {
+        signal: AbortSignal.timeout(timeoutMs),
+        // Its certificate is for those who come from outside; nothing is told to it here.
+        ...(isOwn && { tls: { rejectUnauthorized: false } }),
+      });
       if (answer.ok) {
         terminal.out("ready\n");
         return exitCodes.done;
@@ -29,3 +38,14 @@ export const healthCommand: Command = {
     return exitCodes.unavailable;
   },
 };
+
+/** Whoever runs it beside the service, in its environment, need not say where that is. */
+function findService({ flags }: Call): { readonly url: string; readonly isOwn: boolean } {
+  if (isGiven("url", flags)) return { url: readSetting("url", flags), isOwn: false };
+  const host = readSetting("host", flags);
+  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  const scheme = readSetting("tlsCert", flags) === "" ? "http" : "https";
+  const authority = reachable.includes(":") ? `[${reachable}]` : reachable;
+  const path = readSetting("basePath", flags);
+  return { url: `${scheme}://${authority}:${readSetting("port", flags)}${path}`, isOwn: true };
+}

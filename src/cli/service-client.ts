@@ -107,8 +107,9 @@ function explainProblem(problem: PlantStoreProblem, url: string): Failure {
       };
     case "rate-limited":
     case "unavailable":
-    case "storage-full":
       return { message: `${detail} Try again later.`, exitCode: exitCodes.unavailable };
+    case "storage-full":
+      return { message: detail, exitCode: exitCodes.unavailable };
     case "unexpected":
       return {
         message: `${url} does not answer as a Plant Store does (status ${status}). Check --url.`,

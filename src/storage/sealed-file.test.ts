@@ -108,3 +108,13 @@ test("stops when it is told to", async () => {
   expect(await unseal(path, () => {}, tally, stopped).catch((error) => error)).toBe("enough");
   expect(await seal(path, description, stopped).catch((error) => error)).toBe("enough");
 });
+
+test.each([
+  ["a count that is none", { plants: "many" }],
+  ["no count", { tokens: undefined }],
+  ["a time that is none", { madeAt: "\u001b[31mtoday" }],
+])("is no backup with %s in its description", async (_, odd) => {
+  writeFileSync(path, database);
+  await seal(path, { ...description, ...odd } as never, signal);
+  expect(readDescription(path)).toBeUndefined();
+});

@@ -4,6 +4,7 @@
  */
 import {
   closeSync,
+  constants,
   createReadStream,
   fstatSync,
   fsyncSync,
@@ -96,9 +97,13 @@ interface End {
 }
 
 function readEnd(path: string): End | undefined {
-  const descriptor = openSync(path, "r");
+  // Without waiting: a pipe would be opened only once somebody writes to it.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const { size } = fstatSync(descriptor);
+    const stats = fstatSync(descriptor);
+    // A folder is told by whoever reads it.
+    if (!stats.isFile() && !stats.isDirectory()) return undefined;
+    const { size } = stats;
     const end = Buffer.alloc(Math.min(size, endBytesMax));
     readSync(descriptor, end, 0, end.length, size - end.length);
     // Byte for byte, because what stands before is no text.
@@ -117,9 +122,14 @@ function readEnd(path: string): End | undefined {
   }
 }
 
+/** Whoever made the file may have written anything there. */
 function parse(line = ""): Description | undefined {
   try {
-    return JSON.parse(line);
+    const description: Description = JSON.parse(line);
+    const { plants, tokens, madeAt } = description;
+    const isCount = (number: unknown) => Number.isSafeInteger(number) && Number(number) >= 0;
+    const isTime = typeof madeAt === "string" && /^[\dT:.Z-]{20,30}$/.test(madeAt);
+    return isCount(plants) && isCount(tokens) && isTime ? description : undefined;
   } catch {
     return undefined;
   }

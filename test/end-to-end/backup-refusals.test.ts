@@ -42,6 +42,8 @@ test.each<[line: string, exitCode: number, reason: string]>([
   ["backup", 2, "FILE is missing"],
   ["backup NEW --database NEWER", 1, "there is no such file"],
   ["backup FILE --database FILE --force", 2, "is the database itself"],
+  ["backup FILE-wal --database FILE", 2, "is a file of the database"],
+  ["restore PIPE --database NEWER", 1, "it is no backup of Plant Store, or not whole"],
   ["backup SERVED --database FILE --force", 1, "is there already, and is no backup"],
   ["backup FOLDER --database FILE --force", 1, "is there already, and is no backup"],
   ["backup NEW/x --database FILE", 1, "there is no such folder"],
@@ -63,9 +65,12 @@ test.each<[line: string, exitCode: number, reason: string]>([
 ])("%s", async (line, exitCode, reason) => {
   copyFileSync(original, backup);
   const text = join(folder.path, "text");
+  await Bun.$`mkfifo ${join(folder.path, "pipe")}`;
   writeFileSync(text, "no database, whatever its name is".repeat(99));
   const places: Record<string, string> = {
     FILE: file,
+    "FILE-wal": `${file}-wal`,
+    PIPE: join(folder.path, "pipe"),
     BACKUP: backup,
     "BACKUP-TEXT": text,
     FOLDER: folder.path,

@@ -53,11 +53,9 @@ describe("tokens", () => {
 
     const revoked = await runProgram(["token", "revoke", row.id, "--database", database]);
     expect(revoked).toMatchObject({ exitCode: 0 });
-    const startedAtMs = Date.now();
     await waitFor(async () =>
       (await service.call("GET /plants", { token })).status === 401 ? true : undefined,
     );
-    expect(Date.now() - startedAtMs).toBeLessThan(5_000);
     expect((await service.call("GET /plants")).status).toBe(200);
   });
 

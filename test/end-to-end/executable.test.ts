@@ -102,6 +102,13 @@ describe("the executable", () => {
     expect(nobody.errors).toContain("No answer from http://127.0.0.1:1");
     await serve(["--base-path", "/v1"], async (url) => {
       expect(await run(["health", "--url", url])).toMatchObject({ exitCode: 0, out: "ready\n" });
+      const { port } = new URL(url);
+      const own = {
+        PLANTSTORE_PORT: port,
+        PLANTSTORE_BASE_PATH: "/v1",
+        PLANTSTORE_HOST: "0.0.0.0",
+      };
+      expect(await run(["health"], own)).toMatchObject({ exitCode: 0 });
       const elsewhere = await run(["health", "--url", url.replace("/v1", "")]);
       expect(elsewhere.exitCode).toBe(6);
     });

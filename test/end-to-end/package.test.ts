@@ -15,6 +15,9 @@ const environment = {
     .filter((path) => !path.includes("node_modules"))
     .join(":"),
   HOME: process.env.HOME ?? "",
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => /^npm_config_registry$|_proxy$/i.test(name)),
+  ),
 };
 let files: string[] = [];
 

@@ -1,11 +1,13 @@
 /** A connection that is lost at the very moment in which it is made, before anyone uses it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
+
+setDefaultTimeout(60_000);
 
 let database: TestDatabase;
 let relay: Server;

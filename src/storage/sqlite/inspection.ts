@@ -1,4 +1,5 @@
 /** Looks through a whole file that nobody serves, before it becomes or replaces a store. */
+import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Contents } from "../backup.ts";
 import { connect, countRows, readPragma } from "./connection.ts";
@@ -10,8 +11,9 @@ import { checkFile } from "./migrate.ts";
  * is damaged, or does not hold what it should. Leaves it as one file, without a log beside it.
  */
 export function inspectSqlite(path: string, expected: Contents): void {
-  const database = connect(path);
+  let database: Database | undefined;
   try {
+    database = connect(path);
     checkFile(database);
     if (readPragma(database, "user_version") === 0n) fail("it holds no plant store");
     database.run("PRAGMA journal_mode = DELETE");
@@ -27,7 +29,7 @@ export function inspectSqlite(path: string, expected: Contents): void {
   } catch (error) {
     throw translate(error);
   } finally {
-    database.close();
+    database?.close();
   }
 }
 

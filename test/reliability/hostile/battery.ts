@@ -18,7 +18,7 @@ export interface Target {
 
 const pauseMs = 30;
 /** Nothing is answered so late, unless it waits for more. */
-const patienceMs = 5_000;
+const patienceMs = 20_000;
 /** Long enough for an answer that should not come. */
 const silenceMs = 300;
 

