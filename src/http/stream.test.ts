@@ -107,3 +107,18 @@ describe("a client that leaves", () => {
     expect(ends).toBe(1);
   });
 });
+
+test("lets others have their turn between the pieces", async () => {
+  async function* make() {
+    for (let count = 0; count < 10; count++) yield "piece";
+  }
+  let turns = 0;
+  const turn = () => {
+    turns++;
+    setImmediate(turn).unref();
+  };
+  setImmediate(turn).unref();
+  const text = await new Response(streamText(make(), () => {})).text();
+  expect(text).toBe("piece".repeat(10));
+  expect(turns).toBeGreaterThanOrEqual(9);
+});

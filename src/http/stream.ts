@@ -8,6 +8,7 @@ export function streamText(
   onEnd: (error?: unknown) => void,
 ): ReadableStream {
   const iterator = pieces[Symbol.asyncIterator]();
+  let hasBegun = false;
   let hasEnded = false;
   function end(error?: unknown): void {
     if (hasEnded) return;
@@ -18,6 +19,9 @@ export function streamText(
     {
       async pull(controller) {
         try {
+          // Others have their turn in between: a client takes megabytes at once before it sets a pace.
+          if (hasBegun) await new Promise<void>((resolve) => setImmediate(resolve));
+          hasBegun = true;
           const piece = await iterator.next();
           // The client may have left while the piece was made.
           if (hasEnded) return;

@@ -47,7 +47,10 @@ class SlowClients {
       isConnected = true;
       this.#open++;
       socket.write(this.#opening(slowness));
-      timer = setInterval(() => drip(socket, slowness), dripEveryMs);
+      // Each in a rhythm of its own, as clients that do not know of each other.
+      timer = setTimeout(() => {
+        timer = setInterval(() => drip(socket, slowness), dripEveryMs);
+      }, Math.random() * dripEveryMs);
     });
     socket.on("data", () => {
       if (slowness === "reading") socket.pause();

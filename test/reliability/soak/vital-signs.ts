@@ -5,7 +5,11 @@ export interface VitalSigns {
   readonly atMs: number;
   readonly residentMb: number;
   readonly openFiles: number;
+  readonly cpuSeconds: number;
 }
+
+/** The unit of /proc/PID/stat, the same on all common Linux systems. */
+const ticksPerSecond = 100;
 
 /** Linux only. */
 export function takeVitalSigns(pid: number): VitalSigns {
@@ -15,7 +19,15 @@ export function takeVitalSigns(pid: number): VitalSigns {
     atMs: performance.now(),
     residentMb: residentKb / 1_024,
     openFiles: readdirSync(`/proc/${pid}/fd`).length,
+    cpuSeconds: readCpuSeconds(pid),
   };
+}
+
+/** Fields 14 and 15 of proc(5), counted from behind the name: user and system time. */
+function readCpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
 export interface Slope {
