@@ -217,6 +217,11 @@ describe("documents", () => {
     expect(mapped.toSorted()).toEqual(files.toSorted());
   });
 
+  test("hold no placeholder", () => {
+    const pages = [...listFiles("*.md"), ...listFiles("docs/**/*.md"), ...listFiles("deploy/*.md")];
+    expect(pages.filter((path) => /^[A-Z]+_[A-Z_]+$/m.test(read(path)))).toEqual([]);
+  });
+
   test("have a changelog with what is not released yet", () => {
     expect(read("CHANGELOG.md")).toContain("## Unreleased");
   });
