@@ -1,6 +1,6 @@
 /**
- * `npm run bench:backup -- [PLANTS]`: backups of a service that is written to all the time, what they take,
- * what the writers notice, and how long a restoration is.
+ * `npm run bench:backup -- [PLANTS]`: backups of a service that is written to all the time, what
+ * they take, what the writers notice, and how long a restoration is.
  */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";

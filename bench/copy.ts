@@ -1,4 +1,6 @@
-/** `npm run bench:copy -- [PLANTS]`: a move to PostgreSQL and back, and the memory that it takes. */
+/**
+ * `npm run bench:copy -- [PLANTS]`: a move to PostgreSQL and back, and the memory that it takes.
+ */
 import { join } from "node:path";
 import { makeDatabase, startPostgres } from "../test/postgres-server.ts";
 import { bunPath, rootDirectory } from "./contenders/paths.ts";

@@ -1,4 +1,7 @@
-/** `npm run bench:executable -- [ROUNDS]`: the single executable next to `npm start`: start, memory, size. */
+/**
+ * `npm run bench:executable -- [ROUNDS]`: the single executable next to `npm start`: start, memory,
+ * size.
+ */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "../scripts/build.ts";

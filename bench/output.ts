@@ -1,4 +1,6 @@
-/** What the benchmark says while it runs: one updating line at a terminal, plain lines elsewhere. */
+/**
+ * What the benchmark says while it runs: one updating line at a terminal, plain lines elsewhere.
+ */
 
 const isTerminal = process.stdout.isTTY === true;
 const startedAtMs = performance.now();

@@ -1,4 +1,6 @@
-/** `npm run bench:transfer -- [LINES]`: import and export of a file, next to raw creates over HTTP. */
+/**
+ * `npm run bench:transfer -- [LINES]`: import and export of a file, next to raw creates over HTTP.
+ */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** What can be checked of the containers where none can run: settings, names, ports, paths, secrets. */
+/**
+ * What can be checked of the containers where none can run: settings, names, ports, paths, secrets.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

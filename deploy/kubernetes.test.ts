@@ -1,4 +1,7 @@
-/** What can be checked of the manifests where no cluster can run: schema, settings, probes, rights, names. */
+/**
+ * What can be checked of the manifests where no cluster can run: schema, settings, probes, rights,
+ * names.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

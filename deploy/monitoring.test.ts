@@ -1,4 +1,6 @@
-/** Every query of the dashboard and of the alerts, against the metrics of a real service under load. */
+/**
+ * Every query of the dashboard and of the alerts, against the metrics of a real service under load.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Writes the client's types from the schemas of the OpenAPI document: `npm run generate:client-types`. */
+/**
+ * Writes the client's types from the schemas of the OpenAPI document: `npm run
+ * generate:client-types`.
+ */
 import { join } from "node:path";
 import { createOpenApi } from "../src/http/openapi.ts";
 

@@ -1,6 +1,6 @@
 /**
- * `npm run release:check [-- --quick]`: everything that must hold before a version goes out. Each step
- * says in one line what it found; the first that fails ends it. Leaves the SBOM in dist/.
+ * `npm run release:check [-- --quick]`: everything that must hold before a version goes out. Each
+ * step says in one line what it found; the first that fails ends it. Leaves the SBOM in dist/.
  */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -215,7 +215,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
   });
 }
 
-/** Fails with `invalid-request`, in one line that names the flag or variable that makes no sense. */
+/** Fails with `invalid-request`, in one line that names the flag or variable. */
 export function readSetting<Name extends SettingName>(
   name: Name,
   flags: Flags,

@@ -1,4 +1,7 @@
-/** The wiring of the process: opens the storage, listens on as many threads as are wanted, and stops. */
+/**
+ * The wiring of the process: opens the storage, listens on as many threads as are wanted, and
+ * stops.
+ */
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
@@ -14,7 +17,9 @@ import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
 const forgetKeysMs = 60_000;
-/** How long processes on one storage count apart, before each learns what the others let through. */
+/**
+ * How long processes on one storage count apart, before each learns what the others let through.
+ */
 const exchangeMs = 1_000;
 const forgetBucketsMs = 60_000;
 

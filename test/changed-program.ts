@@ -1,4 +1,7 @@
-/** A copy of the program with a few changes in its text: a deliberately broken one, or one in a hurry. */
+/**
+ * A copy of the program with a few changes in its text: a deliberately broken one, or one in a
+ * hurry.
+ */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "./temporary-folder.ts";

@@ -1,4 +1,7 @@
-/** A small OpenID issuer over a real socket, with real keys: what it publishes can be changed and broken. */
+/**
+ * A small OpenID issuer over a real socket, with real keys: what it publishes can be changed and
+ * broken.
+ */
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { Authenticator } from "../src/auth/authenticator.ts";
 import type { JsonWebTokens } from "../src/auth/json-web-tokens.ts";

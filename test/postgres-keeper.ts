@@ -1,7 +1,7 @@
 /**
- * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own, so
- * that the server and its data go away also when the tests crash or are killed. Each line of its input
- * starts the server again, on the data that it left.
+ * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own,
+ * so that the server and its data go away also when the tests crash or are killed. Each line of its
+ * input starts the server again, on the data that it left.
  */
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

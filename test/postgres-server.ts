@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL for tests: started when it is first asked for, shared by all test files, and gone
- * with the process that asked, however that ends. Each test gets a database of its own.
+ * A real PostgreSQL for tests: started when it is first asked for, shared by all test files, and
+ * gone with the process that asked, however that ends. Each test gets a database of its own.
  */
 import { join } from "node:path";
 import { Client } from "pg";
@@ -43,8 +43,8 @@ export interface KeeperOrder {
 
 /**
  * Its keeper's standard input ends with this process, and then it stops the server and removes its
- * data, unless a folder is given to keep them in. A shell stands between, because the test runner kills
- * its own children when a test is late.
+ * data, unless a folder is given to keep them in. A shell stands between, because the test runner
+ * kills its own children when a test is late.
  */
 export async function startPostgres(
   flags: readonly string[] = [],
@@ -93,7 +93,9 @@ export async function startPostgres(
   };
 }
 
-/** All test files run in one process, but each has modules of its own, so the server is kept here. */
+/**
+ * All test files run in one process, but each has modules of its own, so the server is kept here.
+ */
 const shared = globalThis as { plantStorePostgres?: Promise<PostgresServer> };
 
 export function sharedPostgres(): Promise<PostgresServer> {

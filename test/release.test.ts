@@ -1,4 +1,7 @@
-/** What must hold before a version goes out, but for what takes minutes: version, licences, SBOM, sizes. */
+/**
+ * What must hold before a version goes out, but for what takes minutes: version, licences, SBOM,
+ * sizes.
+ */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 

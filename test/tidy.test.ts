@@ -1,4 +1,7 @@
-/** The house rules: which way imports point, how long files are, and what must not be left lying about. */
+/**
+ * The house rules: which way imports point, how long files are, and what must not be left lying
+ * about.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -154,6 +157,12 @@ describe("imports", () => {
 describe("files", () => {
   test("are at most 300 lines long", () => {
     expect(allCode.filter((path) => read(path).split("\n").length > linesMax + 1)).toEqual([]);
+  });
+
+  test("have comments of at most 100 columns", () => {
+    const isWide = (line: string) => /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.length > 100;
+    const wide = allCode.filter((path) => read(path).split("\n").some(isWide));
+    expect(wide).toEqual([]);
   });
 
   test("open with a sentence about their job", () => {

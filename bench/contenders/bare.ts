@@ -1,6 +1,6 @@
 /**
- * The limit: the same runtime repeating Plant Store's answers, with nothing behind them. On one thread,
- * as the runtime is, and on as many as Plant Store takes.
+ * The limit: the same runtime repeating Plant Store's answers, with nothing behind them. On one
+ * thread, as the runtime is, and on as many as Plant Store takes.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** Sets PocketBase up as its users do: an administrator, a collection with rules, a user's token. */
+/**
+ * Sets PocketBase up as its users do: an administrator, a collection with rules, a user's token.
+ */
 import { runToEnd, startChild } from "../process/children.ts";
 import { findFreePort, loopback } from "../process/free-port.ts";
 import { waitUntilReady } from "../process/readiness.ts";

@@ -30,7 +30,10 @@ export interface PairRound {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly faults: number;
-  /** What an answer took of the processors: both instances, the database, and the making of the load. */
+  /**
+   * What an answer took of the processors: both instances, the database, and the making of the
+   * load.
+   */
   readonly instancesMicroseconds: number;
   readonly databaseMicroseconds: number;
   readonly loadMicroseconds: number;

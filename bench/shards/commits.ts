@@ -1,7 +1,7 @@
 /**
- * How writes gather into commits when gardens lie on many shards: clients that write without a pause,
- * instances that group what waits, connections that carry one commit each, and a lock a garden. It
- * knows no database, only how long a commit takes and what it costs.
+ * How writes gather into commits when gardens lie on many shards: clients that write without a
+ * pause, instances that group what waits, connections that carry one commit each, and a lock a
+ * garden. It knows no database, only how long a commit takes and what it costs.
  */
 import type { Gardens } from "./gardens.ts";
 import { createRandom } from "./random.ts";
@@ -33,9 +33,9 @@ export interface CommitOptions {
 }
 
 /**
- * Of a commit. The times are assumed: servers in one region, a standby in another zone. The costs are
- * rounded from what postgres-figures.ts measured: a transaction costs about 36 times what a row adds to
- * it, and one in two phases 1.3 times a plain one.
+ * Of a commit. The times are assumed: servers in one region, a standby in another zone. The costs
+ * are rounded from what postgres-figures.ts measured: a transaction costs about 36 times what a row
+ * adds to it, and one in two phases 1.3 times a plain one.
  */
 export const commitModel = {
   statements: 4,

@@ -4,13 +4,18 @@
 export const assumptions = {
   gardens: 1e6,
   plants: 1e10,
-  /** Measured (postgres-figures.ts, PostgreSQL 18.4): a name of 18 letters, a tag of 11, a garden of 36 (a UUID). */
+  /**
+   * Measured (postgres-figures.ts, PostgreSQL 18.4): a name of 18 letters, a tag of 11, a garden of
+   * 36 (a UUID).
+   */
   plantHeapBytes: 109,
   plantIndexBytes: 99,
   gardenBytes: 209,
   keyBytes: 321,
   tokenBytes: 336,
-  /** Measured: of a write to pages that the last checkpoint left alone, and with wal_compression. */
+  /**
+   * Measured: of a write to pages that the last checkpoint left alone, and with wal_compression.
+   */
   logBytesPerWrite: 5_000,
   logBytesPerWriteCompressed: 2_100,
   requestsPerGardenPerDay: 500,

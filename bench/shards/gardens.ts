@@ -1,6 +1,6 @@
 /**
- * Gardens of skewed sizes and skewed traffic. Only their counts exist, never the plants, so that ten
- * billion of them fit into memory.
+ * Gardens of skewed sizes and skewed traffic. Only their counts exist, never the plants, so that
+ * ten billion of them fit into memory.
  */
 import { createRandom, drawNormal, mix } from "./random.ts";
 
@@ -8,7 +8,9 @@ export interface GardensOptions {
   readonly seed: number;
   readonly gardens: number;
   readonly plants: number;
-  /** Zipf's: the k-th busiest garden gets 1 / k^exponent; 0 is even, 1 is the usual skew of the web. */
+  /**
+   * Zipf's: the k-th busiest garden gets 1 / k^exponent; 0 is even, 1 is the usual skew of the web.
+   */
   readonly trafficExponent: number;
 }
 
@@ -22,7 +24,10 @@ export interface Gardens {
   readonly hashes: Uint32Array;
 }
 
-/** With 2, half of the gardens hold less than an eighth of the mean, and one in a million 2,000 times it. */
+/**
+ * With 2, half of the gardens hold less than an eighth of the mean, and one in a million 2,000
+ * times it.
+ */
 const sizeDeviation = 2;
 /** Big gardens tend to be the busy ones, though not strictly. */
 const trafficDeviation = 1;

@@ -1,6 +1,7 @@
 /**
- * Which shard a garden lies on. A garden's hash names a bucket for ever, and a table says where each
- * bucket lies now, as Citus does with shards, YugabyteDB with tablets and CockroachDB with ranges.
+ * Which shard a garden lies on. A garden's hash names a bucket for ever, and a table says where
+ * each bucket lies now, as Citus does with shards, YugabyteDB with tablets and CockroachDB with
+ * ranges.
  */
 import type { Gardens } from "./gardens.ts";
 import { largest, sum } from "./gardens.ts";

@@ -1,7 +1,8 @@
 /**
  * Measures on a real PostgreSQL what the simulation takes for granted: bytes of a plant, log of a
- * write, what a lock and a commit in two phases cost. Give it the address of an empty database whose
- * max_prepared_transactions is at least 8, as a superuser: bun bench/shards/postgres-figures.ts postgres://…
+ * write, what a lock and a commit in two phases cost. Give it the address of an empty database
+ * whose max_prepared_transactions is at least 8, as a superuser: bun
+ * bench/shards/postgres-figures.ts postgres://…
  */
 import { SQL } from "bun";
 import { say } from "../output.ts";
@@ -129,7 +130,9 @@ async function readLog(): Promise<number> {
   return Number(log.bytes);
 }
 
-/** One group of creates as the service writes them: lock the counters, insert, move the counters on. */
+/**
+ * One group of creates as the service writes them: lock the counters, insert, move the counters on.
+ */
 async function commit(
   gardens: readonly string[],
   { withKeys = false, phases = 1, compression = "off" },

@@ -1,4 +1,7 @@
-/** The simulation of shards: nothing is lost, a seed decides everything, and balance keeps its bounds. */
+/**
+ * The simulation of shards: nothing is lost, a seed decides everything, and balance keeps its
+ * bounds.
+ */
 import { describe, expect, test } from "bun:test";
 import { type CommitOptions, groupings, simulateCommits } from "./commits.ts";
 import { assumptions, estimate } from "./estimate.ts";

@@ -1,4 +1,7 @@
-/** The command: simulates gardens over shards from a seed, prints the tables, keeps them in results.md. */
+/**
+ * The command: simulates gardens over shards from a seed, prints the tables, keeps them in
+ * results.md.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

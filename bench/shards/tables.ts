@@ -15,7 +15,9 @@ import {
   weighBuckets,
 } from "./placement.ts";
 
-/** From one a shard to many: Citus advises 128 at the most, tablets and ranges come by the thousand. */
+/**
+ * From one a shard to many: Citus advises 128 at the most, tablets and ranges come by the thousand.
+ */
 function bucketCounts(shards: number): readonly number[] {
   return [shards, 128, 1_024, 8_192];
 }

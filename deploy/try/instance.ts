@@ -1,4 +1,6 @@
-/** One instance of the real program, started again a while after it ended, as a supervisor would. */
+/**
+ * One instance of the real program, started again a while after it ended, as a supervisor would.
+ */
 import { join } from "node:path";
 
 const program = join(import.meta.dir, "../../src/main.ts");

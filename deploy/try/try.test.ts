@@ -1,4 +1,7 @@
-/** The tryout as a user has it: everything starts, one instance dies, the other goes on, all is gone. */
+/**
+ * The tryout as a user has it: everything starts, one instance dies, the other goes on, all is
+ * gone.
+ */
 import { afterEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

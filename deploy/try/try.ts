@@ -1,6 +1,6 @@
 /**
- * `npm run try:postgres`: what compose.yaml describes, on this machine and without containers: a real
- * PostgreSQL, two instances and a load balancer, until Ctrl+C.
+ * `npm run try:postgres`: what compose.yaml describes, on this machine and without containers: a
+ * real PostgreSQL, two instances and a load balancer, until Ctrl+C.
  */
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";

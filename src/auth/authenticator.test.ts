@@ -1,4 +1,4 @@
-/** From a token to its caller, on a real storage and an injected clock: what is trusted, how long. */
+/** From a token to its caller, on a real storage and a clock of its own. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

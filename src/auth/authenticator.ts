@@ -9,7 +9,9 @@ import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isJwtForm, type JsonWebTokens } from "./json-web-tokens.ts";
 import { hashToken } from "./opaque-token.ts";
 
-/** Beyond this many, the token that was remembered longest ago is looked up again when it is used. */
+/**
+ * Beyond this many, the token that was remembered longest ago is looked up again when it is used.
+ */
 const knownTokensMax = 131_072;
 /** Refused texts have a room of their own, so that guessing cannot push good tokens out. */
 const refusedTokensMax = 4_096;
@@ -17,8 +19,8 @@ const refusedCharactersMax = 256;
 /** In one transaction, so that writers who wait behind it do not notice. */
 const notedUsesMax = 1_000;
 /**
- * A refusal that had to be found is told this long after it was asked for, and not as soon as it is found:
- * to read a token that is there takes 9 µs longer than to find none.
+ * A refusal that had to be found is told this long after it was asked for, and not as soon as it is
+ * found: to read a token that is there takes 9 µs longer than to find none.
  */
 const refusalMs = 5;
 /** What is remembered counts only while the count of token changes was confirmed this recently. */
@@ -60,7 +62,8 @@ export class Authenticator {
 
   /**
    * Fails with `unauthenticated`, in the same words and after the same time, whether the token is
-   * malformed, unknown, expired or revoked. An issuer that is asked for its keys is told `traceparent`.
+   * malformed, unknown, expired or revoked. An issuer that is asked for its keys is told
+   * `traceparent`.
    */
   async authenticate(token: string, traceparent?: string): Promise<Caller> {
     const caller = this.recall(token) ?? (await this.#find(token, traceparent));
@@ -79,12 +82,13 @@ export class Authenticator {
 
   /**
    * What is remembered of a token, at once: its caller, or its refusal; absent if storage, or for a
-   * JWT its issuer's keys, must be asked. The refusal is handed back rather than thrown: 5 % more refusals a second.
+   * JWT its issuer's keys, must be asked. The refusal is handed back rather than thrown: 5 % more
+   * refusals a second.
    */
   recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
-    // Without a fresh count a revocation could have been missed, so every opaque token is asked for.
-    // A clock that was set back proves nothing either.
+    // Without a fresh count a revocation could have been missed, so every opaque token is asked
+    // for. A clock that was set back proves nothing either.
     if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return this.#jwts?.recall(token, nowMs);
     const known = this.#known.get(token);
     if (known !== undefined) return this.#admit(token, known, nowMs);
@@ -102,7 +106,9 @@ export class Authenticator {
     return refusal;
   }
 
-  /** In one room, whatever the reason: else a flood of others would push out some kinds and not all. */
+  /**
+   * In one room, whatever the reason: else a flood of others would push out some kinds and not all.
+   */
   #refuse(token: string): void {
     if (token.length > refusedCharactersMax) return;
     makeRoom(this.#refused, refusedTokensMax);

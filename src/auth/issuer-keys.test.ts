@@ -1,4 +1,7 @@
-/** The issuer's keys over time: rotation, withdrawal, storms, an issuer that cannot be reached or believed. */
+/**
+ * The issuer's keys over time: rotation, withdrawal, storms, an issuer that cannot be reached or
+ * believed.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   createAsk,

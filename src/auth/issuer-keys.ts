@@ -1,10 +1,15 @@
-/** The public keys of an issuer: kept, fetched anew, and trusted for a bounded time. It checks no token. */
+/**
+ * The public keys of an issuer: kept, fetched anew, and trusted for a bounded time. It checks no
+ * token.
+ */
 import type { FlattenedJWSInput, JWTHeaderParameters, JWTVerifyGetKey } from "jose";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { JwtIssuer } from "../domain/issuer.ts";
 import { fetchKeySet } from "./issuer-documents.ts";
 
-/** Tokens with keys that nobody knows make the issuer be asked once in this time, not more often. */
+/**
+ * Tokens with keys that nobody knows make the issuer be asked once in this time, not more often.
+ */
 const cooldownMs = 10_000;
 /** As often is an issuer asked whose keys are missing, as callers are told to try again. */
 const retryMs = 1_000;
@@ -37,8 +42,8 @@ export class IssuerKeys {
   }
 
   /**
-   * Finds the key that a token's header names. Fails with `unavailable` if the issuer cannot be asked
-   * and no keys of it count; with an error of jose's if there is no such key.
+   * Finds the key that a token's header names. Fails with `unavailable` if the issuer cannot be
+   * asked and no keys of it count; with an error of jose's if there is no such key.
    */
   async find(
     header: JWTHeaderParameters,
@@ -53,7 +58,8 @@ export class IssuerKeys {
     try {
       return await findKey(header, token);
     } catch (error) {
-      // The issuer may have a new key. If it does not answer, the keys that count are all there are.
+      // The issuer may have a new key. If it does not answer, the keys that count are all there
+      // are.
       await this.#refreshUnlessWithin(cooldownMs, traceparent);
       if (this.#findKey === findKey) throw error;
       return await this.find(header, token, traceparent);

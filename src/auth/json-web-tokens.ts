@@ -1,6 +1,6 @@
 /**
- * From the text of a JWT to the caller that its issuer vouches for. Remembers what was found good, so
- * that a hot token costs no check of a signature; it does not know where keys come from.
+ * From the text of a JWT to the caller that its issuer vouches for. Remembers what was found good,
+ * so that a hot token costs no check of a signature; it does not know where keys come from.
  */
 import type { JWTHeaderParameters, JWTPayload, JWTVerifyGetKey } from "jose";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
@@ -9,7 +9,9 @@ import type { JwtIssuer } from "../domain/issuer.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
 
 const tokenCharactersMax = 8_192;
-/** Of all tokens that are remembered together; beyond it, the one of longest ago is checked again. */
+/**
+ * Of all tokens that are remembered together; beyond it, the one of longest ago is checked again.
+ */
 const knownCharactersMax = 16 * 1024 * 1024;
 
 interface KnownToken {
@@ -51,8 +53,8 @@ export class JsonWebTokens {
   }
 
   /**
-   * Absent if the token is not good, whatever the reason, which is found only after its signature was
-   * checked wherever there is one to check. Fails with `unavailable` if that cannot be decided.
+   * Absent if the token is not good, whatever the reason, which is found only after its signature
+   * was checked wherever there is one to check. Fails with `unavailable` if that cannot be decided.
    */
   async check(token: string, traceparent?: string): Promise<Caller | undefined> {
     const { jwtVerify } = await import("jose");

@@ -1,4 +1,6 @@
-/** An answer next to the request that it belongs to, as rules look at it and as a report shows it. */
+/**
+ * An answer next to the request that it belongs to, as rules look at it and as a report shows it.
+ */
 import type { WireAnswer } from "./wire.ts";
 
 export class Answer {
@@ -34,7 +36,9 @@ export class Answer {
       .filter((item) => item !== "");
   }
 
-  /** What the body says as JSON, each `id` as a bigint with all its digits; absent if it is no JSON. */
+  /**
+   * What the body says as JSON, each `id` as a bigint with all its digits; absent if it is no JSON.
+   */
   get json(): unknown {
     try {
       return JSON.parse(this.text, keepId as (key: string, value: unknown) => unknown);

@@ -1,4 +1,7 @@
-/** The way to the service under check: writes requests out, with a token or without, and waits for answers. */
+/**
+ * The way to the service under check: writes requests out, with a token or without, and waits for
+ * answers.
+ */
 import { Answer } from "./answer.ts";
 import { exchange, NoAnswer, type Place } from "./wire.ts";
 

@@ -1,4 +1,7 @@
-/** Holds a service against the rules of the interface, one by one, and leaves its gardens as they were. */
+/**
+ * Holds a service against the rules of the interface, one by one, and leaves its gardens as they
+ * were.
+ */
 
 import { abbreviate, Interrupted, Line, Unanswered } from "./line.ts";
 import { Skipped, Violation } from "./outcome.ts";

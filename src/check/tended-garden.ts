@@ -87,7 +87,10 @@ export class Garden {
     }
   }
 
-  /** Looks for plants of this run that no answer told of, or that are there although they were deleted. */
+  /**
+   * Looks for plants of this run that no answer told of, or that are there although they were
+   * deleted.
+   */
   async sweep(): Promise<void> {
     const answer = await this.listBehind(this.#freeFrom - 1n, "&limit=1000&fields=id,name");
     for (const { id, name } of readPlants(answer)) {

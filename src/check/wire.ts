@@ -1,6 +1,6 @@
 /**
- * One HTTP/1.1 exchange over a socket of its own, byte for byte: what is sent goes out as it is, and
- * what comes back is shown as it came. Follows no redirect, mends nothing, keeps no connection.
+ * One HTTP/1.1 exchange over a socket of its own, byte for byte: what is sent goes out as it is,
+ * and what comes back is shown as it came. Follows no redirect, mends nothing, keeps no connection.
  */
 import { connect as connectPlainly, isIP, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";

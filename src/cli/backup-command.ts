@@ -1,4 +1,7 @@
-/** `plantstore backup`: everything that a store keeps at one moment, into a file that proves itself whole. */
+/**
+ * `plantstore backup`: everything that a store keeps at one moment, into a file that proves itself
+ * whole.
+ */
 import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -63,7 +66,10 @@ function isBackup(path: string): boolean {
   }
 }
 
-/** The file has its name only once it is whole, checked and on the disk; until then an older one stays. */
+/**
+ * The file has its name only once it is whole, checked and on the disk; until then an older one
+ * stays.
+ */
 async function backUp(
   { flags, terminal }: Call,
   database: string,

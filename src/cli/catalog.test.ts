@@ -1,4 +1,7 @@
-/** What is true of every command, whoever adds it: its name, its texts, and examples that can be pasted. */
+/**
+ * What is true of every command, whoever adds it: its name, its texts, and examples that can be
+ * pasted.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +43,9 @@ describe.each(commands.map((command) => [command.name, command] as const))(
   },
 );
 
-/** The arguments that a real shell hands to plantstore, whatever stands around it in the example. */
+/**
+ * The arguments that a real shell hands to plantstore, whatever stands around it in the example.
+ */
 function readInShell(example: string): string[] {
   using folder = makeTemporaryFolder();
   const record = join(folder.path, "record");

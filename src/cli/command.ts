@@ -20,7 +20,10 @@ export interface Command {
   /** The words that call it, such as `token create`. */
   readonly name: string;
   readonly summary: string;
-  /** Names of the words that follow, such as `USER`, read as a placeholder is; in brackets: may be left out. */
+  /**
+   * Names of the words that follow, such as `USER`, read as a placeholder is; in brackets: may be
+   * left out.
+   */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
   /** Settings that it reads, each a flag and an environment variable. */

@@ -1,4 +1,6 @@
-/** `plantstore completion`: a script that lets a shell complete commands, flags, values and files. */
+/**
+ * `plantstore completion`: a script that lets a shell complete commands, flags, values and files.
+ */
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Command } from "./command.ts";
 import { renderBashCompletion } from "./completion/bash.ts";

@@ -1,4 +1,6 @@
-/** Comma-separated values as of RFC 4180, a record at a time. It does not know what the fields mean. */
+/**
+ * Comma-separated values as of RFC 4180, a record at a time. It does not know what the fields mean.
+ */
 
 export interface CsvRecord {
   readonly fields: readonly string[];
@@ -8,7 +10,9 @@ export interface CsvRecord {
   readonly end: number;
 }
 
-/** The record that starts there; absent if the text ends before it does. Lines end in CRLF or LF. */
+/**
+ * The record that starts there; absent if the text ends before it does. Lines end in CRLF or LF.
+ */
 export function scanCsvRecord(text: string, start: number): CsvRecord | undefined {
   const fields: string[] = [];
   let fault: string | undefined;

@@ -68,8 +68,8 @@ function writeText(path: string, descriptor: number, text: string): void {
 }
 
 /**
- * The file has its name only once it is whole; until then an older one stays. What is no plain file,
- * such as a pipe or a device, is written to as it is and never replaced.
+ * The file has its name only once it is whole; until then an older one stays. What is no plain
+ * file, such as a pipe or a device, is written to as it is and never replaced.
  */
 async function writeWhole(path: string, write: (descriptor: number) => Promise<void>) {
   const { descriptor, target, partial } = openTarget(path);
@@ -88,7 +88,8 @@ function openTarget(path: string) {
     const older = statSync(path, { throwIfNoEntry: false });
     if (older?.isFile() === false) return { descriptor: openSync(path, "w"), target: path };
     const target = older ? realpathSync(path) : path;
-    // A name that nobody can have put there before, and readable by its owner only, as the database is.
+    // A name that nobody can have put there before, and readable by its owner only, as the database
+    // is.
     const partial = `${target}.${crypto.randomUUID()}.partial`;
     return { descriptor: openSync(partial, "wx", older?.mode ?? 0o600), target, partial };
   } catch (error) {

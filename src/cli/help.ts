@@ -1,4 +1,7 @@
-/** What the help shows, within the width of the terminal. It knows how commands describe themselves, not which there are. */
+/**
+ * What the help shows, within the width of the terminal. It knows how commands describe themselves,
+ * not which there are.
+ */
 import { type Command, flagsOf, renderUsage, type Terminal } from "./command.ts";
 
 type Row = readonly [term: string, text: string];

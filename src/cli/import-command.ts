@@ -15,7 +15,9 @@ const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
-/** Long enough for a service that is being restarted; and a rate limit only makes it take longer. */
+/**
+ * Long enough for a service that is being restarted; and a rate limit only makes it take longer.
+ */
 const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 export const importCommand: Command = {

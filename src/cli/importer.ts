@@ -50,8 +50,8 @@ export class Importer {
   }
 
   /**
-   * Fails with the first problem that is not the fault of a line. `close` ends the lines, also while
-   * none comes.
+   * Fails with the first problem that is not the fault of a line. `close` ends the lines, also
+   * while none comes.
    */
   async run(
     lines: AsyncGenerator<PlantLine, void, undefined>,

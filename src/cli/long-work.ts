@@ -38,8 +38,8 @@ export function timed<Result>(
 }
 
 /**
- * Resolves to the exit code. The first signal stops it between two batches, and `hint` says how to go on;
- * a second one ends it at once.
+ * Resolves to the exit code. The first signal stops it between two batches, and `hint` says how to
+ * go on; a second one ends it at once.
  */
 export async function stoppable(
   terminal: Terminal,

@@ -1,4 +1,6 @@
-/** Writes to standard output and error: results whole, log lines as far as their reader keeps up. */
+/**
+ * Writes to standard output and error: results whole, log lines as far as their reader keeps up.
+ */
 import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayColor } from "../config.ts";
@@ -26,7 +28,8 @@ export function writeOutput(descriptor: number, text: string): boolean {
 
 /**
  * Whether a person reads it. The runtime's stream, which knows, takes 10 to 20 ms to make, so it is
- * not asked of a pipe or a file, nor of the null device, which is as much of a device as a terminal.
+ * not asked of a pipe or a file, nor of the null device, which is as much of a device as a
+ * terminal.
  */
 export function isTerminal(descriptor: 1 | 2): boolean {
   const output = fstatSync(descriptor);
@@ -43,7 +46,9 @@ export function hasColor(): boolean {
 const retryMs = 100;
 const heldBytesMax = 4 * 1024 * 1024;
 
-/** A log must not stop the service: what its reader does not take is held, then dropped and counted. */
+/**
+ * A log must not stop the service: what its reader does not take is held, then dropped and counted.
+ */
 export function createLogOutput(write: (bytes: Uint8Array) => number): (text: string) => void {
   let held = Buffer.alloc(0);
   let droppedBytes = 0;
@@ -82,8 +87,9 @@ export const writeLog = createLogOutput((bytes) => {
 });
 
 /**
- * A pipe that is full would hold the whole process up until somebody reads, so it is opened a second
- * time in a way that says so instead. What is no pipe, or is on a system without /proc, stays as it is.
+ * A pipe that is full would hold the whole process up until somebody reads, so it is opened a
+ * second time in a way that says so instead. What is no pipe, or is on a system without /proc,
+ * stays as it is.
  */
 function openLogDescriptor(): number {
   try {

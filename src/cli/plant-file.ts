@@ -30,7 +30,9 @@ export function chooseFormat(flag: string | undefined, path: string): Format {
   );
 }
 
-/** Blank lines are passed over. Fails with `invalid-request` if CSV has no header that makes sense. */
+/**
+ * Blank lines are passed over. Fails with `invalid-request` if CSV has no header that makes sense.
+ */
 export function readPlantLines(
   chunks: AsyncIterable<Uint8Array>,
   format: Format,
@@ -124,7 +126,9 @@ async function* readJsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** The service judges what stands in name and tag; here is told what would not reach it as it is. */
+/**
+ * The service judges what stands in name and tag; here is told what would not reach it as it is.
+ */
 function readJsonPlant(bytes: string | undefined): { draft: PlantDraft } | { fault: string } {
   if (bytes === undefined) return { fault: "the line is too long" };
   let text: string;

@@ -57,7 +57,9 @@ export function showSafely(text: string): string {
 /** Made when a text is first too long: it takes 3 ms. */
 let graphemes: Intl.Segmenter | undefined;
 
-/** Exactly that many columns wide; what is too long ends in an ellipsis. Wide characters take two. */
+/**
+ * Exactly that many columns wide; what is too long ends in an ellipsis. Wide characters take two.
+ */
 export function fit(text: string, width: number): string {
   const textWidth = Bun.stringWidth(text);
   if (textWidth <= width) return text + " ".repeat(width - textWidth);

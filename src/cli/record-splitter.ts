@@ -1,4 +1,7 @@
-/** Bytes of a file → its records with their line numbers, in constant memory, whatever the file holds. */
+/**
+ * Bytes of a file → its records with their line numbers, in constant memory, whatever the file
+ * holds.
+ */
 
 /** A record as `scan` finds it in the text. */
 export interface Scanned {

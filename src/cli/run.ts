@@ -7,7 +7,9 @@ import { renderSuggestion, suggest } from "./suggestion.ts";
 /** The others are 1. */
 const exitCodeOf: Partial<Record<ErrorCode, number>> = { "invalid-request": 2, unauthenticated: 4 };
 
-/** Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own. */
+/**
+ * Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own.
+ */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(args, terminal);

@@ -83,7 +83,9 @@ function openLog(config: Config, terminal: Terminal): Log {
 /** One Ctrl+C reaches the service twice when npm stands between: from the terminal and from npm. */
 const echoMs = 500;
 
-/** Resolves at the first signal. A second one, if it is not an echo of the first, ends all at once. */
+/**
+ * Resolves at the first signal. A second one, if it is not an echo of the first, ends all at once.
+ */
 function untilToldToStop(): Promise<string> {
   return new Promise((resolve) => {
     let toldAtMs: number | undefined;

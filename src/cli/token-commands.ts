@@ -1,4 +1,6 @@
-/** `plantstore token create|list|revoke`: the tokens in a storage, also while it is being served. */
+/**
+ * `plantstore token create|list|revoke`: the tokens in a storage, also while it is being served.
+ */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/issue.ts";

@@ -1,4 +1,6 @@
-/** JSON with integers of 64 bits, in engines whose `JSON.parse` rounds them and hides the digits. */
+/**
+ * JSON with integers of 64 bits, in engines whose `JSON.parse` rounds them and hides the digits.
+ */
 
 /** Strings are matched whole, so that a number inside of one is not taken for a number. */
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;

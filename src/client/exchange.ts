@@ -1,4 +1,6 @@
-/** One request, tried until an answer stands. It knows of time, failures and retries, not of plants. */
+/**
+ * One request, tried until an answer stands. It knows of time, failures and retries, not of plants.
+ */
 import { PlantStoreProblem, PlantStoreUnreachable } from "./problem-error.ts";
 
 export interface Exchange {
@@ -111,7 +113,10 @@ async function pause(durationMs: number, signal: AbortSignal | undefined): Promi
   });
 }
 
-/** One listener for all calls that share a signal: Node warns of a leak when there are more than ten. */
+/**
+ * One listener for all calls that share a signal: Node warns of a leak when there are more than
+ * ten.
+ */
 const watchers = new WeakMap<AbortSignal, Set<() => void>>();
 
 /** Hands back what ends the watch. */

@@ -1,6 +1,6 @@
 /**
- * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, talks to the HTTP
- * API only, and imports nothing else of the project.
+ * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, talks to the
+ * HTTP API only, and imports nothing else of the project.
  */
 import { parseWithNumbersAsText, renderId } from "./exact-json.ts";
 import { type Answer, exchange, type Patience, toProblem } from "./exchange.ts";
@@ -22,7 +22,10 @@ export interface PlantStoreOptions {
   readonly fetch?: Patience["fetch"];
   /** Further tries after the first, where a try can be repeated safely: 4 if absent. */
   readonly retries?: number;
-  /** Further tries after answers that came too soon for the service's rate limit: as many, if absent. */
+  /**
+   * Further tries after answers that came too soon for the service's rate limit: as many, if
+   * absent.
+   */
   readonly limitedRetries?: number;
   /** For each try, to the last byte of its answer: 30,000 if absent. */
   readonly timeoutMs?: number;
@@ -63,15 +66,17 @@ export interface CreatedPlant extends Plant {
 }
 
 export interface Deletion {
-  /** False: a try's answer was lost, and the next one found no plant. It is gone, perhaps before. */
+  /**
+   * False: a try's answer was lost, and the next one found no plant. It is gone, perhaps before.
+   */
   readonly confirmed: boolean;
 }
 
 const pageSizeDefault = 1_000;
 
 /**
- * Calls fail with `PlantStoreProblem` if the service refuses, with `PlantStoreUnreachable` if it does
- * not answer, and with the signal's reason if they are aborted.
+ * Calls fail with `PlantStoreProblem` if the service refuses, with `PlantStoreUnreachable` if it
+ * does not answer, and with the signal's reason if they are aborted.
  */
 export class PlantStore {
   readonly #address: string;
@@ -176,7 +181,9 @@ function makeKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** An answer that is none of a Plant Store's, such as a page to sign in at, is told as a problem. */
+/**
+ * An answer that is none of a Plant Store's, such as a page to sign in at, is told as a problem.
+ */
 function readAnswer<Result>(answer: Answer, read: (answer: Answer) => Result): Result {
   try {
     return read(answer);

@@ -1,4 +1,6 @@
-/** The three operations of the HTTP API, as this page uses them. Ids stay text: no digit is lost. */
+/**
+ * The three operations of the HTTP API, as this page uses them. Ids stay text: no digit is lost.
+ */
 
 export interface Plant {
   readonly id: string;
@@ -113,7 +115,9 @@ async function readRefusal(response: Response): Promise<Refusal | Unreachable> {
   return new Refusal(problem.status, problem.detail, problem.errors);
 }
 
-/** An unescaped quote begins or ends a string, so `"id":` is that field and never part of a name. */
+/**
+ * An unescaped quote begins or ends a string, so `"id":` is that field and never part of a name.
+ */
 export function parsePlants(text: string): Plant[] {
   return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
 }

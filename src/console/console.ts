@@ -1,4 +1,6 @@
-/** Begins the page: signing in and out. What the garden looks like is the garden view's business. */
+/**
+ * Begins the page: signing in and out. What the garden looks like is the garden view's business.
+ */
 import { type Api, connect, type Page, Refusal } from "./api.ts";
 import { find, show } from "./elements.ts";
 import { drawFern } from "./fern.ts";

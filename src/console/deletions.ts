@@ -1,6 +1,7 @@
 /**
- * Deletions that can still be undone. Nothing is sent before the time is up, so to undo one means that
- * it never happened: the plant keeps its id. It follows that a page that is closed deletes nothing.
+ * Deletions that can still be undone. Nothing is sent before the time is up, so to undo one means
+ * that it never happened: the plant keeps its id. It follows that a page that is closed deletes
+ * nothing.
  */
 import type { Plant } from "./api.ts";
 import { count, find, show } from "./elements.ts";

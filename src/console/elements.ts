@@ -1,4 +1,7 @@
-/** Finds and makes elements. Text goes in as text only, so nothing that a plant is called is ever HTML. */
+/**
+ * Finds and makes elements. Text goes in as text only, so nothing that a plant is called is ever
+ * HTML.
+ */
 
 /** The element of the page with this id; that it is there and of this kind is part of the page. */
 export function find<Kind extends Element = HTMLElement>(id: string): Kind {

@@ -1,4 +1,7 @@
-/** The plants that were loaded, in the order of their ids. It knows neither the page nor the network. */
+/**
+ * The plants that were loaded, in the order of their ids. It knows neither the page nor the
+ * network.
+ */
 import type { Plant } from "./api.ts";
 
 interface Entry {
@@ -62,7 +65,9 @@ export class Garden {
     return selected;
   }
 
-  /** How many plants each tag has, the most frequent first; the same array until a plant changes. */
+  /**
+   * How many plants each tag has, the most frequent first; the same array until a plant changes.
+   */
   countTags(): readonly TagCount[] {
     if (this.#tagCounts) return this.#tagCounts;
     const counts = new Map<string, number>();

@@ -4,8 +4,8 @@ declare const Scalar: {
   createApiReference(place: string, settings: Readonly<Record<string, unknown>>): void;
 };
 
-// The renderer tries whether it may make code out of text. The policy forbids that; answered here, the
-// attempt is no breach of it that browsers would report.
+// The renderer tries whether it may make code out of text. The policy forbids that; answered here,
+// the attempt is no breach of it that browsers would report.
 globalThis.Function = new Proxy(Function, {
   construct() {
     throw new EvalError("The policy of this page permits no code from text.");

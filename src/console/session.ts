@@ -1,4 +1,6 @@
-/** Where the token is: in memory, and in the tab's own storage only where its owner asked for that. */
+/**
+ * Where the token is: in memory, and in the tab's own storage only where its owner asked for that.
+ */
 
 const key = "plantstore-token";
 

@@ -1,4 +1,6 @@
-/** Keys that work wherever nothing is being typed; they can be switched off, as some people need. */
+/**
+ * Keys that work wherever nothing is being typed; they can be switched off, as some people need.
+ */
 import { find } from "./elements.ts";
 
 export function listenForShortcuts(actions: Readonly<Record<string, () => void>>): void {

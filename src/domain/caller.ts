@@ -20,7 +20,10 @@ export function permits(caller: Caller, scope: Scope): boolean {
 
 const identityCharactersMax = 255;
 
-/** Whether `text` can name a user or a garden: 1 to 255 characters, none of them a control or format character. */
+/**
+ * Whether `text` can name a user or a garden: 1 to 255 characters, none of them a control or format
+ * character.
+ */
 export function isIdentity(text: string): boolean {
   return (
     text.length >= 1 &&

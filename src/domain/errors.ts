@@ -15,7 +15,9 @@ export type ErrorCode =
   | "unavailable"
   | "storage-full";
 
-/** One thing that is wrong with what a caller sent, and where: a body field, a parameter, a header. */
+/**
+ * One thing that is wrong with what a caller sent, and where: a body field, a parameter, a header.
+ */
 export type Fault = { readonly detail: string } & (
   | { readonly pointer: string }
   | { readonly parameter: string }

@@ -1,4 +1,6 @@
-/** An issuer of JWTs whose word the service takes for who calls, and what it asks of such a token. */
+/**
+ * An issuer of JWTs whose word the service takes for who calls, and what it asks of such a token.
+ */
 
 /** Signed with a private key that only the issuer has: never `none`, never a shared secret. */
 export const jwtAlgorithms = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"];

@@ -85,7 +85,9 @@ export const plantDraftSchema = v.object(
   (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
 );
 
-/** What a created plant looks like to a client; a list shows the same fields unless asked otherwise. */
+/**
+ * What a created plant looks like to a client; a list shows the same fields unless asked otherwise.
+ */
 export const plantViewSchema = v.object({ name, tag });
 
 /** A list item when `fields` asks: any of the three. */

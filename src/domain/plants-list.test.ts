@@ -1,4 +1,6 @@
-/** The list and its pages, on a real storage: limits, what comes next, and a garden that changes. */
+/**
+ * The list and its pages, on a real storage: limits, what comes next, and a garden that changes.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** Create, list and delete, with their rules. It knows nothing of HTTP, SQL or how writes are grouped. */
+/**
+ * Create, list and delete, with their rules. It knows nothing of HTTP, SQL or how writes are
+ * grouped.
+ */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import type { Plant, PlantDraft, PlantId } from "./plant.ts";
@@ -38,7 +41,9 @@ export interface Plants {
 
 /** A page is read in one go, so its size bounds memory and how long a read holds others up. */
 const pagePlantsMax = 500;
-/** Up to this limit a list is read in one go and shows one moment, whatever is written meanwhile. */
+/**
+ * Up to this limit a list is read in one go and shows one moment, whatever is written meanwhile.
+ */
 const snapshotPlantsMax = 2_000;
 const seekPlantsMax = 10_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
@@ -136,9 +141,9 @@ async function listAll(
 }
 
 /**
- * A limit that is too large for one go: the last plant that fits is found first, because `next` goes
- * out in a header, before the plants. With 9,000 plants and a limit of 2,200, say: `last` is the
- * 2,200th, `next` starts behind it, and four pages of 500 and one of 200 go out.
+ * A limit that is too large for one go: the last plant that fits is found first, because `next`
+ * goes out in a header, before the plants. With 9,000 plants and a limit of 2,200, say: `last` is
+ * the 2,200th, `next` starts behind it, and four pages of 500 and one of 200 go out.
  */
 async function listMany(
   reader: PlantReader,
@@ -193,7 +198,8 @@ async function* readPages(
     remaining -= page.length;
     if (remaining < 0) {
       // Plants came in before `last` while the list went out. To send them would break the limit
-      // and to drop others would break `next`, so the list ends as broken and the client asks again.
+      // and to drop others would break `next`, so the list ends as broken and the client asks
+      // again.
       throw new PlantStoreError("unavailable", "The garden changed while it was listed.");
     }
     yield page;

@@ -52,7 +52,9 @@ export type Outcome =
   | { readonly kind: "missing" };
 
 export interface PlantReader {
-  /** The first `count` plants of the garden behind `after` (from the first on, if absent), by id. */
+  /**
+   * The first `count` plants of the garden behind `after` (from the first on, if absent), by id.
+   */
   list(garden: string, after: PlantId | undefined, count: number): Promise<readonly Plant[]>;
 
   /** The id of the last of the first `count` plants behind `after`; absent when there is none. */
@@ -74,8 +76,8 @@ export interface PlantStorage extends PlantReader {
    * later plants are higher, also after deletions. Ids above `countedIdMax`, zero and negative ids
    * that a client chose do not count, and are stepped over where they are in the way.
    *
-   * No create adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process added
-   * them. A key that was used and an id that is taken are found before that.
+   * No create adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process
+   * added them. A key that was used and an id that is taken are found before that.
    *
    * An idempotency key is remembered only with a plant that was created, in the same transaction.
    */
@@ -83,9 +85,9 @@ export interface PlantStorage extends PlantReader {
 
   /**
    * A value that is different after any plant has changed, by any process; absent where the engine
-   * cannot tell more cheaply than by reading. What was read after a version holds while it stands. It
-   * is asked for with every list, so it must be cheap. What `apply` has answered, on any thread, always
-   * counts; what another process wrote may count a turn of the event loop later.
+   * cannot tell more cheaply than by reading. What was read after a version holds while it stands.
+   * It is asked for with every list, so it must be cheap. What `apply` has answered, on any thread,
+   * always counts; what another process wrote may count a turn of the event loop later.
    */
   version(): bigint | undefined;
 
@@ -167,7 +169,9 @@ export interface OpenOptions {
   readonly onFailure?: (message: string) => void;
   /** What `share` gave, in another thread of the process that serves the storage. */
   readonly joins?: StorageShare | undefined;
-  /** Another thread of this process has opened it: that it cannot be reached just now is no failure. */
+  /**
+   * Another thread of this process has opened it: that it cannot be reached just now is no failure.
+   */
   readonly isOpenElsewhere?: boolean;
   /** How many plants a garden may hold; absent: as many as there is room for. */
   readonly plantsMax?: number | undefined;

@@ -1,11 +1,13 @@
 /**
- * What a move from one storage to another needs: everything that a storage keeps, as records that are
- * read in one order and stored as they are. The comments are the contract, as in storage.ts.
+ * What a move from one storage to another needs: everything that a storage keeps, as records that
+ * are read in one order and stored as they are. The comments are the contract, as in storage.ts.
  */
 import type { Plant, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
-/** By kind, in the order in which a move stores them: no id is assigned anew when it is cut short. */
+/**
+ * By kind, in the order in which a move stores them: no id is assigned anew when it is cut short.
+ */
 export interface MovedRecords {
   readonly tokens: TokenRecord & {
     /** Which of two tokens of the same moment was made first. */
@@ -29,9 +31,9 @@ export type RecordKind = keyof MovedRecords;
 export const recordKinds: readonly RecordKind[] = ["tokens", "counters", "keys", "plants"];
 
 /**
- * The order of records: tokens by id, counters by garden, keys by garden and key, plants by garden and
- * id; text by the bytes of its UTF-8, on every engine. Nothing is promised of other processes' writes
- * that come between two calls.
+ * The order of records: tokens by id, counters by garden, keys by garden and key, plants by garden
+ * and id; text by the bytes of its UTF-8, on every engine. Nothing is promised of other processes'
+ * writes that come between two calls.
  */
 export interface TransferStorage {
   /** The first `count` records behind `after` (from the first on, if absent), in their order. */
@@ -51,8 +53,8 @@ export interface TransferStorage {
   ): Promise<number>;
 
   /**
-   * Stores the records in one transaction, as they are, and resolves once they are on stable storage.
-   * One whose key is taken is left out, whether the same record has it or another one.
+   * Stores the records in one transaction, as they are, and resolves once they are on stable
+   * storage. One whose key is taken is left out, whether the same record has it or another one.
    */
   add<Kind extends RecordKind>(kind: Kind, records: readonly MovedRecords[Kind][]): Promise<void>;
 }

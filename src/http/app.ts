@@ -1,6 +1,6 @@
 /**
- * The way of a request, stage by stage: host, path, method, token, rate, scope, content type and body,
- * the operation, the response. One catch turns an error into a problem, one log line ends it.
+ * The way of a request, stage by stage: host, path, method, token, rate, scope, content type and
+ * body, the operation, the response. One catch turns an error into a problem, one log line ends it.
  */
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
@@ -104,7 +104,9 @@ export function createApp(deps: AppDeps): App {
     };
   }
 
-  /** Whoever the caller is: the scope, and then the operation, unless its answer is known already. */
+  /**
+   * Whoever the caller is: the scope, and then the operation, unless its answer is known already.
+   */
   function admit(
     caller: Caller,
     operation: Operation,

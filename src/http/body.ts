@@ -10,8 +10,8 @@ const deadlines = new Deadlines(bodyTimeoutMs);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * What `Content-Length` declares; absent without it. A repeated one, which the runtime lets through,
- * is not a number: nothing may take it for a small one.
+ * What `Content-Length` declares; absent without it. A repeated one, which the runtime lets
+ * through, is not a number: nothing may take it for a small one.
  */
 function declaredBytes(headers: Headers): number | undefined {
   const length = headers.get("content-length");
@@ -31,8 +31,8 @@ export function mayExceedLimit(headers: Headers): boolean {
 }
 
 /**
- * Fails with `invalid-request` where others could see another end of the body than the runtime does:
- * it also takes a list with empty items, such as `chunked,`, for chunks.
+ * Fails with `invalid-request` where others could see another end of the body than the runtime
+ * does: it also takes a list with empty items, such as `chunked,`, for chunks.
  */
 export function checkFraming(headers: Headers): void {
   const encoding = headers.get("transfer-encoding");
@@ -106,8 +106,8 @@ async function readChunks(request: Request): Promise<Uint8Array> {
     if (bytes > bodyBytesMax) throw tooLarge();
     chunks.push(chunk);
   }
-  // The runtime hands over a body before it looks at what stands behind the last chunk. Where that is
-  // wrong it answers with 400 and closes, and nothing may come of the request.
+  // The runtime hands over a body before it looks at what stands behind the last chunk. Where that
+  // is wrong it answers with 400 and closes, and nothing may come of the request.
   await new Promise(setImmediate);
   if (signal.aborted) throw invalid("must end with its last chunk");
   return Buffer.concat(chunks);

@@ -21,7 +21,9 @@ export class Deadlines {
     this.#limitMs = limitMs;
   }
 
-  /** Calls `onLate` once the limit has passed, up to a second later, unless it is forgotten before. */
+  /**
+   * Calls `onLate` once the limit has passed, up to a second later, unless it is forgotten before.
+   */
   watch(onLate: () => void): Watched {
     const watched = { endsAtMs: performance.now() + this.#limitMs, onLate };
     this.#watched.add(watched);

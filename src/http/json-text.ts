@@ -102,8 +102,8 @@ function skipValue(text: string, start: number): number {
 const digitsMax = 20;
 
 /**
- * The integer that a JSON number stands for, exactly; `1.0` and `1e3` are integers too. Absent if it
- * is none. A number too large to matter comes back as one that is out of the 64-bit range.
+ * The integer that a JSON number stands for, exactly; `1.0` and `1e3` are integers too. Absent if
+ * it is none. A number too large to matter comes back as one that is out of the 64-bit range.
  */
 export function exactInteger(source: string): bigint | undefined {
   const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);

@@ -1,7 +1,7 @@
 /**
- * Keeps answers of lists for as long as no plant has changed, so that a list that is asked for again
- * is neither read nor rendered again. Whether something has changed, by any thread or process, is asked
- * of the storage for every request.
+ * Keeps answers of lists for as long as no plant has changed, so that a list that is asked for
+ * again is neither read nor rendered again. Whether something has changed, by any thread or
+ * process, is asked of the storage for every request.
  */
 import type { Answer } from "./operation.ts";
 
@@ -31,8 +31,8 @@ export class KeptAnswers {
   }
 
   /**
-   * Whether the answer is worth being kept: only one that is asked for a second time is. To keep what
-   * nobody asks for again cost a fifth of the time of lists over 100,000 gardens in turn.
+   * Whether the answer is worth being kept: only one that is asked for a second time is. To keep
+   * what nobody asks for again cost a fifth of the time of lists over 100,000 gardens in turn.
    */
   isWanted(key: string): boolean {
     this.#check();
@@ -44,9 +44,9 @@ export class KeptAnswers {
   }
 
   /**
-   * Keeps the answer that is being made now, unless something changes meanwhile. The version that counts
-   * is the one that `find` or `isWanted` saw before the making began: a later one could be of a commit
-   * that the answer does not show.
+   * Keeps the answer that is being made now, unless something changes meanwhile. The version that
+   * counts is the one that `find` or `isWanted` saw before the making began: a later one could be
+   * of a commit that the answer does not show.
    */
   async keep(key: string, making: Promise<Answer>): Promise<Answer> {
     const version = this.#version;

@@ -1,11 +1,17 @@
-/** What callers are told of their limits, as of the IETF's draft of RateLimit fields (version 10). */
+/**
+ * What callers are told of their limits, as of the IETF's draft of RateLimit fields (version 10).
+ */
 import type { UsageLimits } from "../domain/limits.ts";
 import type { RateLimiter } from "../limiting/rate-limiter.ts";
 
-/** `RateLimit` of a garden that is full. How much room others have is not counted for every answer. */
+/**
+ * `RateLimit` of a garden that is full. How much room others have is not counted for every answer.
+ */
 export const noRoom = '"plants";r=0';
 
-/** Adds the fields to an answer; the level is what the request found, where requests are counted. */
+/**
+ * Adds the fields to an answer; the level is what the request found, where requests are counted.
+ */
 export type TellLimits = (headers: Headers, level: number | undefined) => void;
 
 /** Absent if nothing is limited. */

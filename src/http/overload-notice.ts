@@ -1,4 +1,7 @@
-/** Says how many requests were refused for overload: once a second, because a line for each would add to it. */
+/**
+ * Says how many requests were refused for overload: once a second, because a line for each would
+ * add to it.
+ */
 import type { Log } from "../log.ts";
 
 const gatherMs = 1_000;

@@ -1,6 +1,7 @@
 /**
- * The texts of the pages: the console is bundled from its source, the API reference's renderer comes
- * from its package. All of them are plain text, so a build can put texts made beforehand in this place.
+ * The texts of the pages: the console is bundled from its source, the API reference's renderer
+ * comes from its package. All of them are plain text, so a build can put texts made beforehand in
+ * this place.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

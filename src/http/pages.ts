@@ -4,7 +4,9 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { type Answer, type Input, openOperation } from "./operation.ts";
 import type { PageFile } from "./page-files.ts";
 
-/** Nothing but what this service sends, no code or style in the page itself, and no HTML from text. */
+/**
+ * Nothing but what this service sends, no code or style in the page itself, and no HTML from text.
+ */
 const consolePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -18,7 +20,9 @@ const consolePolicy = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** The renderer puts style elements and HTML of its own making into the page; scripts it does not. */
+/**
+ * The renderer puts style elements and HTML of its own making into the page; scripts it does not.
+ */
 const referencePolicy = [
   "default-src 'none'",
   "script-src 'self'",

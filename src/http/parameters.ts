@@ -1,4 +1,6 @@
-/** What a parameter is, and the kinds of text that parameters hold: integers, sets of names, keys. */
+/**
+ * What a parameter is, and the kinds of text that parameters hold: integers, sets of names, keys.
+ */
 import * as v from "valibot";
 
 /** Turns the text of a parameter into a value; the JSON Schema in its metadata says the same. */

@@ -104,7 +104,9 @@ function problemHeaders(
   }
 }
 
-/** For an error that no stage could catch: still a problem with an id, and nothing of the inside. */
+/**
+ * For an error that no stage could catch: still a problem with an id, and nothing of the inside.
+ */
 export function answerLostError(error: Error): Response {
   const requestId = crypto.randomUUID();
   const context = { requestId, isTokenSent: false, allow: undefined };

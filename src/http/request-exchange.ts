@@ -1,4 +1,6 @@
-/** A request and what is learnt of it on its way: each stage adds to it, and the end tells of it. */
+/**
+ * A request and what is learnt of it on its way: each stage adds to it, and the end tells of it.
+ */
 import type { RequestTrace } from "../tracing/request-trace.ts";
 import { mayExceedLimit } from "./body.ts";
 import type { Operation } from "./operation.ts";
@@ -19,8 +21,9 @@ export interface Exchange extends Arrival {
 }
 
 /**
- * Whether the next request on the connection may not be seen as one: what is left of a body that was not
- * read to its end could pass for it, and behind a CONNECT the runtime sees no requests any more.
+ * Whether the next request on the connection may not be seen as one: what is left of a body that
+ * was not read to its end could pass for it, and behind a CONNECT the runtime sees no requests any
+ * more.
  */
 export function mayBeOutOfStep({ request, body }: Exchange): boolean {
   if (request.method === "CONNECT") return true;

@@ -1,4 +1,6 @@
-/** What is read off a request before its operation is known: target, host, token; then its query. */
+/**
+ * What is read off a request before its operation is known: target, host, token; then its query.
+ */
 import { describe, expect, test } from "bun:test";
 import { operations } from "./operations.ts";
 import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";

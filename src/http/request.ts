@@ -154,7 +154,9 @@ function toPointer(key: string): string {
   return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** A request can have thousands of faults, and an answer should not be much longer than a request. */
+/**
+ * A request can have thousands of faults, and an answer should not be much longer than a request.
+ */
 const faultsMax = 100;
 
 function refuse(faults: readonly Fault[]): PlantStoreError {

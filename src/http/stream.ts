@@ -1,8 +1,12 @@
-/** Sends text piece by piece, at the pace of the client; the next piece is made when it is wanted. */
+/**
+ * Sends text piece by piece, at the pace of the client; the next piece is made when it is wanted.
+ */
 
 const encoder = new TextEncoder();
 
-/** `onEnd` runs once: when all was sent, when the client left, or with the error of a failed source. */
+/**
+ * `onEnd` runs once: when all was sent, when the client left, or with the error of a failed source.
+ */
 export function streamText(
   pieces: AsyncIterable<string>,
   onEnd: (error?: unknown) => void,
@@ -19,7 +23,8 @@ export function streamText(
     {
       async pull(controller) {
         try {
-          // Others have their turn in between: a client takes megabytes at once before it sets a pace.
+          // Others have their turn in between: a client takes megabytes at once before it sets a
+          // pace.
           if (hasBegun) await new Promise<void>((resolve) => setImmediate(resolve));
           hasBegun = true;
           const piece = await iterator.next();

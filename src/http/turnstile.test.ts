@@ -17,7 +17,10 @@ function enterAll(turnstile: Turnstile, names: string, nowMs = performance.now()
 
 const patienceMs = 30_000;
 
-/** One whose turn began so long ago that nobody passes at once any more, with a request that took all of it. */
+/**
+ * One whose turn began so long ago that nobody passes at once any more, with a request that took
+ * all of it.
+ */
 function makeBusy(options: Partial<TurnstileOptions> = {}): Turnstile {
   const turnstile = new Turnstile({ ...turnstileDefaults, passedMin: 1, patienceMs, ...options });
   expect(enterAll(turnstile, "x", performance.now() - 2 * patienceMs)).toEqual(["x"]);

@@ -1,16 +1,22 @@
 /**
- * Lets requests through for a bounded time in each turn of the event loop; the others wait for the next
- * turns, and those that have waited too long are refused. Without it a turn lasts for as long as clients
- * ask: the runtime goes on reading while a thousand connections are ready, and commits, timers and messages
- * of other threads wait for seconds.
+ * Lets requests through for a bounded time in each turn of the event loop; the others wait for the
+ * next turns, and those that have waited too long are refused. Without it a turn lasts for as long
+ * as clients ask: the runtime goes on reading while a thousand connections are ready, and commits,
+ * timers and messages of other threads wait for seconds.
  */
 
 export interface TurnstileOptions {
   /** How long the requests of one turn may take. */
   readonly turnMs: number;
-  /** So many pass in any case: no crowd, only slow. The runtime breaks pipelines of requests that wait. */
+  /**
+   * So many pass in any case: no crowd, only slow. The runtime breaks pipelines of requests that
+   * wait.
+   */
   readonly passedMin: number;
-  /** In a crowd, twice as long as reading and refusing took, up to this: else those would take all time. */
+  /**
+   * In a crowd, twice as long as reading and refusing took, up to this: else those would take all
+   * time.
+   */
   readonly crowdedTurnMs: number;
   /** Those who come when so many wait are refused. */
   readonly waitingMax: number;

@@ -4,8 +4,8 @@ import type { BucketStorage } from "../domain/storage.ts";
 import { type BucketMemory, Buckets } from "./buckets.ts";
 
 /**
- * Hands back what tells and learns once. If it fails, what it would have told is not told again: for that
- * while each process limits alone.
+ * Hands back what tells and learns once. If it fails, what it would have told is not told again:
+ * for that while each process limits alone.
  */
 export function createBucketExchange(
   limit: RateLimit,

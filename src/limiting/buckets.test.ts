@@ -1,4 +1,7 @@
-/** The buckets: what fits, how they run out, and that no thread gets more than all may have together. */
+/**
+ * The buckets: what fits, how they run out, and that no thread gets more than all may have
+ * together.
+ */
 import { describe, expect, test } from "bun:test";
 import type { PouringOrder } from "../../test/pouring-thread.ts";
 import { Buckets, makeBucketMemory } from "./buckets.ts";

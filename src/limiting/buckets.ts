@@ -1,6 +1,7 @@
 /**
- * Leaky buckets in memory that all threads of a process share. Every request pours one into a bucket, and
- * all buckets run out evenly; what does not fit is refused. It knows keys, not whose they are.
+ * Leaky buckets in memory that all threads of a process share. Every request pours one into a
+ * bucket, and all buckets run out evenly; what does not fit is refused. It knows keys, not whose
+ * they are.
  */
 import type { RateLimit } from "../domain/limits.ts";
 
@@ -25,7 +26,9 @@ const shelves = 2 ** shelfBits;
 const shelfBuckets = 8;
 const buckets = shelves * shelfBuckets;
 const [free, held] = [0, 1];
-/** A holder needs less than a microsecond, unless the system has put it to sleep in the midst of it. */
+/**
+ * A holder needs less than a microsecond, unless the system has put it to sleep in the midst of it.
+ */
 const triesBeforeSleep = 1_000;
 const sleepMs = 1;
 /** Finer than any clock, and few enough that a double counts them exactly for 17 years. */
@@ -42,7 +45,9 @@ export function makeBucketMemory(): BucketMemory {
   };
 }
 
-/** Levels are whole numbers of grains, of which one runs out after the other, all at the same pace. */
+/**
+ * Levels are whole numbers of grains, of which one runs out after the other, all at the same pace.
+ */
 export class Buckets {
   readonly requestGrains: number;
   readonly capacity: number;
@@ -75,8 +80,8 @@ export class Buckets {
   }
 
   /**
-   * Pours a request into the bucket of `key`, an integer, if it fits. The level with this request in it:
-   * above the capacity, it did not fit and nothing was poured.
+   * Pours a request into the bucket of `key`, an integer, if it fits. The level with this request
+   * in it: above the capacity, it did not fit and nothing was poured.
    */
   pour(key: number): number {
     const shelf = this.#shelfOf(key);
@@ -109,7 +114,9 @@ export class Buckets {
     return pours;
   }
 
-  /** Others have poured too: at the time of `takePours` there were `level` in the bucket, all told. */
+  /**
+   * Others have poured too: at the time of `takePours` there were `level` in the bucket, all told.
+   */
   raise(key: number, level: number): void {
     const shelf = this.#shelfOf(key);
     this.#hold(shelf);
@@ -120,8 +127,8 @@ export class Buckets {
   }
 
   /**
-   * By what nobody outside knows: whoever has a say in names, and so in keys, could fill a shelf with
-   * their own, where two that push each other out are never full.
+   * By what nobody outside knows: whoever has a say in names, and so in keys, could fill a shelf
+   * with their own, where two that push each other out are never full.
    */
   #shelfOf(key: number): number {
     const [low, high] = this.#factors;
@@ -134,8 +141,9 @@ export class Buckets {
   }
 
   /**
-   * The bucket of the key, which may have to take the place of another: of the one that holds least. If
-   * that has not run out, the shelf is full, and who used it may use that little once more.
+   * The bucket of the key, which may have to take the place of another: of the one that holds
+   * least. If that has not run out, the shelf is full, and who used it may use that little once
+   * more.
    */
   #find(key: number, shelf: number, now: number): number {
     const first = shelf * shelfBuckets;

@@ -1,4 +1,7 @@
-/** What a caller is told is what happens: so many more requests pass, and the next one when it was said to. */
+/**
+ * What a caller is told is what happens: so many more requests pass, and the next one when it was
+ * said to.
+ */
 import { expect, test } from "bun:test";
 import { makeDice } from "../../test/dice.ts";
 import type { Caller } from "../domain/caller.ts";

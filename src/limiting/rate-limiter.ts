@@ -1,4 +1,7 @@
-/** Counts the requests of each credential against the rate limit. It does not know how callers are told. */
+/**
+ * Counts the requests of each credential against the rate limit. It does not know how callers are
+ * told.
+ */
 import type { Caller } from "../domain/caller.ts";
 import type { RateLimit } from "../domain/limits.ts";
 import { type BucketMemory, Buckets } from "./buckets.ts";
@@ -44,7 +47,9 @@ export class RateLimiter {
   }
 }
 
-/** The same on every instance. 53 bits of a secure hash, so that nobody can aim at another's bucket. */
+/**
+ * The same on every instance. 53 bits of a secure hash, so that nobody can aim at another's bucket.
+ */
 function keyOf(credential: string): number {
   const digest = new Bun.CryptoHasher("sha256").update(credential).digest();
   return Number(digest.readBigUInt64LE() >> 11n);

@@ -1,4 +1,7 @@
-/** The parts behind a socket, put together over a storage. It does not know how many threads there are. */
+/**
+ * The parts behind a socket, put together over a storage. It does not know how many threads there
+ * are.
+ */
 import { Authenticator } from "../auth/authenticator.ts";
 import { JsonWebTokens } from "../auth/json-web-tokens.ts";
 import type { Config } from "../config.ts";

@@ -1,4 +1,6 @@
-/** The certificate that the service shows and its private key, read from their files and checked. */
+/**
+ * The certificate that the service shows and its private key, read from their files and checked.
+ */
 import { readFile } from "node:fs/promises";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { TlsFiles } from "../settings/security-settings.ts";

@@ -1,4 +1,6 @@
-/** The main thread's end of a thread that listens: what it learns of one that stops or cannot start. */
+/**
+ * The main thread's end of a thread that listens: what it learns of one that stops or cannot start.
+ */
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

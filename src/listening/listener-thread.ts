@@ -1,4 +1,6 @@
-/** The main thread's end of a thread that listens beside it: starts it, reads its counts, stops it. */
+/**
+ * The main thread's end of a thread that listens beside it: starts it, reads its counts, stops it.
+ */
 import type { StorageShare } from "../domain/storage.ts";
 import type { Log, LogFormat } from "../log.ts";
 import type { Counts } from "../metrics.ts";
@@ -35,7 +37,10 @@ export interface ThreadOptions {
   readonly log: Log;
   /** The metrics of the whole process, for whoever is asked. */
   readonly renderMetrics: () => Promise<string>;
-  /** A thread that breaks down takes its connections with it, so the process must not go on as if well. */
+  /**
+   * A thread that breaks down takes its connections with it, so the process must not go on as if
+   * well.
+   */
   readonly onFailure: (message: string) => void;
 }
 

@@ -1,4 +1,6 @@
-/** One thread's share of the service: listens on the port, answers over its own storage, and drains. */
+/**
+ * One thread's share of the service: listens on the port, answers over its own storage, and drains.
+ */
 import type { Socket } from "bun";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -106,8 +108,8 @@ function listen(config: ListenerConfig, fetch: Fetch) {
       fetch,
       error: answerLostError,
       development: false,
-      // The kernel shares the connections out among the threads that listen. A new certificate needs
-      // a new socket beside the old one.
+      // The kernel shares the connections out among the threads that listen. A new certificate
+      // needs a new socket beside the old one.
       reusePort: threads > 1 || certificate !== undefined,
       idleTimeout: idleTimeoutSeconds,
       // The app refuses large bodies itself, after the token and with a problem that says so.
@@ -119,9 +121,10 @@ function listen(config: ListenerConfig, fetch: Fetch) {
 
 /**
  * The runtime has no way to give a server another certificate, so another server takes its place. A
- * connection in use ends with its next answer; those that are idle after a while are closed, and what
- * is still being answered then is finished. Only connections that the kernel holds and nobody has
- * accepted are lost when a socket closes, unless it is told to hand them on (docs/operating.md).
+ * connection in use ends with its next answer; those that are idle after a while are closed, and
+ * what is still being answered then is finished. Only connections that the kernel holds and nobody
+ * has accepted are lost when a socket closes, unless it is told to hand them on
+ * (docs/operating.md).
  */
 async function retire(server: Server, fetch: Fetch): Promise<void> {
   server.reload({
@@ -137,9 +140,10 @@ async function retire(server: Server, fetch: Fetch): Promise<void> {
 }
 
 /**
- * Fails, as listening does, if another program has the port. A port that threads share would also be
- * shared with another process, and the two would take turns in answering. Of two that start at the same
- * moment, one gets the name that stands for the port; the kernel frees it when the process ends.
+ * Fails, as listening does, if another program has the port. A port that threads share would also
+ * be shared with another process, and the two would take turns in answering. Of two that start at
+ * the same moment, one gets the name that stands for the port; the kernel frees it when the process
+ * ends.
  */
 export function claimPort(config: ListenerConfig): void {
   const { host, port } = config;

@@ -1,4 +1,6 @@
-/** What a setting is: a flag, a variable of the environment, a default, and how its text is read. */
+/**
+ * What a setting is: a flag, a variable of the environment, a default, and how its text is read.
+ */
 
 export interface Setting<Value> {
   readonly flag: string;

@@ -44,8 +44,8 @@ export async function isEmpty(storage: TransferStorage): Promise<boolean> {
 }
 
 /**
- * The last record of the target, if it holds as many up to there as the source does: then an earlier
- * copy came so far. Else the beginning, because something may be missing before.
+ * The last record of the target, if it holds as many up to there as the source does: then an
+ * earlier copy came so far. Else the beginning, because something may be missing before.
  */
 async function findStart<Kind extends RecordKind>(
   source: TransferStorage,

@@ -7,7 +7,9 @@ export function renameDurably(from: string, to: string): void {
   syncFolderOf(to);
 }
 
-/** A name lasts once the folder that holds it is synced. Windows has no such thing, and needs none. */
+/**
+ * A name lasts once the folder that holds it is synced. Windows has no such thing, and needs none.
+ */
 export function syncFolderOf(path: string): void {
   if (process.platform === "win32") return;
   const folder = openSync(dirname(path), "r");

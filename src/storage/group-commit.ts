@@ -7,9 +7,14 @@ import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/storag
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
-  /** Writes beyond this many waiting are refused at once: better than an answer that comes too late. */
+  /**
+   * Writes beyond this many waiting are refused at once: better than an answer that comes too late.
+   */
   readonly waitingWritesMax: number;
-  /** So are those for which the groups before them would take this long, at the pace of the last one. */
+  /**
+   * So are those for which the groups before them would take this long, at the pace of the last
+   * one.
+   */
   readonly patienceMs: number;
   /** How long a write may wait for its commit to start, and how long that commit may take. */
   readonly deadlineMs: number;
@@ -26,9 +31,9 @@ export const groupCommitDefaults = {
 const firstAnswers = 32;
 
 /**
- * Turns of the event loop between two commits, in which those who were just answered come back. Else
- * half of them would always wait for the other half: groups of 16 of 32 busy connections became 26, and
- * PostgreSQL's work for a create a third less.
+ * Turns of the event loop between two commits, in which those who were just answered come back.
+ * Else half of them would always wait for the other half: groups of 16 of 32 busy connections
+ * became 26, and PostgreSQL's work for a create a third less.
  */
 const gatheringTurns = 4;
 
@@ -63,8 +68,8 @@ export class GroupCommit implements PlantWriter {
   }
 
   /**
-   * Whether a write that came in now is refused. What fits into one group is not: it goes with the next
-   * commit, however long that takes to begin.
+   * Whether a write that came in now is refused. What fits into one group is not: it goes with the
+   * next commit, however long that takes to begin.
    */
   get isFull(): boolean {
     const { groupWritesMax, waitingWritesMax, patienceMs } = this.#options;
@@ -156,8 +161,9 @@ export class GroupCommit implements PlantWriter {
   }
 
   /**
-   * A few at first, then twice as many in each turn of the event loop, so that other requests get in
-   * between: 256 answers in one go held lists up for 10 ms. The next commit does not wait for it.
+   * A few at first, then twice as many in each turn of the event loop, so that other requests get
+   * in between: 256 answers in one go held lists up for 10 ms. The next commit does not wait for
+   * it.
    */
   #answer(
     group: readonly Waiter[],

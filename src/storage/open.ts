@@ -31,7 +31,9 @@ export async function copySnapshot<Result>(
   return copyPostgres(address, limits, openTarget, use);
 }
 
-/** Fails with `unavailable`, in words that follow "Cannot …: ", if a file is not fit to be a store. */
+/**
+ * Fails with `unavailable`, in words that follow "Cannot …: ", if a file is not fit to be a store.
+ */
 export async function inspectFile(path: string, expected: Contents): Promise<void> {
   (await import("./sqlite/inspection.ts")).inspectSqlite(path, expected);
 }

@@ -1,6 +1,7 @@
 /**
- * A backup as a file: a SQLite database, a line of JSON that describes it, and a line with the SHA-256
- * of everything before. So any bit of it that changes is noticed. It does not look into the database.
+ * A backup as a file: a SQLite database, a line of JSON that describes it, and a line with the
+ * SHA-256 of everything before. So any bit of it that changes is noticed. It does not look into the
+ * database.
  */
 import {
   closeSync,
@@ -58,8 +59,9 @@ export function readDescription(path: string): Description | undefined {
 }
 
 /**
- * Reads a backup to its end, hands out the bytes of its database and fails with `unavailable`, in words
- * that follow "Cannot …: ", unless every bit is as it was. The bytes are good only if it resolves.
+ * Reads a backup to its end, hands out the bytes of its database and fails with `unavailable`, in
+ * words that follow "Cannot …: ", unless every bit is as it was. The bytes are good only if it
+ * resolves.
  */
 export async function unseal(
   path: string,

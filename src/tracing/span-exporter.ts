@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector by OTLP over HTTP, in batches, as JSON. What the collector does not take in
- * time is dropped and counted: no request ever waits for a trace.
+ * Sends spans to a collector by OTLP over HTTP, in batches, as JSON. What the collector does not
+ * take in time is dropped and counted: no request ever waits for a trace.
  */
 import type { Span } from "./span.ts";
 

@@ -1,4 +1,6 @@
-/** What is told of a piece of work: when it began and ended, inside which other, and what it was. */
+/**
+ * What is told of a piece of work: when it began and ended, inside which other, and what it was.
+ */
 
 export interface Span {
   readonly traceId: string;

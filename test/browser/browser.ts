@@ -84,7 +84,9 @@ export async function openPage(
   };
 }
 
-/** A picture of the page as it is, and no fault of accessibility, by day and (of colour) by night. */
+/**
+ * A picture of the page as it is, and no fault of accessibility, by day and (of colour) by night.
+ */
 export async function inspect(page: Page, name: string): Promise<void> {
   await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {

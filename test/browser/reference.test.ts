@@ -1,4 +1,6 @@
-/** The API reference in a real browser: from this service alone, below a base path, and tried out. */
+/**
+ * The API reference in a real browser: from this service alone, below a base path, and tried out.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";

@@ -1,4 +1,6 @@
-/** The console's door, in a real browser: who gets in, what is kept, and what becomes of a token. */
+/**
+ * The console's door, in a real browser: who gets in, what is kept, and what becomes of a token.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";

@@ -1,4 +1,7 @@
-/** The check against the live service, which holds every rule, and against broken ones, which do not. */
+/**
+ * The check against the live service, which holds every rule, and against broken ones, which do
+ * not.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Tokens } from "../../src/check/probe.ts";
 import { allRules } from "../../src/check/rules/all-rules.ts";

@@ -1,4 +1,7 @@
-/** The client against the live service: under Bun from its source, under Node as the package ships it. */
+/**
+ * The client against the live service: under Bun from its source, under Node as the package ships
+ * it.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";

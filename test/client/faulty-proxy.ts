@@ -1,4 +1,6 @@
-/** A TCP proxy that breaks connections at the moment that a test chooses. Runs under Bun and Node. */
+/**
+ * A TCP proxy that breaks connections at the moment that a test chooses. Runs under Bun and Node.
+ */
 import { createServer, connect as openSocket, type Socket } from "node:net";
 
 /**

@@ -1,4 +1,6 @@
-/** Runs the client's battery under Node: world on standard input, one result a line on the output. */
+/**
+ * Runs the client's battery under Node: world on standard input, one result a line on the output.
+ */
 import { readFileSync } from "node:fs";
 import type { ClientWorld } from "./client-case.ts";
 import { clientCases } from "./client-cases.ts";

@@ -1,4 +1,6 @@
-/** The client against the live service, with nothing in between: what goes in comes back, exactly. */
+/**
+ * The client against the live service, with nothing in between: what goes in comes back, exactly.
+ */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "plantstore/client";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";

@@ -1,4 +1,7 @@
-/** The client and answers that the real service cannot be made to give: patience, gateways, strangers. */
+/**
+ * The client and answers that the real service cannot be made to give: patience, gateways,
+ * strangers.
+ */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "plantstore/client";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";

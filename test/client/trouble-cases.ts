@@ -1,4 +1,6 @@
-/** The client when connections break, answers are late or lost, and the service asks for patience. */
+/**
+ * The client when connections break, answers are late or lost, and the service asks for patience.
+ */
 import assert from "node:assert/strict";
 import { PlantStoreProblem, PlantStoreUnreachable } from "plantstore/client";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";

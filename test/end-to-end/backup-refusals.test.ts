@@ -1,4 +1,7 @@
-/** Backups and restorations that are called wrongly: refused in one line, without a secret, and nothing is touched. */
+/**
+ * Backups and restorations that are called wrongly: refused in one line, without a secret, and
+ * nothing is touched.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** The real program makes and restores backups, and is stopped, killed, refused and short of room. */
+/**
+ * The real program makes and restores backups, and is stopped, killed, refused and short of room.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,

@@ -1,4 +1,6 @@
-/** The real program moves a store from one engine to the other, and is stopped, refused and misled. */
+/**
+ * The real program moves a store from one engine to the other, and is stopped, refused and misled.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, symlinkSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -163,7 +165,8 @@ test.if(process.platform === "linux")(
       const source = join(folder.path, `${plants}.db`);
       await fill(source, plants, "\u{1f33f}".repeat(190));
       await using child = spawnProgram(["copy", "--from", source, "--to", `${source}-copy`]);
-      // Not from its usage of resources, which begins with the memory of the process that started it.
+      // Not from its usage of resources, which begins with the memory of the process that started
+      // it.
       let peakKilobytes = 0;
       while (child.exitCode === null) {
         const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");

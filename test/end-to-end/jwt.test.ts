@@ -1,4 +1,7 @@
-/** JWTs by flags of the real program, on several threads: keys come, go, and may be missing at the start. */
+/**
+ * JWTs by flags of the real program, on several threads: keys come, go, and may be missing at the
+ * start.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { audience, sign, startIssuer } from "../openid-issuer.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";

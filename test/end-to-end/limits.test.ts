@@ -124,8 +124,9 @@ describe("on one PostgreSQL, with two instances of two threads", () => {
       await Bun.sleep(50);
     }
     const seconds = (performance.now() - startedAtMs) / 1_000;
-    // A bucket and what runs out of it, and once what the other passes before it hears of the first, which
-    // takes longer on a busy machine. Two that never hear of each other would pass twice as much.
+    // A bucket and what runs out of it, and once what the other passes before it hears of the
+    // first, which takes longer on a busy machine. Two that never hear of each other would pass
+    // twice as much.
     expect(passed).toBeLessThanOrEqual(1.75 * (20 + 10 * seconds));
     expect(passed).toBeGreaterThan(20);
   }, 60_000);

@@ -1,4 +1,7 @@
-/** Several threads on PostgreSQL: each has connections of its own, and together they are one service. */
+/**
+ * Several threads on PostgreSQL: each has connections of its own, and together they are one
+ * service.
+ */
 import { expect, test } from "bun:test";
 import { makeDatabase } from "../postgres-server.ts";
 import { startService, waitFor } from "./running-service.ts";

@@ -1,4 +1,6 @@
-/** The real program on PostgreSQL: two instances, and every reason not to start, without a secret. */
+/**
+ * The real program on PostgreSQL: two instances, and every reason not to start, without a secret.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { makeDatabase, sharedPostgres, type TestDatabase } from "../postgres-server.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";

@@ -1,4 +1,7 @@
-/** What the service promises under load: grouped and durable writes, lists of any length in little memory. */
+/**
+ * What the service promises under load: grouped and durable writes, lists of any length in little
+ * memory.
+ */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -79,7 +82,8 @@ describe("a million plants listed without a limit", () => {
     const response = await service.call("GET /plants", { signal: leaving.signal });
     await response.body?.getReader().read();
     leaving.abort();
-    // The one log line of the request comes when the stream has ended, also by the client's leaving.
+    // The one log line of the request comes when the stream has ended, also by the client's
+    // leaving.
     await waitFor(() => {
       const lines = service.output().out.split("\n");
       return lines.filter((line) => line.includes('"route":"/plants"')).length >= 4 || undefined;

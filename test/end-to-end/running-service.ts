@@ -1,4 +1,6 @@
-/** Starts the real program as a user does, in a process of its own, and talks to it over a socket. */
+/**
+ * Starts the real program as a user does, in a process of its own, and talks to it over a socket.
+ */
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
@@ -145,7 +147,9 @@ export async function waitFor<Result>(
   throw new Error("It did not happen within twenty seconds.");
 }
 
-/** Sends bytes as they are and takes what comes back until the other side closes, or falls silent. */
+/**
+ * Sends bytes as they are and takes what comes back until the other side closes, or falls silent.
+ */
 export async function sendRaw(port: number, ...pieces: readonly string[]): Promise<string> {
   let received = "";
   let touch = () => {};

@@ -1,4 +1,7 @@
-/** HTTPS by the real program: what it shows, what it refuses, and a certificate that changes under way. */
+/**
+ * HTTPS by the real program: what it shows, what it refuses, and a certificate that changes under
+ * way.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -62,7 +65,9 @@ function open(service: RunningService, options: object = {}): Promise<Connection
   return promise;
 }
 
-/** As a client that tries again when nobody had taken its connection up when a socket was closed. */
+/**
+ * As a client that tries again when nobody had taken its connection up when a socket was closed.
+ */
 async function openPatiently(service: RunningService): Promise<Connection> {
   return waitFor(() =>
     open(service).catch((error) => {

@@ -1,4 +1,7 @@
-/** The real program with a collector of the test's own: the spans of requests, whole, in their trace. */
+/**
+ * The real program with a collector of the test's own: the spans of requests, whole, in their
+ * trace.
+ */
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { audience, sign, startIssuer } from "../openid-issuer.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";

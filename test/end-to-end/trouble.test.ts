@@ -1,4 +1,6 @@
-/** Trouble around the service: a log that nobody takes, npm between it and its signals, slow bodies. */
+/**
+ * Trouble around the service: a log that nobody takes, npm between it and its signals, slow bodies.
+ */
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";

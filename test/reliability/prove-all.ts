@@ -1,4 +1,7 @@
-/** `npm run prove`: the long form of every suite, one after the other, and at the end what each of them said. */
+/**
+ * `npm run prove`: the long form of every suite, one after the other, and at the end what each of
+ * them said.
+ */
 import manifest from "../../package.json" with { type: "json" };
 
 /** The soak comes last, because it takes longest. */

@@ -1,4 +1,7 @@
-/** Rate limits and quotas: what fits and what does not, what callers are told, and nothing of it when off. */
+/**
+ * Rate limits and quotas: what fits and what does not, what callers are told, and nothing of it
+ * when off.
+ */
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { makeSigningKey, sign, startIssuer } from "../openid-issuer.ts";

@@ -1,4 +1,7 @@
-/** What the storage contract is tested with: an open storage, and short forms of writes and outcomes. */
+/**
+ * What the storage contract is tested with: an open storage, and short forms of writes and
+ * outcomes.
+ */
 import type {
   CreateWrite,
   OpenOptions,

@@ -1,4 +1,7 @@
-/** `npm run release:keep-data`: has this version leave data of every kind behind, for later ones to be held against. */
+/**
+ * `npm run release:keep-data`: has this version leave data of every kind behind, for later ones to
+ * be held against.
+ */
 import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";

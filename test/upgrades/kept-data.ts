@@ -1,6 +1,6 @@
 /**
- * The data that each released version left behind: a SQLite file, a PostgreSQL database as statements,
- * and what callers were told. Later versions are held against them.
+ * The data that each released version left behind: a SQLite file, a PostgreSQL database as
+ * statements, and what callers were told. Later versions are held against them.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

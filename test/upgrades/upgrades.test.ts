@@ -1,4 +1,7 @@
-/** Data that released versions left behind, under this version: nothing is lost, and all of it still works. */
+/**
+ * Data that released versions left behind, under this version: nothing is lost, and all of it still
+ * works.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";

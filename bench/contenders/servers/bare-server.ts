@@ -1,6 +1,7 @@
 /**
  * Answers every request under /plants with the answer recorded for its method. It reads a body that
- * was sent, as any service must, and does nothing else. On several threads, if so many are asked for.
+ * was sent, as any service must, and does nothing else. On several threads, if so many are asked
+ * for.
  */
 import { readFileSync } from "node:fs";
 import type { AnswersByMethod } from "../bare.ts";

@@ -1,6 +1,6 @@
 /**
- * Plant Store's own parts, put together only up to a stage of a request. What each stage adds to the
- * time of a request shows where the difference to `bare` comes from.
+ * Plant Store's own parts, put together only up to a stage of a request. What each stage adds to
+ * the time of a request shows where the difference to `bare` comes from.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

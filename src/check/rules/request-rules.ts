@@ -1,4 +1,6 @@
-/** Requests: what a body, a query, a host and an id of a request must be, and the order of checks. */
+/**
+ * Requests: what a body, a query, a host and an id of a request must be, and the order of checks.
+ */
 import { expectFaults, expectHeader, expectStatus, expectThat } from "../expectation.ts";
 import { picturesOf, titleOf } from "../gallery.ts";
 import type { RequestHeaders } from "../line.ts";

@@ -21,7 +21,10 @@ function expectRefused(answer: Answer, expected: string): void {
   expectHeader(answer, "WWW-Authenticate", expected);
 }
 
-/** The last character is a checksum's, the first ones a random part's: either way it is another token. */
+/**
+ * The last character is a checksum's, the first ones a random part's: either way it is another
+ * token.
+ */
 function alter(token: string, at: number): string {
   const index = at < 0 ? token.length + at : at;
   const other = token[index] === "a" ? "b" : "a";

@@ -1,4 +1,7 @@
-/** What can stand where on the command line, from how the commands describe themselves; for every shell. */
+/**
+ * What can stand where on the command line, from how the commands describe themselves; for every
+ * shell.
+ */
 import { type Command, type FlagDescription, flagsOf } from "../command.ts";
 
 export interface Option {
@@ -6,7 +9,9 @@ export interface Option {
   readonly text: string;
 }
 
-/** What can follow words that are not yet a whole command: at the place `token`, the word `create`. */
+/**
+ * What can follow words that are not yet a whole command: at the place `token`, the word `create`.
+ */
 export function wordsByPlace(commands: readonly Command[]): Map<string, Option[]> {
   const places = new Map<string, Option[]>();
   const add = (place: string, word: string, text: string) => {

@@ -1,4 +1,7 @@
-/** The address of a PostgreSQL database, read from its URL. No message that it makes holds a password. */
+/**
+ * The address of a PostgreSQL database, read from its URL. No message that it makes holds a
+ * password.
+ */
 import { PlantStoreError } from "../../domain/errors.ts";
 
 /** What each means is as in PostgreSQL's own tools. */
@@ -16,7 +19,9 @@ export interface Address {
   readonly password: string | undefined;
   readonly database: string | undefined;
   readonly tls: (typeof tlsModes)[number];
-  /** A file with the certificates of the authorities that are trusted, instead of the usual ones. */
+  /**
+   * A file with the certificates of the authorities that are trusted, instead of the usual ones.
+   */
   readonly rootCertificatePath: string | undefined;
   readonly applicationName: string;
 }

@@ -35,7 +35,10 @@ export class Attempts {
     return this.transact((client) => client.query(text, [...values]));
   }
 
-  /** The same for a request, which is refused with `overloaded` if it waits too long for a connection. */
+  /**
+   * The same for a request, which is refused with `overloaded` if it waits too long for a
+   * connection.
+   */
   serve(text: string, values: readonly unknown[]): Promise<QueryResult> {
     return this.transact((client) => client.query(text, [...values]), { isRefusable: true });
   }
@@ -49,8 +52,8 @@ export class Attempts {
   }
 
   /**
-   * Runs the work again after a race, and once after a connection that was lost before `commit`. All
-   * tries together take no longer than `dueMs`, or than one operation may.
+   * Runs the work again after a race, and once after a connection that was lost before `commit`.
+   * All tries together take no longer than `dueMs`, or than one operation may.
    */
   async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
     const { alsoRaces = [], dueMs, isRefusable = false } = options;
@@ -80,8 +83,8 @@ export class Attempts {
 }
 
 /**
- * The result, and a warning if there was one: a commit that was told to stop waiting for its standby is
- * reported as done, with a warning only, and would be gone after a failover.
+ * The result, and a warning if there was one: a commit that was told to stop waiting for its
+ * standby is reported as done, with a warning only, and would be gone after a failover.
  */
 async function watched<Result>(
   client: ClientBase,

@@ -1,4 +1,7 @@
-/** The buckets that instances share: they add up, run out by the database's clock, and are forgotten. */
+/**
+ * The buckets that instances share: they add up, run out by the database's clock, and are
+ * forgotten.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import type { BucketLevel, BucketStorage, Storage } from "../../domain/storage.ts";

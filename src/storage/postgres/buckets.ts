@@ -7,8 +7,9 @@ const nowUs = "(extract(epoch FROM now()) * 1000000)::bigint";
 export function createBucketStorage(attempts: Attempts): BucketStorage {
   return {
     async pour(pours) {
-      // In one order by all, so that nobody waits in a circle. Should the clock have been set back, as by
-      // a failover to another machine, a bucket holds what it held, and not the time between as well.
+      // In one order by all, so that nobody waits in a circle. Should the clock have been set back,
+      // as by a failover to another machine, a bucket holds what it held, and not the time between
+      // as well.
       const sorted = pours.toSorted((one, other) => one.key - other.key);
       const { rows } = await attempts.write(
         `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)

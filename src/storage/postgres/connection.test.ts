@@ -1,4 +1,6 @@
-/** What a connection rests on: exact integers, TLS as it was asked for, and a server that will do. */
+/**
+ * What a connection rests on: exact integers, TLS as it was asked for, and a server that will do.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

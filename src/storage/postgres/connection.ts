@@ -1,4 +1,6 @@
-/** One connection to one PostgreSQL server, with the settings that the promises of storage rest on. */
+/**
+ * One connection to one PostgreSQL server, with the settings that the promises of storage rest on.
+ */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Client, type ClientConfig, DatabaseError, types } from "pg";
@@ -48,7 +50,9 @@ export function clientConfig(
   };
 }
 
-/** Connects to a host, checks that it can keep plants and takes writes, and tells how it was done. */
+/**
+ * Connects to a host, checks that it can keep plants and takes writes, and tells how it was done.
+ */
 export async function probe(
   address: Address,
   host: Host,

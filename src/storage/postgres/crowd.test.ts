@@ -1,4 +1,7 @@
-/** More requests than connections: who waits too long for one is refused, and who must not be is not. */
+/**
+ * More requests than connections: who waits too long for one is refused, and who must not be is
+ * not.
+ */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";

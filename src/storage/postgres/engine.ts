@@ -21,7 +21,10 @@ import { createWriter } from "./writer.ts";
 
 const translated = createTranslated(translate);
 
-/** Fails with `unavailable`, in one line that names the database and no secret, if it cannot be opened. */
+/**
+ * Fails with `unavailable`, in one line that names the database and no secret, if it cannot be
+ * opened.
+ */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
   if (options.isOpenElsewhere) {
     const primary = new Primary(parseAddress(url), options.limits ?? defaultConnectionLimits);

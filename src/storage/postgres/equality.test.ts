@@ -1,4 +1,6 @@
-/** The two engines decide alike: the same random groups have the same outcomes, one after the other. */
+/**
+ * The two engines decide alike: the same random groups have the same outcomes, one after the other.
+ */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -37,8 +37,8 @@ export function isBehind(lineage: Lineage | undefined, other: Lineage | undefine
 }
 
 /**
- * Fails with `ConnectionLost` if it is not the server that was found, or that one has started anew: it
- * may have been replaced meanwhile, which only a look at all hosts can tell.
+ * Fails with `ConnectionLost` if it is not the server that was found, or that one has started anew:
+ * it may have been replaced meanwhile, which only a look at all hosts can tell.
  */
 export async function requireSame(
   client: Pick<ClientBase, "query">,

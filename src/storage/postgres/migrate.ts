@@ -1,4 +1,6 @@
-/** Brings a database to the newest schema, one numbered step at a time, each applied once and whole. */
+/**
+ * Brings a database to the newest schema, one numbered step at a time, each applied once and whole.
+ */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
@@ -7,7 +9,9 @@ import limits from "./migrations/0002-limits.sql" with { type: "text" };
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
 const migrations: readonly string[] = [start, limits];
 
-/** Of all who migrate at the same time, the holder of this lock does it. Any number that is ours. */
+/**
+ * Of all who migrate at the same time, the holder of this lock does it. Any number that is ours.
+ */
 const lockKey = 0x504c4e54;
 
 const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes", "rate_buckets"];
@@ -38,7 +42,9 @@ export async function requireStore(client: ClientBase): Promise<void> {
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
-/** Fails unless it is as this version keeps it, which others are reading and must not be changed. */
+/**
+ * Fails unless it is as this version keeps it, which others are reading and must not be changed.
+ */
 export async function requireNewest(client: ClientBase): Promise<void> {
   await requireStore(client);
   const schema = await readSchema(client);

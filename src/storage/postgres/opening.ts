@@ -1,4 +1,6 @@
-/** Connects to a database at the start of a process, and says in one line why that cannot be done. */
+/**
+ * Connects to a database at the start of a process, and says in one line why that cannot be done.
+ */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "../../domain/storage.ts";
@@ -10,8 +12,8 @@ import { Primary } from "./primary.ts";
 const preparationMs = 60 * 60 * 1000;
 
 /**
- * `prepare` looks whether the database will do, and may change that. Fails with `unavailable`, in one
- * line that names the database and no secret.
+ * `prepare` looks whether the database will do, and may change that. Fails with `unavailable`, in
+ * one line that names the database and no secret.
  */
 export async function openPrimary(
   url: string,

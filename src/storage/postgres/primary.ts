@@ -1,6 +1,6 @@
 /**
- * Finds the server that takes writes, hands out connections to it, and looks for it again when it is
- * gone. It knows when a connection is lost, and nothing of what is asked over it.
+ * Finds the server that takes writes, hands out connections to it, and looks for it again when it
+ * is gone. It knows when a connection is lost, and nothing of what is asked over it.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
 import { overloaded, PlantStoreError } from "../../domain/errors.ts";
@@ -22,7 +22,10 @@ const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
-/** More requests than this never wait for a connection, and what waited longer than this is not asked. */
+/**
+ * More requests than this never wait for a connection, and what waited longer than this is not
+ * asked.
+ */
 const waitingMax = 1_024;
 const patienceMs = 500;
 /** For the other hosts to answer, once one takes writes: there may be a newer one. */
@@ -60,12 +63,16 @@ export class Primary {
     this.#limits = limits;
   }
 
-  /** Looks once. Fails with `unavailable` and the reason, in words that follow "Cannot open …: ". */
+  /**
+   * Looks once. Fails with `unavailable` and the reason, in words that follow "Cannot open …: ".
+   */
   async open(): Promise<void> {
     this.#pool = this.#makePool(await this.#look());
   }
 
-  /** Resolves once there is a server, or when it has been looked for so long that it seems far away. */
+  /**
+   * Resolves once there is a server, or when it has been looked for so long that it seems far away.
+   */
   async settle(): Promise<void> {
     await this.#find(this.dueAtMs()).catch(() => {});
   }
@@ -76,8 +83,9 @@ export class Primary {
   }
 
   /**
-   * Runs work on a connection of its own, which is cut when the work is not done in time. Fails with
-   * `ConnectionLost` where there is no connection, or none any more; other errors are the work's.
+   * Runs work on a connection of its own, which is cut when the work is not done in time. Fails
+   * with `ConnectionLost` where there is no connection, or none any more; other errors are the
+   * work's.
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
@@ -104,7 +112,9 @@ export class Primary {
     }
   }
 
-  /** Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers. */
+  /**
+   * Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers.
+   */
   async ping(): Promise<void> {
     if (this.#pool === undefined) throw new ConnectionLost("No server is known to take writes.");
     await this.use(requireWritable, { isPatient: false });
@@ -118,8 +128,8 @@ export class Primary {
   }
 
   /**
-   * Tries twice, because the first try may be how it is learnt that the server has changed; who is not
-   * patient wants to know just that.
+   * Tries twice, because the first try may be how it is learnt that the server has changed; who is
+   * not patient wants to know just that.
    */
   async #acquire(
     dueAtMs: number,
@@ -154,8 +164,8 @@ export class Primary {
   }
 
   /**
-   * All who ask meanwhile share one search, so that a server that is down is not stormed. Nobody waits
-   * for it when it has lasted longer than a connection may: an answer at once is better.
+   * All who ask meanwhile share one search, so that a server that is down is not stormed. Nobody
+   * waits for it when it has lasted longer than a connection may: an answer at once is better.
    */
   async #find(dueAtMs: number): Promise<Pool> {
     const search = this.#startSearch();
@@ -193,8 +203,8 @@ export class Primary {
   }
 
   /**
-   * Asks all hosts at once. Of those that take writes it takes the one that was promoted last: an old
-   * primary that came back does not know that it was replaced.
+   * Asks all hosts at once. Of those that take writes it takes the one that was promoted last: an
+   * old primary that came back does not know that it was replaced.
    */
   async #look(): Promise<Server> {
     const address = this.#address;

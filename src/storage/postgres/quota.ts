@@ -1,6 +1,6 @@
 /**
- * How many plants gardens may hold, and do hold where they may be full. Whoever asks has locked them, so
- * nobody adds to them meanwhile; deletions go on, and can only make room.
+ * How many plants gardens may hold, and do hold where they may be full. Whoever asks has locked
+ * them, so nobody adds to them meanwhile; deletions go on, and can only make room.
  */
 import type { ClientBase } from "pg";
 
@@ -30,7 +30,8 @@ export class Quota {
   ): Promise<Quota> {
     const crowded = new Map<string, number>();
     for (const { garden, plants_bound } of locked) {
-      // Of a garden whose row is new nothing is known: its plants may have been moved here without one.
+      // Of a garden whose row is new nothing is known: its plants may have been moved here without
+      // one.
       const isKnown = plants_bound !== null && plants_bound > (wanted.get(garden)?.length ?? 0);
       if (isKnown && plants_bound <= plantsMax) continue;
       const { rows } = await client.query(

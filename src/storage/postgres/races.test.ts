@@ -1,4 +1,6 @@
-/** Several instances on one database: whatever they do at the same time, the database decides once. */
+/**
+ * Several instances on one database: whatever they do at the same time, the database decides once.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
@@ -21,7 +23,9 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Each instance applies its groups one after the other, as it would; all do so at the same time. */
+/**
+ * Each instance applies its groups one after the other, as it would; all do so at the same time.
+ */
 async function applyAll(groupsOf: (instance: number) => Write[][]): Promise<Outcome[]> {
   const outcomes = await Promise.all(
     instances.map(async (storage, instance) => {

@@ -1,4 +1,6 @@
-/** Copies a database as it is at one moment into a SQLite file, while instances go on serving it. */
+/**
+ * Copies a database as it is at one moment into a SQLite file, while instances go on serving it.
+ */
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Storage } from "../../domain/storage.ts";
 import type { SnapshotCopy, Use } from "../backup.ts";

@@ -1,4 +1,7 @@
-/** Trouble between an instance and its server: races, lost connections, a commit that nobody confirms. */
+/**
+ * Trouble between an instance and its server: races, lost connections, a commit that nobody
+ * confirms.
+ */
 import {
   afterAll,
   afterEach,

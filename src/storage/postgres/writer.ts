@@ -1,6 +1,7 @@
 /**
- * Applies a group of writes to PostgreSQL in one transaction. Whoever creates plants locks the row of
- * their garden first, so instances take turns in a garden; constraints stop what might slip through.
+ * Applies a group of writes to PostgreSQL in one transaction. Whoever creates plants locks the row
+ * of their garden first, so instances take turns in a garden; constraints stop what might slip
+ * through.
  */
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
@@ -78,8 +79,8 @@ async function deleteAll(attempts: Attempts, places: readonly PlantPlace[]): Pro
 
 /**
  * The most common group in one statement, which is one way there and back: the counters move by the
- * number of plants, and the plants get the ids up to there. Absent when such an id is taken or none is
- * left: then the constraints have refused all of it.
+ * number of plants, and the plants get the ids up to there. Absent when such an id is taken or none
+ * is left: then the constraints have refused all of it.
  */
 async function createAll(
   attempts: Attempts,

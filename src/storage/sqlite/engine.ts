@@ -77,7 +77,8 @@ function createStorage(
     revokeToken: translated(tokens.revokeToken),
     countTokenChanges: translated(tokens.countTokenChanges),
     transfer(nowMs) {
-      // Of its own, because `version` does not see what is written over the connection that it asks.
+      // Of its own, because `version` does not see what is written over the connection that it
+      // asks.
       moving ??= connect(file);
       return retold(createTransfer(moving, nowMs), translate);
     },
@@ -104,8 +105,9 @@ function createStorage(
 }
 
 /**
- * A file that was removed or replaced is still open here, but nobody would find its plants again. So it
- * is with the log beside it, and without their common index, processes would not see each other.
+ * A file that was removed or replaced is still open here, but nobody would find its plants again.
+ * So it is with the log beside it, and without their common index, processes would not see each
+ * other.
  */
 function watchFiles(file: string, identity: Stats): () => void {
   const beside = [`${file}-wal`, `${file}-shm`];
@@ -125,9 +127,10 @@ function watchFiles(file: string, identity: Stats): () => void {
 }
 
 /**
- * `LIMIT +?`, because a bare parameter there has SQLite plan the query anew each time: 23 µs, not 14.
- * `+garden = ?1` looks at each plant once more, which takes 0.4 µs of the 10 for 20 plants: in a damaged
- * file the way to a garden can end in another one. After `garden =` SQLite would take it for said already.
+ * `LIMIT +?`, because a bare parameter there has SQLite plan the query anew each time: 23 µs, not
+ * 14. `+garden = ?1` looks at each plant once more, which takes 0.4 µs of the 10 for 20 plants: in
+ * a damaged file the way to a garden can end in another one. After `garden =` SQLite would take it
+ * for said already.
  */
 function createReader(
   database: Database,
@@ -157,9 +160,9 @@ function createReader(
   return {
     /**
      * SQLite's own count changes with every commit of another connection, and plants are written by
-     * others only. To ask takes 2 µs, so it is asked once in a turn of the event loop, which is soon
-     * enough for other processes; and at once when a thread of this process has committed, because a
-     * request may be read later in the same turn that was sent after the answer to that.
+     * others only. To ask takes 2 µs, so it is asked once in a turn of the event loop, which is
+     * soon enough for other processes; and at once when a thread of this process has committed,
+     * because a request may be read later in the same turn that was sent after the answer to that.
      */
     version() {
       const commits = countCommits();

@@ -26,8 +26,8 @@ export function translate(error: unknown): unknown {
 }
 
 /**
- * The same for a commit. One that failed may be in the log all the same: nobody sees it there, the next
- * one takes its place, but a start after a crash that comes first would find it.
+ * The same for a commit. One that failed may be in the log all the same: nobody sees it there, the
+ * next one takes its place, but a start after a crash that comes first would find it.
  */
 export function translateCommit(error: unknown): unknown {
   const failure = translate(error);

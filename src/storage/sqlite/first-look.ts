@@ -1,6 +1,6 @@
 /**
- * Looks at a file before anything is written to it: one that is refused stays as it is, down to the log
- * beside it.
+ * Looks at a file before anything is written to it: one that is refused stays as it is, down to the
+ * log beside it.
  */
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
@@ -20,8 +20,8 @@ export function lookAt(file: string, isServing: boolean): void {
     // SQLite would take it for a new file, and remove the log of what it held.
     throw new PlantStoreError("unavailable", "it is empty, but its log (-wal) is not");
   }
-  // Any other connection would fold the log into the file when it is closed; and this one would leave
-  // an empty log behind where there was none.
+  // Any other connection would fold the log into the file when it is closed; and this one would
+  // leave an empty log behind where there was none.
   const database = connect(file, logBytes > 0 ? "read" : "write");
   try {
     checkFile(database);

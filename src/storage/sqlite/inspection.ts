@@ -7,8 +7,9 @@ import { translate } from "./failure.ts";
 import { checkFile } from "./migrate.ts";
 
 /**
- * Fails with `unavailable`, in words that follow "Cannot …: ", if it is no store, is of a newer version,
- * is damaged, or does not hold what it should. Leaves it as one file, without a log beside it.
+ * Fails with `unavailable`, in words that follow "Cannot …: ", if it is no store, is of a newer
+ * version, is damaged, or does not hold what it should. Leaves it as one file, without a log beside
+ * it.
  */
 export function inspectSqlite(path: string, expected: Contents): void {
   let database: Database | undefined;

@@ -1,4 +1,6 @@
-/** Several threads on one storage: each joins the worker that commits, and gets its own outcomes. */
+/**
+ * Several threads on one storage: each joins the worker that commits, and gets its own outcomes.
+ */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** Lets one process at a time serve a file. Command-line tools do not take it and may run beside. */
+/**
+ * Lets one process at a time serve a file. Command-line tools do not take it and may run beside.
+ */
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";

@@ -1,7 +1,13 @@
-/** What root makes beside the file of a service that runs as another user is that user's, as SQLite does it. */
+/**
+ * What root makes beside the file of a service that runs as another user is that user's, as SQLite
+ * does it.
+ */
 import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from "node:fs";
 
-/** Makes an open file that of whoever owns what is at `path`. Only root can, and where it cannot, nothing is lost. */
+/**
+ * Makes an open file that of whoever owns what is at `path`. Only root can, and where it cannot,
+ * nothing is lost.
+ */
 export function giveToOwnerOf(path: string, descriptor: number): void {
   if (process.getuid?.() !== 0) return;
   const owner = statSync(path, { throwIfNoEntry: false });

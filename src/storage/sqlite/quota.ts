@@ -1,6 +1,6 @@
 /**
- * How many plants gardens may hold, and do hold. All writes of a file go through one connection, so a garden
- * is counted when it is first added to, and kept count of from then on.
+ * How many plants gardens may hold, and do hold. All writes of a file go through one connection, so
+ * a garden is counted when it is first added to, and kept count of from then on.
  */
 import type { Database } from "bun:sqlite";
 

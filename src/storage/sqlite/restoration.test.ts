@@ -1,4 +1,6 @@
-/** A file takes the place of a store: at once, under the lock, and what was there before is kept. */
+/**
+ * A file takes the place of a store: at once, under the lock, and what was there before is kept.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import {
   chownSync,
@@ -58,7 +60,8 @@ test("where there was none, in a folder that was not there", async () => {
   expect(statSync(join(folder.path, "data")).mode & 0o777).toBe(0o700);
 });
 
-// Else a service that runs as another user, such as that of the systemd unit, cannot open what root restored.
+// Else a service that runs as another user, such as that of the systemd unit, cannot open what root
+// restored.
 test.skipIf(process.getuid?.() !== 0)(
   "by root for whoever owns the folder, or the file",
   async () => {

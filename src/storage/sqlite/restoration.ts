@@ -59,8 +59,9 @@ function claim(path: string) {
 }
 
 /**
- * The older file keeps its name until the new one takes it, and has both names until then: no service
- * opens a file with two names, so one that was cut off from its log is not served by mistake.
+ * The older file keeps its name until the new one takes it, and has both names until then: no
+ * service opens a file with two names, so one that was cut off from its log is not served by
+ * mistake.
  */
 function setAside(file: string): string | undefined {
   const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;

@@ -1,4 +1,7 @@
-/** A copy of a file at one moment: all tables of any schema, while others write, compared and stoppable. */
+/**
+ * A copy of a file at one moment: all tables of any schema, while others write, compared and
+ * stoppable.
+ */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";

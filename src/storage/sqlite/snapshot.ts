@@ -1,6 +1,6 @@
 /**
- * Copies a file as it is at one moment into another one, while a service goes on writing to it. It takes
- * all tables of whatever schema, so it can also be done before an upgrade.
+ * Copies a file as it is at one moment into another one, while a service goes on writing to it. It
+ * takes all tables of whatever schema, so it can also be done before an upgrade.
  */
 import { type Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";

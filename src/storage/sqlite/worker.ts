@@ -48,7 +48,9 @@ function disconnect(): void {
   connection = undefined;
 }
 
-/** As the domain's error. What a connection knew of a file that failed it is not relied on again. */
+/**
+ * As the domain's error. What a connection knew of a file that failed it is not relied on again.
+ */
 function explain(thrown: unknown): unknown {
   const error = translate(thrown);
   if (error instanceof PlantStoreError && error.code === "unavailable") disconnect();
@@ -74,7 +76,9 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   }
 }
 
-/** Groups that came in during the last commit share the next one, whichever thread they are from. */
+/**
+ * Groups that came in during the last commit share the next one, whichever thread they are from.
+ */
 function commitWaiting(): void {
   const groups = waiting;
   waiting = [];

@@ -1,4 +1,6 @@
-/** Applies a group of writes to a SQLite connection in one durable transaction. Runs in the worker. */
+/**
+ * Applies a group of writes to a SQLite connection in one durable transaction. Runs in the worker.
+ */
 import type { Database } from "bun:sqlite";
 import { assignedIdMax } from "../../domain/plant.ts";
 import {

@@ -1,4 +1,7 @@
-/** Every operation with every kind of credential in two gardens: who gets how far, and what is shown. */
+/**
+ * Every operation with every kind of credential in two gardens: who gets how far, and what is
+ * shown.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startIssuer } from "../../openid-issuer.ts";
 import { engines, openWorld } from "../../scenarios/scenario.ts";

@@ -1,6 +1,7 @@
 /**
- * `npm run prove:access -- [comparisons] [seed]`: times refusals on both engines, as new tokens and as
- * remembered ones; and by a program that checks the form of a token first, which must be found out.
+ * `npm run prove:access -- [comparisons] [seed]`: times refusals on both engines, as new tokens and
+ * as remembered ones; and by a program that checks the form of a token first, which must be found
+ * out.
  */
 import { changeProgram } from "../../changed-program.ts";
 import { prove } from "../proof.ts";

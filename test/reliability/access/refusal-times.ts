@@ -1,4 +1,6 @@
-/** Refusals by the real program, timed kind by kind: when a token is new to it, and when it is not. */
+/**
+ * Refusals by the real program, timed kind by kind: when a token is new to it, and when it is not.
+ */
 import { join } from "node:path";
 import { makeToken } from "../../../src/auth/opaque-token.ts";
 import { makeDice, spread } from "../../dice.ts";

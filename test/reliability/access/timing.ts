@@ -1,6 +1,6 @@
 /**
- * How long refusals take, kind by kind, over a real socket, and whether a kind can be told from another
- * by it. It knows nothing of tokens.
+ * How long refusals take, kind by kind, over a real socket, and whether a kind can be told from
+ * another by it. It knows nothing of tokens.
  */
 import { KeptConnection } from "../kills/kept-connection.ts";
 
@@ -11,15 +11,20 @@ export interface Comparison {
   readonly kind: string;
   readonly medianUs: number;
   /**
-   * Of two times, one of this kind and one of the first, how often this one is the longer. A half: to
-   * guess by the clock is to guess.
+   * Of two times, one of this kind and one of the first, how often this one is the longer. A half:
+   * to guess by the clock is to guess.
    */
   readonly longerShare: number;
-  /** How far that is from a half, in standard deviations (Mann and Whitney's test, which no outlier sways). */
+  /**
+   * How far that is from a half, in standard deviations (Mann and Whitney's test, which no outlier
+   * sways).
+   */
   readonly deviation: number;
 }
 
-/** Beyond it there is a reason and no chance, as for dudect (Reparaz, Balasch, Verbauwhede, 2017). */
+/**
+ * Beyond it there is a reason and no chance, as for dudect (Reparaz, Balasch, Verbauwhede, 2017).
+ */
 export const deviationMax = 4.5;
 
 /** One request of each kind a round, in an order that changes with the round, on one connection. */

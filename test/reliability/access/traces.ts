@@ -1,6 +1,7 @@
 /**
- * Everything that the program writes while tokens of every kind are sent to it, in the right places and in
- * odd ones: output, log, answers, metrics, files, the list of processes. Tells which tokens are in it.
+ * Everything that the program writes while tokens of every kind are sent to it, in the right places
+ * and in odd ones: output, log, answers, metrics, files, the list of processes. Tells which tokens
+ * are in it.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

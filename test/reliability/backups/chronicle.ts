@@ -1,6 +1,6 @@
 /**
- * What clients were promised of each plant, one promise after the other, and whether a list is how all
- * plants were at one moment. It knows nothing of backups.
+ * What clients were promised of each plant, one promise after the other, and whether a list is how
+ * all plants were at one moment. It knows nothing of backups.
  */
 import { Ledger, type ListedPlant, type Standing } from "../failover/ledger.ts";
 
@@ -31,8 +31,9 @@ export class Chronicle extends Ledger {
   }
 
   /**
-   * Empty if at one moment, not before `from` and not after `to`, every plant of the list was or may have
-   * been there and every other one was not or may not have been. Else what is wrong at the best moment.
+   * Empty if at one moment, not before `from` and not after `to`, every plant of the list was or
+   * may have been there and every other one was not or may not have been. Else what is wrong at the
+   * best moment.
    */
   auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
     const found = new Map(plants.map((plant) => [plant.name, plant]));

@@ -1,6 +1,6 @@
 /**
- * A backup is taken under load, the store is lost, and a service goes on from what was restored, on the
- * same engine or the other one. Tells which promises were broken.
+ * A backup is taken under load, the store is lost, and a service goes on from what was restored, on
+ * the same engine or the other one. Tells which promises were broken.
  */
 import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";

@@ -1,4 +1,7 @@
-/** A service under load, on either engine. Every answer goes into a chronicle, until the store is lost. */
+/**
+ * A service under load, on either engine. Every answer goes into a chronicle, until the store is
+ * lost.
+ */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
@@ -9,7 +12,10 @@ import { Chronicle } from "./chronicle.ts";
 
 export type Engine = "SQLite" | "PostgreSQL";
 
-/** `without a trace`: all its files are gone. `but for its log`: that is left. `to garbage`: as it says. */
+/**
+ * `without a trace`: all its files are gone. `but for its log`: that is left. `to garbage`: as it
+ * says.
+ */
 export const losses = ["without a trace", "but for its log", "to garbage"] as const;
 export type Loss = (typeof losses)[number];
 

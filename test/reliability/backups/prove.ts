@@ -1,4 +1,7 @@
-/** `npm run prove:backups -- [drills] [seed]`: many drills, on every pair of engines and in every loss. */
+/**
+ * `npm run prove:backups -- [drills] [seed]`: many drills, on every pair of engines and in every
+ * loss.
+ */
 import { prove } from "../proof.ts";
 import { drill } from "./drill.ts";
 import { type Engine, losses } from "./loaded-store.ts";

@@ -11,7 +11,10 @@ export interface Damage {
   readonly files: StoreFiles;
 }
 
-/** Damages one of the files in one way. The other file, and the one that is handed in, stay as they are. */
+/**
+ * Damages one of the files in one way. The other file, and the one that is handed in, stay as they
+ * are.
+ */
 export function damage(sound: StoreFiles, dice: Dice): Damage {
   const isLog = sound.log.length > 0 && dice(2) === 0;
   const before = isLog ? sound.log : sound.database;

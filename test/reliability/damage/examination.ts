@@ -16,7 +16,10 @@ import { isSameStore, readStore, type StoreFiles, writeStore } from "../store-fi
 import { type Damage, damage } from "./damage.ts";
 import { foreignMark, token } from "./sound-store.ts";
 
-/** What came of an image: the service refused it, said of some request that it cannot, or answered all. */
+/**
+ * What came of an image: the service refused it, said of some request that it cannot, or answered
+ * all.
+ */
 type Course = "refused" | "reported" | "answered";
 
 /** Of the program that is examined, which may be a changed one. */

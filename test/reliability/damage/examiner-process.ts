@@ -1,4 +1,7 @@
-/** This side of examiner.ts: hands it one seed at a time, and starts another when it crashed or hung. */
+/**
+ * This side of examiner.ts: hands it one seed at a time, and starts another when it crashed or
+ * hung.
+ */
 import { dirname, join } from "node:path";
 import type { Trial } from "../proof.ts";
 

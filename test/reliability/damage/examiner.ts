@@ -1,4 +1,7 @@
-/** The process that opens damaged stores, so that one that crashes or hangs it is noticed from outside. */
+/**
+ * The process that opens damaged stores, so that one that crashes or hangs it is noticed from
+ * outside.
+ */
 import { join } from "node:path";
 import { examine, type Parts } from "./examination.ts";
 import { makeSoundStore } from "./sound-store.ts";

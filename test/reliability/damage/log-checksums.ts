@@ -1,6 +1,6 @@
 /**
- * The checksums of SQLite's write-ahead log, so that damage can be done to it that the log itself cannot
- * tell (https://www.sqlite.org/fileformat2.html#checksum_algorithm).
+ * The checksums of SQLite's write-ahead log, so that damage can be done to it that the log itself
+ * cannot tell (https://www.sqlite.org/fileformat2.html#checksum_algorithm).
  */
 
 const headerBytes = 32;

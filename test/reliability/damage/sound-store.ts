@@ -1,4 +1,6 @@
-/** A store as it lies on the disk, whole: the files that the damage is done to, and what they hold. */
+/**
+ * A store as it lies on the disk, whole: the files that the damage is done to, and what they hold.
+ */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { hashToken } from "../../../src/auth/opaque-token.ts";
@@ -19,8 +21,8 @@ const gardens = ["lower", garden, "upper"];
 const plantsCount = 300;
 
 /**
- * Long names fill overflow pages, deletions leave free pages, keys and a token have their own tables.
- * Of the store with a log, all but the last writes are in the database.
+ * Long names fill overflow pages, deletions leave free pages, keys and a token have their own
+ * tables. Of the store with a log, all but the last writes are in the database.
  */
 export async function makeSoundStore(): Promise<{ folded: StoreFiles; logged: StoreFiles }> {
   using folder = makeTemporaryFolder();

@@ -14,9 +14,9 @@ import { Ledger, type ListedPlant } from "./ledger.ts";
 import { ServerPair, send, signalAll } from "./server-pair.ts";
 
 /**
- * `killed`: after commits that reached the standby, but whose clients never heard of them. `cut off`:
- * killed after work that never reached the standby. `frozen`: it falls silent on open connections.
- * `shut down`: as in a planned switchover.
+ * `killed`: after commits that reached the standby, but whose clients never heard of them. `cut
+ * off`: killed after work that never reached the standby. `frozen`: it falls silent on open
+ * connections. `shut down`: as in a planned switchover.
  */
 export const losses = ["killed", "cut off", "frozen", "shut down"] as const;
 export type Loss = (typeof losses)[number];
@@ -136,7 +136,9 @@ export class FailoverTrial {
   }
 }
 
-/** Asks every instance whether it is ready, all the time: it must say no once, and yes in the end. */
+/**
+ * Asks every instance whether it is ready, all the time: it must say no once, and yes in the end.
+ */
 class Readiness {
   readonly #working: Promise<void>[];
   #isStopping = false;

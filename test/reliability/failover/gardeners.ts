@@ -1,6 +1,6 @@
 /**
- * Clients that create, delete and look without rest, each in its own way by chance, over HTTP and over
- * several instances. Every answer goes into the ledger.
+ * Clients that create, delete and look without rest, each in its own way by chance, over HTTP and
+ * over several instances. Every answer goes into the ledger.
  */
 import { makeDice, spread } from "../../dice.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";

@@ -1,6 +1,6 @@
 /**
- * What clients were promised of each plant, by the answers that they got, and whether a list keeps it.
- * It knows nothing of requests.
+ * What clients were promised of each plant, by the answers that they got, and whether a list keeps
+ * it. It knows nothing of requests.
  */
 
 /** Whether a plant is there: it must be, must not be, or the answers leave both open. */
@@ -16,8 +16,8 @@ export interface ListedPlant {
 const tagCharactersMax = 100;
 
 /**
- * Every plant is sent with the tag that belongs to its name, so that a list can be checked for it. Their
- * lengths differ, so that no page of the file is like another.
+ * Every plant is sent with the tag that belongs to its name, so that a list can be checked for it.
+ * Their lengths differ, so that no page of the file is like another.
  */
 export function tagOf(name: string): string {
   let sum = 0;

@@ -1,4 +1,7 @@
-/** `npm run prove:failover [failovers] [seed]`: many failovers in a row, with a table of what came of them. */
+/**
+ * `npm run prove:failover [failovers] [seed]`: many failovers in a row, with a table of what came
+ * of them.
+ */
 import { type Failover, FailoverTrial, type Loss } from "./failover.ts";
 
 const [count = 50, firstSeed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);

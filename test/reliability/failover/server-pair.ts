@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server and the standby that its commits wait for, on two addresses that stay. The one
- * that takes writes can be lost in several ways, and the other one promoted and given a new standby.
+ * A PostgreSQL server and the standby that its commits wait for, on two addresses that stay. The
+ * one that takes writes can be lost in several ways, and the other one promoted and given a new
+ * standby.
  */
 import { waitFor } from "../../end-to-end/running-service.ts";
 import {
@@ -68,8 +69,8 @@ export class ServerPair {
   }
 
   /**
-   * From now on, nobody hears from the primary, while what it wrote still reaches the standby: commits
-   * are made to wait for it first, so that there are some.
+   * From now on, nobody hears from the primary, while what it wrote still reaches the standby:
+   * commits are made to wait for it first, so that there are some.
    */
   async stopAnswers(): Promise<void> {
     const senders = await this.#signal("SIGSTOP", "SELECT pid FROM pg_stat_replication");
@@ -94,7 +95,10 @@ export class ServerPair {
     await this.query("SELECT pg_promote()");
   }
 
-  /** What is left of the server that was lost goes, and one that follows the primary takes its place. */
+  /**
+   * What is left of the server that was lost goes, and one that follows the primary takes its
+   * place.
+   */
   async replaceStandby(): Promise<void> {
     const { port } = this.#standby;
     await signalAll(this.#standby, "SIGKILL");

@@ -11,7 +11,10 @@ export interface Original {
 /** What is of the running process, or comes from it by replication. */
 const left = ["postmaster.pid", "postmaster.opts", "pg_wal", "pg_replslot", "standby.signal"];
 
-/** As `pg_basebackup` does, which the package of the tests does not hold. Writes may go on meanwhile. */
+/**
+ * As `pg_basebackup` does, which the package of the tests does not hold. Writes may go on
+ * meanwhile.
+ */
 export async function copyAsStandby(original: Original, folder: string): Promise<void> {
   const client = new Client(original.url);
   await client.connect();

@@ -1,4 +1,7 @@
-/** What a kill and cuts of the power would leave of the store at this moment, each held to the ledger. */
+/**
+ * What a kill and cuts of the power would leave of the store at this moment, each held to the
+ * ledger.
+ */
 import { cpSync, existsSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { makeDice, spread } from "../../dice.ts";

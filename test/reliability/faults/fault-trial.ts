@@ -1,7 +1,7 @@
 /**
- * The real program does the same work each time, and one of its calls on its files fails, or all from
- * that one on. No answer may promise what a cut could then lose; it goes on by itself once the disk
- * does, or says why it cannot and ends.
+ * The real program does the same work each time, and one of its calls on its files fails, or all
+ * from that one on. No answer may promise what a cut could then lose; it goes on by itself once the
+ * disk does, or says why it cannot and ends.
  */
 import { mkdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -19,7 +19,10 @@ interface Case {
 }
 
 const syncs = failing("EIO", ["sync"]);
-/** The thread that commits is the third that opens the file; the runtime's SQLite then opens it to read. */
+/**
+ * The thread that commits is the third that opens the file; the runtime's SQLite then opens it to
+ * read.
+ */
 const opensToRead: Failure = {
   ...failing("EIO", ["open"]),
   rules: () => [{ kinds: ["open"], suffix: "plants.db", error: "EIO", first: 3, last: 3 }],

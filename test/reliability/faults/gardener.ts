@@ -1,6 +1,6 @@
 /**
- * One client that does the same few things each time, one after the other, and notes every answer in
- * the ledger. In trouble it gets 503 or 507; anything else is a fault.
+ * One client that does the same few things each time, one after the other, and notes every answer
+ * in the ledger. In trouble it gets 503 or 507; anything else is a fault.
  */
 import type { RunningService } from "../../end-to-end/running-service.ts";
 import type { Ledger } from "../failover/ledger.ts";

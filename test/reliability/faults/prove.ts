@@ -1,4 +1,7 @@
-/** `npm run prove:faults [strokes] [seed]`: each call of the program on its files fails, in every way. */
+/**
+ * `npm run prove:faults [strokes] [seed]`: each call of the program on its files fails, in every
+ * way.
+ */
 import { prove } from "../proof.ts";
 import { Strokes, strokesCount } from "./strokes.ts";
 

@@ -1,4 +1,6 @@
-/** Every stroke has a number, the same in every run: which call fails, how, where, and for how long. */
+/**
+ * Every stroke has a number, the same in every run: which call fails, how, where, and for how long.
+ */
 import type { Trial } from "../proof.ts";
 import { failures } from "./failures.ts";
 import { countCalls, type Stroke, strike } from "./fault-trial.ts";

@@ -1,4 +1,7 @@
-/** `npm run prove:migrations [rounds]`: many instances start at once on an empty database, many times. */
+/**
+ * `npm run prove:migrations [rounds]`: many instances start at once on an empty database, many
+ * times.
+ */
 import { startAtOnce } from "./simultaneous-start.ts";
 
 const rounds = Number(process.argv[2] ?? 20);

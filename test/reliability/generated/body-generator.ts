@@ -1,4 +1,7 @@
-/** Bodies from the schema of an object: good ones, ones with a fault, and texts that are hardly JSON. */
+/**
+ * Bodies from the schema of an object: good ones, ones with a fault, and texts that are hardly
+ * JSON.
+ */
 import fc, { type Arbitrary } from "fast-check";
 import { jsonValues, type Part, partOf, type Schema, type Verdict } from "./value-generator.ts";
 

@@ -25,7 +25,9 @@ export class ClientPool {
     this.#connections = Array.from({ length: connectionsCount }, () => undefined);
   }
 
-  /** All of them, each at the next connection that is free; `take` gets the answers as they come. */
+  /**
+   * All of them, each at the next connection that is free; `take` gets the answers as they come.
+   */
   async send(requests: readonly Outgoing[], take: Take): Promise<void> {
     let next = 0;
     const work = async (lane: number) => {

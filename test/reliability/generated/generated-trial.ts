@@ -1,7 +1,7 @@
 /**
- * A running service under generated requests: a thousand at a time, over connections that stay open.
- * Tells which answers were wrong, the first of them with its request made as small as possible, and
- * whether the garden holds what the answers said.
+ * A running service under generated requests: a thousand at a time, over connections that stay
+ * open. Tells which answers were wrong, the first of them with its request made as small as
+ * possible, and whether the garden holds what the answers said.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { NoAnswer, type WireAnswer } from "../../../src/check/wire.ts";
@@ -94,7 +94,10 @@ export class GeneratedTrial {
     return JSON.stringify(text).replaceAll(/plant_\w{49}/g, `<${request.token} token>`);
   }
 
-  /** Sends the same requests one by one until one fails again, and looks for a smaller one that does. */
+  /**
+   * Sends the same requests one by one until one fails again, and looks for a smaller one that
+   * does.
+   */
   async #shrink(seed: number, count: number): Promise<string> {
     const property = fc.asyncProperty(this.#requests, async (request) => {
       let fault: string | undefined;

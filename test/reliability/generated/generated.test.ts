@@ -1,4 +1,6 @@
-/** The short form: some thousand generated requests, and broken services that they must find out. */
+/**
+ * The short form: some thousand generated requests, and broken services that they must find out.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { headerOf, openBrokenService, type Serve } from "../../check/broken-service.ts";
 import {

@@ -1,4 +1,6 @@
-/** `npm run prove:generated -- [batches] [seed]`: a million generated requests; does memory grow? */
+/**
+ * `npm run prove:generated -- [batches] [seed]`: a million generated requests; does memory grow?
+ */
 import { prove } from "../proof.ts";
 import { slopeOf, takeVitalSigns, type VitalSigns } from "../soak/vital-signs.ts";
 import { GeneratedTrial } from "./generated-trial.ts";

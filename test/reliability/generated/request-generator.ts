@@ -1,4 +1,7 @@
-/** Requests from a live OpenAPI document: good, nearly good and hostile, each with what may answer it. */
+/**
+ * Requests from a live OpenAPI document: good, nearly good and hostile, each with what may answer
+ * it.
+ */
 import fc, { type Arbitrary } from "fast-check";
 import type { Document } from "../../documented-answers.ts";
 import { type Body, bodyOf, worst } from "./body-generator.ts";

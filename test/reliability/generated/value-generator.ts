@@ -1,6 +1,6 @@
 /**
- * Values from a JSON Schema: those that it allows, those that it forbids, and those of which it says
- * nothing. It knows schemas, not the service.
+ * Values from a JSON Schema: those that it allows, those that it forbids, and those of which it
+ * says nothing. It knows schemas, not the service.
  */
 import fc, { type Arbitrary } from "fast-check";
 

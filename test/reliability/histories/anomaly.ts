@@ -1,4 +1,6 @@
-/** The smallest part of a history that no order explains, so that a person can see what is wrong. */
+/**
+ * The smallest part of a history that no order explains, so that a person can see what is wrong.
+ */
 import type { History, List, Operation, Plant, Result } from "./history.ts";
 import { render } from "./history.ts";
 import { isLinearizable, Undecided } from "./linearization.ts";

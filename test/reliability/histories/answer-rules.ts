@@ -1,6 +1,6 @@
 /**
- * What must hold of answers without any search: ids that were assigned, keys, and what lists show. It
- * says in words what an order that is searched for in vain would not.
+ * What must hold of answers without any search: ids that were assigned, keys, and what lists show.
+ * It says in words what an order that is searched for in vain would not.
  */
 import type { Create, History, List, Operation, Result } from "./history.ts";
 
@@ -91,7 +91,10 @@ function findStrangers(list: Answered<"listed", List>, operations: readonly Oper
   ];
 }
 
-/** Whoever follows the links to the end sees each plant that stayed all the time once, and none twice. */
+/**
+ * Whoever follows the links to the end sees each plant that stayed all the time once, and none
+ * twice.
+ */
 function findWalkBreaches(
   pages: readonly Answered<"listed", List>[],
   operations: readonly Operation[],

@@ -80,7 +80,10 @@ export class Deployment {
     await this.#remove();
   }
 
-  /** For a process that is about to end. A PostgreSQL of its own goes with it, and with that the database. */
+  /**
+   * For a process that is about to end. A PostgreSQL of its own goes with it, and with that the
+   * database.
+   */
   abandon(): void {
     for (const instance of this.instances) instance.abandon();
     if (this.#engine === "sqlite") this.#remove();

@@ -1,4 +1,7 @@
-/** Builds of the service that are broken in ways that no single client notices, for the suite to find. */
+/**
+ * Builds of the service that are broken in ways that no single client notices, for the suite to
+ * find.
+ */
 import { changeProgram, type Edit } from "../../changed-program.ts";
 import { Deployment, type Layout } from "./deployment.ts";
 import { type Trouble, tryHistory } from "./trial.ts";

@@ -1,6 +1,6 @@
 /**
- * What a garden is to its clients: operations one after the other, by docs/interface.md. It knows no
- * time, no engine and no HTTP.
+ * What a garden is to its clients: operations one after the other, by docs/interface.md. It knows
+ * no time, no engine and no HTTP.
  */
 import type { Create, List, Operation, Plant } from "./history.ts";
 
@@ -28,8 +28,9 @@ export class Garden {
   }
 
   /**
-   * The garden after the operation: this one itself if nothing changed, and none if it cannot have been
-   * answered like this. An operation whose outcome is unknown could have been answered in any way.
+   * The garden after the operation: this one itself if nothing changed, and none if it cannot have
+   * been answered like this. An operation whose outcome is unknown could have been answered in any
+   * way.
    */
   after(operation: Operation): Garden | undefined {
     const { call, result } = operation;

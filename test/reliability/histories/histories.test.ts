@@ -1,4 +1,7 @@
-/** What clients see who get into each other's way is what one client after the other could have seen. */
+/**
+ * What clients see who get into each other's way is what one client after the other could have
+ * seen.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Engine } from "./deployment.ts";
 import { type Flaw, findFlaw, flaws } from "./flaws.ts";

@@ -52,7 +52,9 @@ export interface Operation<Asked extends Call = Call> {
   /** Absent when nobody knows it: no answer came, or one that leaves it open. */
   readonly result: Result | undefined;
   readonly calledAtMs: number;
-  /** When it was answered; without an answer, until when it may still happen, which may be for ever. */
+  /**
+   * When it was answered; without an answer, until when it may still happen, which may be for ever.
+   */
   readonly endedAtMs: number;
 }
 

@@ -1,4 +1,7 @@
-/** The search against the plainest one there is, which tries every order, on small histories by chance. */
+/**
+ * The search against the plainest one there is, which tries every order, on small histories by
+ * chance.
+ */
 import { expect, test } from "bun:test";
 import { makeDice, spread } from "../../dice.ts";
 import { Garden } from "./garden-model.ts";

@@ -1,6 +1,7 @@
 /**
- * Whether operations that overlapped can be put into one order in which every answer is right: each at
- * a moment between its call and its answer. The search is Wing and Gong's, and remembers where it was.
+ * Whether operations that overlapped can be put into one order in which every answer is right: each
+ * at a moment between its call and its answer. The search is Wing and Gong's, and remembers where
+ * it was.
  */
 import { Garden } from "./garden-model.ts";
 import type { Operation } from "./history.ts";
@@ -61,9 +62,9 @@ class Search {
   }
 
   /**
-   * Does all that can be next and changes nothing: whoever does it later might as well do it now, so no
-   * other order need be tried for it. Only that it may be too late for something unanswered then, must
-   * be tried both ways.
+   * Does all that can be next and changes nothing: whoever does it later might as well do it now,
+   * so no other order need be tried for it. Only that it may be too late for something unanswered
+   * then, must be tried both ways.
    */
   #settle(garden: Garden): Step[] {
     const settled: Step[] = [];
@@ -83,8 +84,8 @@ class Search {
   }
 
   /**
-   * What may come next: whatever was called before any that is still to be done was answered. Those that
-   * were answered come first, and of them those that were answered sooner.
+   * What may come next: whatever was called before any that is still to be done was answered. Those
+   * that were answered come first, and of them those that were answered sooner.
    */
   #next(): Step[] {
     while (this.#steps[this.#from]?.isDone) this.#from++;

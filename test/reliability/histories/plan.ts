@@ -1,4 +1,6 @@
-/** What a client asks, by chance. Ids and keys are few, so that clients get into each other's way. */
+/**
+ * What a client asks, by chance. Ids and keys are few, so that clients get into each other's way.
+ */
 import type { Call, Create, Field, List } from "./history.ts";
 
 export type Dice = (sides: number) => number;

@@ -1,4 +1,6 @@
-/** The mix that makes a proof: which service, of how many threads and instances, in which trouble. */
+/**
+ * The mix that makes a proof: which service, of how many threads and instances, in which trouble.
+ */
 import type { Trial } from "../proof.ts";
 import { Deployment, type Engine, type Layout } from "./deployment.ts";
 import { type Trouble, tryHistory } from "./trial.ts";

@@ -1,6 +1,6 @@
 /**
- * Clients at once on fresh gardens of a running service, which may get into trouble meanwhile, and what
- * the checker says of the histories that they recorded.
+ * Clients at once on fresh gardens of a running service, which may get into trouble meanwhile, and
+ * what the checker says of the histories that they recorded.
  */
 import { makeDice, spread } from "../../dice.ts";
 import type { Trial } from "../proof.ts";
@@ -11,8 +11,8 @@ import type { Instance } from "./instance.ts";
 import { type Dice, drawHabits, plan } from "./plan.ts";
 
 /**
- * `killed`: an instance is killed, and started again. `cut off`: PostgreSQL ends all connections of all
- * instances, whatever they are waiting for.
+ * `killed`: an instance is killed, and started again. `cut off`: PostgreSQL ends all connections of
+ * all instances, whatever they are waiting for.
  */
 export type Trouble = "none" | "killed" | "cut off";
 

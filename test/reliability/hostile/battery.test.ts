@@ -71,7 +71,9 @@ async function letWritesPass(): Promise<void> {
   await service.call(`DELETE /plants/${id}`);
 }
 
-/** Over a fresh connection: the victim is there, and all other plants go. Tells how many they were. */
+/**
+ * Over a fresh connection: the victim is there, and all other plants go. Tells how many they were.
+ */
 async function clearGarden(): Promise<number> {
   const headers = { Connection: "close" };
   const response = await service.call("GET /plants?fields=id", { headers });

@@ -12,8 +12,9 @@ export const leave = Symbol("leave");
 export type Step = string | typeof pause | typeof answered | typeof halfClose | typeof leave;
 
 /**
- * `outcome` is every status that comes, in order, and what becomes of the connection: "open" for the
- * next request, "closed", or "waiting" for more of this one. So "closed" alone: without an answer.
+ * `outcome` is every status that comes, in order, and what becomes of the connection: "open" for
+ * the next request, "closed", or "waiting" for more of this one. So "closed" alone: without an
+ * answer.
  */
 export type HostileCase = readonly [name: string, sent: string | readonly Step[], outcome: string];
 

@@ -1,4 +1,7 @@
-/** `npm run prove:hostile -- [rounds] [seed] [connections]`: do slow clients slow the good ones down? */
+/**
+ * `npm run prove:hostile -- [rounds] [seed] [connections]`: do slow clients slow the good ones
+ * down?
+ */
 import { readFileSync } from "node:fs";
 import { prove } from "../proof.ts";
 import { takeVitalSigns, type VitalSigns } from "../soak/vital-signs.ts";
@@ -9,7 +12,9 @@ const wantedConnections = Number(process.argv[4] ?? 5_000);
 const answersEach = 100;
 /** What good clients may wait under attack, in terms of what they wait without one. */
 const slowdownMax = 2;
-/** Beyond what docs/interface.md says of headers and bodies, on a machine with other things to do. */
+/**
+ * Beyond what docs/interface.md says of headers and bodies, on a machine with other things to do.
+ */
 const stayMaxMs = 30_000;
 
 /** The service and the attackers need a file each. */

@@ -1,4 +1,7 @@
-/** Sizes, on both sides of every limit: of a header, of all of them, of their number, target and body. */
+/**
+ * Sizes, on both sides of every limit: of a header, of all of them, of their number, target and
+ * body.
+ */
 import {
   chunk,
   chunked,

@@ -1,4 +1,7 @@
-/** The short form: slow clients hold some hundred connections, and good ones are answered all the same. */
+/**
+ * The short form: slow clients hold some hundred connections, and good ones are answered all the
+ * same.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { takeVitalSigns } from "../soak/vital-signs.ts";
 import { SlowAttack } from "./slow-attack.ts";

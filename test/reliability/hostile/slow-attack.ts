@@ -1,6 +1,6 @@
 /**
- * Good clients of a service, while thousands of slow ones hold connections, and while none do. Tells how
- * long the good ones wait, and what the slow ones cost.
+ * Good clients of a service, while thousands of slow ones hold connections, and while none do.
+ * Tells how long the good ones wait, and what the slow ones cost.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -19,7 +19,10 @@ const arrivedShare = 0.9;
 /** As much of a processor is used by clients who send a byte now and then. */
 const calmShareMax = 0.5;
 const calmMs = 1_000;
-/** A list that does not fit into what the kernel holds for a connection, so that slow readers hold it up. */
+/**
+ * A list that does not fit into what the kernel holds for a connection, so that slow readers hold
+ * it up.
+ */
 const plantsCount = 200_000;
 const nameCharacters = 180;
 
@@ -124,7 +127,10 @@ export class SlowAttack {
     await until(arrivalMs, () => takeVitalSigns(this.service.pid).openFiles <= openFiles + 20);
   }
 
-  /** What their lists cost until nothing more of them fits on its way is a matter of overload, not of slowness. */
+  /**
+   * What their lists cost until nothing more of them fits on its way is a matter of overload, not
+   * of slowness.
+   */
   async #untilAllAreHeldUp(): Promise<void> {
     let before = takeVitalSigns(this.service.pid).cpuSeconds;
     await until(arrivalMs, async () => {

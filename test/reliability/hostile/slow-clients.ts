@@ -1,7 +1,7 @@
 /**
- * Connections that are held open at the least cost: `bun slow-clients.ts PORT COUNT`, with the token in
- * `TOKEN`. It is a process of its own, so that good clients are not slowed down by what it does itself,
- * and says twice a second how it fares, until it is ended.
+ * Connections that are held open at the least cost: `bun slow-clients.ts PORT COUNT`, with the
+ * token in `TOKEN`. It is a process of its own, so that good clients are not slowed down by what it
+ * does itself, and says twice a second how it fares, until it is ended.
  */
 import { connect, type Socket } from "node:net";
 

@@ -1,4 +1,6 @@
-/** The suites of power cuts and of faults see, and fail, what the real program does to its files. */
+/**
+ * The suites of power cuts and of faults see, and fail, what the real program does to its files.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * Sees every call of a process that changes the files below a folder, and lets calls fail. It is for
- * programs of this runtime on Linux. Of SQLite it sees all; of `node:fs` what node-calls.ts leads here,
- * on the main thread, and `mkdir`, `rename` and `unlink`.
+ * Sees every call of a process that changes the files below a folder, and lets calls fail. It is
+ * for programs of this runtime on Linux. Of SQLite it sees all; of `node:fs` what node-calls.ts
+ * leads here, on the main thread, and `mkdir`, `rename` and `unlink`.
  */
 import { closeSync, openSync, readFileSync, realpathSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
@@ -72,7 +72,10 @@ export class InterposedIo {
     return parseCalls(this.log());
   }
 
-  /** Stands among the calls: behind those whose answers the test has seen, before any that it causes. */
+  /**
+   * Stands among the calls: behind those whose answers the test has seen, before any that it
+   * causes.
+   */
   note(text: string): void {
     this.pretend({ kind: "note", data: Buffer.from(text) });
   }

@@ -1,6 +1,6 @@
 /**
- * Leads those calls of `node:fs` through the interposer that a storage relies on: the runtime sends them
- * to the kernel without the C library, where they would not be seen.
+ * Leads those calls of `node:fs` through the interposer that a storage relies on: the runtime sends
+ * them to the kernel without the C library, where they would not be seen.
  */
 import { ptr } from "bun:ffi";
 import { constants } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Loaded by a process before its program: puts interposer.c between the two and the C library. What it
- * has to know stands in the environment, where interposed-io.ts puts it.
+ * Loaded by a process before its program: puts interposer.c between the two and the C library. What
+ * it has to know stands in the environment, where interposed-io.ts puts it.
  */
 import { cc, ptr } from "bun:ffi";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,8 @@ import { leadThrough } from "./node-calls.ts";
 const { INTERPOSED_FOLDER = "", INTERPOSED_EQUIPMENT = "" } = process.env;
 const library = cc({
   source: fileURLToPath(import.meta.resolve("./interposer.c")),
-  // The compiler insists on a C library to link with, though it finds all in the one that is loaded.
+  // The compiler insists on a C library to link with, though it finds all in the one that is
+  // loaded.
   flags: `-L${INTERPOSED_EQUIPMENT}`,
   symbols: {
     interpose: { args: ["ptr", "ptr", "ptr"], returns: "int" },

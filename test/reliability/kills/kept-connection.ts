@@ -1,6 +1,6 @@
 /**
- * A connection that carries many requests, one behind the other or several at once, and tells exactly
- * how the answer to each of them ended. It mends nothing and tries nothing again.
+ * A connection that carries many requests, one behind the other or several at once, and tells
+ * exactly how the answer to each of them ended. It mends nothing and tries nothing again.
  */
 import { connect as connectPlainly, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
@@ -22,7 +22,9 @@ export interface Door {
   readonly isSecure: boolean;
 }
 
-/** Up to here, what came is looked at with every piece; a longer answer when it seems to have ended. */
+/**
+ * Up to here, what came is looked at with every piece; a longer answer when it seems to have ended.
+ */
 const lookedAtBytesMax = 64 * 1024;
 
 export class KeptConnection {

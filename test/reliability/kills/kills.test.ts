@@ -1,4 +1,7 @@
-/** The real program is killed at every kind of moment and told to stop under load, and keeps its word. */
+/**
+ * The real program is killed at every kind of moment and told to stop under load, and keeps its
+ * word.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { changeProgram } from "../../changed-program.ts";
 import { live, moments } from "./life.ts";

@@ -1,6 +1,7 @@
 /**
  * The life of a database whose service is killed at any moment, or told to stop, and started again,
- * while clients go on. After every start each answer that was ever given is held against the plants.
+ * while clients go on. After every start each answer that was ever given is held against the
+ * plants.
  */
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";

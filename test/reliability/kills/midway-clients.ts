@@ -1,6 +1,7 @@
 /**
- * Clients that are in the midst of something whenever the service is told to stop: several requests in
- * the pipe, a long list that is read slowly, half a body sent. Tells what they were owed and did not get.
+ * Clients that are in the midst of something whenever the service is told to stop: several requests
+ * in the pipe, a long list that is read slowly, half a body sent. Tells what they were owed and did
+ * not get.
  */
 import type { WireAnswer } from "../../../src/check/wire.ts";
 import { bodyOf } from "../failover/gardeners.ts";

@@ -1,6 +1,7 @@
 /**
- * The program on one database, started again whenever it has ended. Who calls it need not know: a call
- * waits for the process that runs next, and an answer that was lost is told as an unknown outcome.
+ * The program on one database, started again whenever it has ended. Who calls it need not know: a
+ * call waits for the process that runs next, and an answer that was lost is told as an unknown
+ * outcome.
  */
 import { join } from "node:path";
 import type { WireAnswer } from "../../../src/check/wire.ts";
@@ -37,7 +38,9 @@ export class RestartingService implements Pick<RunningService, "call"> {
   #process: RunningService | undefined;
   #idle: KeptConnection[] = [];
   #onAnswer = () => {};
-  /** The highest id that was seen, and the highest before this process: those it assigns are higher. */
+  /**
+   * The highest id that was seen, and the highest before this process: those it assigns are higher.
+   */
   #highestId = 0n;
   #floorId = 0n;
 

@@ -1,6 +1,6 @@
 /**
- * A crowd in a process of its own: its order on standard input, and on standard output a line break when
- * all is sent, and its report.
+ * A crowd in a process of its own: its order on standard input, and on standard output a line break
+ * when all is sent, and its report.
  */
 import { writeSync } from "node:fs";
 import { Crowd } from "./crowd.ts";

@@ -1,22 +1,31 @@
 /**
- * Many clients at once over plain sockets, in one of two tempers: each asks again when it was answered, or
- * requests come at a fixed rate whatever becomes of those before. It knows statuses, and no plants.
+ * Many clients at once over plain sockets, in one of two tempers: each asks again when it was
+ * answered, or requests come at a fixed rate whatever becomes of those before. It knows statuses,
+ * and no plants.
  */
 import { join } from "node:path";
 import type { Socket } from "bun";
 
 export interface CrowdOrder {
   readonly port: number;
-  /** Requests as bytes on the wire, sent in turn; `numberMark` in them stands for the request's number. */
+  /**
+   * Requests as bytes on the wire, sent in turn; `numberMark` in them stands for the request's
+   * number.
+   */
   readonly requests: readonly string[];
   readonly connectionsMax: number;
   /** Absent: every connection asks again as soon as it was answered. */
   readonly arrivalsPerSecond?: number;
   readonly durationMs: number;
-  /** An answer of 2xx is good up to here; a client gives up, and its connection too, at the timeout. */
+  /**
+   * An answer of 2xx is good up to here; a client gives up, and its connection too, at the timeout.
+   */
   readonly deadlineMs: number;
   readonly timeoutMs: number;
-  /** How long a client of the first temper that was refused waits; a client without patience does not. */
+  /**
+   * How long a client of the first temper that was refused waits; a client without patience does
+   * not.
+   */
   readonly pauseMs?: number;
   /** Whether every request comes over a connection of its own. */
   readonly isReconnecting?: boolean;
@@ -71,8 +80,8 @@ interface Connection {
 }
 
 /**
- * In a process of its own, so that it measures the service and not itself. `onSent` is called when all has
- * been asked, though not answered.
+ * In a process of its own, so that it measures the service and not itself. `onSent` is called when
+ * all has been asked, though not answered.
  */
 export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<CrowdReport> {
   const program = join(import.meta.dir, "crowd-process.ts");

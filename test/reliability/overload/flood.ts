@@ -1,6 +1,7 @@
 /**
- * A flood of creates while the storage takes no writes: what waits is bounded, the rest is refused at once,
- * reads go on, and when it is over everything is as it was, with just the plants that were promised.
+ * A flood of creates while the storage takes no writes: what waits is bounded, the rest is refused
+ * at once, reads go on, and when it is over everything is as it was, with just the plants that were
+ * promised.
  */
 import { readFileSync } from "node:fs";
 import { groupCommitDefaults } from "../../../src/storage/group-commit.ts";
@@ -10,7 +11,10 @@ import type { Trial } from "../proof.ts";
 import { numbered, numberMark, sendCrowd } from "./crowd.ts";
 import type { Stall } from "./stall.ts";
 
-/** Three times as many as may wait, and no faster than a machine can take that is busy with other things. */
+/**
+ * Three times as many as may wait, and no faster than a machine can take that is busy with other
+ * things.
+ */
 const clientsCount = 3_500;
 const floodMs = 2_500;
 /** No answer may be missing, however slow the machine is. */
@@ -19,7 +23,9 @@ const timeoutMs = 20_000;
 const clientBytesMax = 64 * 1024;
 /** By then it has been noticed that the storage stalls. */
 const noticedMs = groupCommitDefaults.patienceMs + 100;
-/** One group waits; on a slow machine the storage may have given up on the one before it meanwhile. */
+/**
+ * One group waits; on a slow machine the storage may have given up on the one before it meanwhile.
+ */
 const promisedMax = 2 * groupCommitDefaults.groupWritesMax;
 
 export async function flood(service: RunningService, stall: () => Promise<Stall>): Promise<Trial> {

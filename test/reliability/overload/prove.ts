@@ -1,7 +1,8 @@
 /**
- * `npm run prove:overload [scenarios] [first]`: finds the most that the service answers in time, offers ten
- * times as much in three ways, and prints a table. On a machine with few processors the crowd takes some of
- * them from the service, so that what is kept is also told by the processor time of the service.
+ * `npm run prove:overload [scenarios] [first]`: finds the most that the service answers in time,
+ * offers ten times as much in three ways, and prints a table. On a machine with few processors the
+ * crowd takes some of them from the service, so that what is kept is also told by the processor
+ * time of the service.
  */
 import type { RunningService } from "../../end-to-end/running-service.ts";
 import { prove, type Trial } from "../proof.ts";

@@ -1,6 +1,6 @@
 /**
- * What the service owes its clients at a moment: follows requests and answers, and audits what a garden
- * holds. It knows nothing of disks.
+ * What the service owes its clients at a moment: follows requests and answers, and audits what a
+ * garden holds. It knows nothing of disks.
  */
 
 /** What is noted among the calls of the service. */

@@ -1,4 +1,7 @@
-/** The program, changed: to write its log back often, or to break a promise that must be seen broken. */
+/**
+ * The program, changed: to write its log back often, or to break a promise that must be seen
+ * broken.
+ */
 import type { Edit } from "../../changed-program.ts";
 
 const full = 'database.run("PRAGMA synchronous = FULL");';

@@ -1,8 +1,8 @@
 /**
- * What may be on a disk when the power is cut: follows the calls of processes on their files, and knows
- * which of them have surely arrived. It promises no more than POSIX does: data count once a sync of
- * their file has returned, and names once one of their folder has. Data that a failed sync should have
- * written are lost: kernels take them for written.
+ * What may be on a disk when the power is cut: follows the calls of processes on their files, and
+ * knows which of them have surely arrived. It promises no more than POSIX does: data count once a
+ * sync of their file has returned, and names once one of their folder has. Data that a failed sync
+ * should have written are lost: kernels take them for written.
  */
 import { dirname, relative } from "node:path";
 import { type Call, textOf } from "../interposed-io/call-log.ts";

@@ -1,4 +1,7 @@
-/** Opens what a power cut has left, with the real storage, and asks it whether all promises are kept. */
+/**
+ * Opens what a power cut has left, with the real storage, and asks it whether all promises are
+ * kept.
+ */
 import type { Database } from "bun:sqlite";
 import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";

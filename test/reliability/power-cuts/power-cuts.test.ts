@@ -1,4 +1,6 @@
-/** What was answered survives a power cut at any moment, whatever the disk makes of unsynced writes. */
+/**
+ * What was answered survives a power cut at any moment, whatever the disk makes of unsynced writes.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { brokenBuilds, checkpointOften } from "./builds.ts";

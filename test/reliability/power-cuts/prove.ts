@@ -59,8 +59,8 @@ function pathOf(number: number): string {
 }
 
 /**
- * The log is written back after a few pages, after some, or as in earnest, which takes a while. One in
- * three begins with what a power cut has left of a short life.
+ * The log is written back after a few pages, after some, or as in earnest, which takes a while. One
+ * in three begins with what a power cut has left of a short life.
  */
 async function chooseLife(number: number): Promise<Life> {
   const dice = makeDice(spread(number));

@@ -1,6 +1,6 @@
 /**
- * A life of the real program under load, recorded call by call and answer by answer: its first start,
- * stops, starts and commands beside it.
+ * A life of the real program under load, recorded call by call and answer by answer: its first
+ * start, stops, starts and commands beside it.
  */
 import { join } from "node:path";
 import { changeProgram, type Edit } from "../../changed-program.ts";

@@ -1,6 +1,6 @@
 /**
- * What becomes of writes that nobody waited for when the power is cut: they are dropped, kept or torn,
- * each by itself. It knows nothing of files' names.
+ * What becomes of writes that nobody waited for when the power is cut: they are dropped, kept or
+ * torn, each by itself. It knows nothing of files' names.
  */
 
 export type Dice = (sides: number) => number;

@@ -1,4 +1,7 @@
-/** `npm run prove:soak -- [minutes] [requests a second]`: a long time at half load; does memory grow? */
+/**
+ * `npm run prove:soak -- [minutes] [requests a second]`: a long time at half load; does memory
+ * grow?
+ */
 import { soak } from "./soak.ts";
 import { type Slope, slopeOf, type VitalSigns } from "./vital-signs.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The real program at an even load for a long time: everything that callers do, right and wrong, while
- * its memory and open files are looked at. The garden stays as large as it is.
+ * The real program at an even load for a long time: everything that callers do, right and wrong,
+ * while its memory and open files are looked at. The garden stays as large as it is.
  */
 import { join } from "node:path";
 import { makeDice } from "../../dice.ts";
