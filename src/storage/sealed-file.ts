@@ -130,7 +130,7 @@ function parse(line = ""): Description | undefined {
     const description: Description = JSON.parse(line);
     const { plants, tokens, madeAt } = description;
     const isCount = (number: unknown) => Number.isSafeInteger(number) && Number(number) >= 0;
-    const isTime = typeof madeAt === "string" && /^[\dT:.Z-]{20,30}$/.test(madeAt);
+    const isTime = typeof madeAt === "string" && /^[\dT:.Z-]{10,30}$/.test(madeAt);
     return isCount(plants) && isCount(tokens) && isTime ? description : undefined;
   } catch {
     return undefined;
