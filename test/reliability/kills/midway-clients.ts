@@ -72,7 +72,8 @@ export class MidwayClients {
       const init = { token, headers, body: bodyOf(name) };
       let response = await this.#service.call("POST /plants", init);
       while (response.status === 503) response = await this.#service.call("POST /plants", init);
-      this.#note(name, response.status, response.headers.get("location"));
+      const location = response.headers.get("location");
+      this.#note(name, response.status, location, await response.text());
     }
   }
 
@@ -157,14 +158,14 @@ export class MidwayClients {
   /** What was put off, or came too late on a busy machine, is sent again in the end. */
   #noteAnswer(name: string, { status, headers, body }: WireAnswer): void {
     if (status === 503 || (status === 400 && body.includes("must arrive within"))) return;
-    if (status !== 201) this.#fault(`create ${name}: ${body}`);
-    this.#note(name, status, headers.find(([field]) => /^location$/i.test(field))?.[1]);
+    const location = headers.find(([field]) => /^location$/i.test(field))?.[1];
+    this.#note(name, status, location, String(body));
   }
 
-  #note(name: string, status: number, location: string | null | undefined): void {
+  #note(name: string, status: number, location: string | null | undefined, body: string): void {
     this.#unsettled.delete(name);
     this.#ledger.note(name, "there");
-    if (status !== 201) this.#fault(`create ${name}: ${status}`);
+    if (status !== 201) this.#fault(`create ${name}: ${status} ${body}`);
     else this.#ledger.noteId(name, location?.split("/").at(-1) ?? "none");
   }
 
