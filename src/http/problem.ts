@@ -56,7 +56,7 @@ export function problemAnswer(error: PlantStoreError, context: ProblemContext): 
   };
 }
 
-/** By error, because the error of a refused token is the same each time. */
+/** By error, because those that are frequent are the same object each time. */
 const rendered = new WeakMap<PlantStoreError, string>();
 
 /** The problem but for its last field. */
