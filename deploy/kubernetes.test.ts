@@ -63,6 +63,19 @@ describe.each(Object.entries(files))("%s", (_, resources) => {
     expect(container?.image).toBe(`plantstore:${manifest.version}`);
   });
 
+  test("keeps Kubernetes from setting variables that are settings", () => {
+    // For a Service named plantstore there would be one of this name, which is no port.
+    const link = { [settings.port.environment]: "tcp://10.96.0.10:80" };
+    expect(resources).toContainEqual(
+      expect.objectContaining({
+        kind: "Service",
+        metadata: expect.objectContaining({ name: "plantstore" }),
+      }),
+    );
+    expect(() => readConfig({}, link)).toThrow("PLANTSTORE_PORT must be a number");
+    expect(pod?.enableServiceLinks).toBe(false);
+  });
+
   test("asks paths that there are, on the port that is served", () => {
     const paths = operations.map(({ path }) => path);
     const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
