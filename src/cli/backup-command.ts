@@ -5,12 +5,12 @@
 import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { explainFile } from "../domain/file-failure.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { copySnapshot, inspectFile, isSameDatabase } from "../storage/open.ts";
 import { type Description, readDescription, seal } from "../storage/sealed-file.ts";
 import { version } from "../version.ts";
 import type { Call, Command } from "./command.ts";
-import { explainFile } from "./file-failure.ts";
 import { shown, stoppable } from "./long-work.ts";
 import { exitCodes } from "./service-client.ts";
 

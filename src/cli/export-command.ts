@@ -1,8 +1,8 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
 import { closeSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import type { PlantStore } from "../client/plant-store.ts";
+import { explainFile } from "../domain/file-failure.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
-import { explainFile } from "./file-failure.ts";
 import { writeOutput } from "./output.ts";
 import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";

@@ -2,11 +2,11 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { explainFile } from "../domain/file-failure.ts";
 import { inspectFile, isSameDatabase, maskAddress, restoreTo } from "../storage/open.ts";
 import { type Description, unseal } from "../storage/sealed-file.ts";
 import { describe } from "./backup-command.ts";
 import type { Call, Command, Terminal } from "./command.ts";
-import { explainFile } from "./file-failure.ts";
 import { shown, stoppable } from "./long-work.ts";
 import { exitCodes } from "./service-client.ts";
 

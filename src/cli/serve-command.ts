@@ -1,12 +1,13 @@
 /** `plantstore serve`: runs the service until it is told to stop. */
 import { issueToken } from "../auth/issue.ts";
-import { type Config, readConfig, storageSettings } from "../config.ts";
+import { type Config, readConfig, settings, storageSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
 import { writeLog } from "./output.ts";
+import { findSlips } from "./suggestion.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -44,6 +45,10 @@ export const serveCommand: Command = {
   async run({ flags, terminal }) {
     const config = readConfig(flags);
     const log = openLog(config, terminal);
+    const variables = Object.values(settings).map(({ environment }) => environment);
+    for (const slip of findSlips(Object.keys(process.env), variables, "PLANTSTORE_")) {
+      log.event("warn", "unknown variable", slip);
+    }
     const stopped = untilToldToStop();
     // Loaded here, so that the help need not wait for all of the service.
     const { serve } = await import("../serve.ts");

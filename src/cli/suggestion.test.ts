@@ -1,6 +1,6 @@
 /** Which words are near a mistyped one, and which are too far. */
 import { expect, test } from "bun:test";
-import { renderSuggestion, suggest } from "./suggestion.ts";
+import { findSlips, renderSuggestion, suggest } from "./suggestion.ts";
 
 const known = ["serve", "token", "import", "export", "port", "log"];
 
@@ -22,6 +22,18 @@ test.each(["", "x", "grow", "lxx", "xxxxrt"])("%p is near nothing", (typed) => {
 
 test("of no known words there is none", () => {
   expect(suggest("serve", [])).toEqual([]);
+});
+
+test("a variable with a slip is found, and no other", () => {
+  const settings = ["PLANTSTORE_PORT", "PLANTSTORE_DATABASE", "PLANTSTORE_HOST"];
+  const find = (...variables: string[]) => findSlips(variables, settings, "PLANTSTORE_");
+  expect(find("PLANTSTORE_PROT", "PLANTSTORE_DATABSE")).toEqual([
+    { variable: "PLANTSTORE_PROT", meant: "PLANTSTORE_PORT" },
+    { variable: "PLANTSTORE_DATABSE", meant: "PLANTSTORE_DATABASE" },
+  ]);
+  expect(find(...settings)).toEqual([]);
+  // As Kubernetes names those of a service, and what has nothing to do with it.
+  expect(find("PLANTSTORE_SERVICE_HOST", "PLANTSTORE_PORT_80_TCP", "PROT", "PATH")).toEqual([]);
 });
 
 test("is a question, or nothing", () => {

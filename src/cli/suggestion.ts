@@ -8,6 +8,21 @@ export function suggest(typed: string, known: readonly string[]): string[] {
   return ranked.filter(({ slips }) => slips === fewest).map(({ word }) => word);
 }
 
+/** Variables that are named nearly like one of a prefix that is known, and which that is. */
+export function findSlips(
+  variables: readonly string[],
+  known: readonly string[],
+  prefix: string,
+): { variable: string; meant: string }[] {
+  const endings = known.map((name) => name.slice(prefix.length).toLowerCase());
+  return variables
+    .filter((variable) => variable.startsWith(prefix) && !known.includes(variable))
+    .flatMap((variable) => {
+      const [ending] = suggest(variable.slice(prefix.length), endings);
+      return ending ? [{ variable, meant: prefix + ending.toUpperCase() }] : [];
+    });
+}
+
 /** `Did you mean a or b? `, or nothing. */
 export function renderSuggestion(words: readonly string[]): string {
   return words.length === 0 ? "" : `Did you mean ${words.join(" or ")}? `;

@@ -1,5 +1,5 @@
 /** Why a file of the user cannot be read or written, in words. */
-import { PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError } from "./errors.ts";
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "permission is denied",
@@ -12,8 +12,12 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 export function explainFile(verb: "read" | "write", path: string, cause: unknown): PlantStoreError {
+  const message = `Cannot ${verb} ${path}: ${whyNot(verb, cause)}.`;
+  return new PlantStoreError("not-found", message, { cause });
+}
+
+export function whyNot(verb: "read" | "write", cause: unknown): string {
   const { code = "", message } = cause as { code?: string; message: string };
   const missing = verb === "read" ? "there is no such file" : "there is no such folder";
-  const reason = code === "ENOENT" ? missing : (reasons[code] ?? message);
-  return new PlantStoreError("not-found", `Cannot ${verb} ${path}: ${reason}.`, { cause });
+  return code === "ENOENT" ? missing : (reasons[code] ?? message);
 }

@@ -3,6 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { PlantStoreError } from "../domain/errors.ts";
+import { whyNot } from "../domain/file-failure.ts";
 import type { TlsFiles } from "../settings/security-settings.ts";
 
 /** PEM, as the runtime takes it. */
@@ -37,7 +38,7 @@ export async function readCertificate(files: TlsFiles): Promise<Certificate> {
 
 function readPem(kind: "cert" | "key", path: string): Promise<string> {
   return readFile(path, "utf8").catch((error) => {
-    throw refuse(`--tls-${kind} ${path} cannot be read: ${error.code ?? error.message}`);
+    throw refuse(`--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`);
   });
 }
 

@@ -160,16 +160,21 @@ function orExplain<Result>(config: ListenerConfig, listen: () => Result): Result
   try {
     return listen();
   } catch (error) {
-    const reason = explain((error as { code?: string }).code ?? String(error));
+    const reason = explain((error as { code?: string }).code);
     const { host, port } = config;
     throw new PlantStoreError("unavailable", `Cannot listen on ${host}:${port}: ${reason}.`);
   }
 }
 
-/** The runtime reports an address that is not this machine's as one that is in use. */
-function explain(code: string): string {
+/**
+ * The runtime reports some addresses that are not this machine's as in use, and gives no code for
+ * names that are none.
+ */
+function explain(code: string | undefined): string {
   if (code === "EADDRINUSE") {
     return "the port is in use (choose another with --port), or the host is not this machine";
   }
-  return code === "EACCES" ? "permission is denied; ports below 1024 need more rights" : code;
+  if (code === "EACCES") return "permission is denied; ports below 1024 need more rights";
+  if (code !== undefined && code !== "EADDRNOTAVAIL") return code;
+  return "the host is no name or address of this machine";
 }

@@ -56,8 +56,14 @@ export function readTracing(read: Read): Tracing | undefined {
   const headers = read("traceHeaders");
   const ratio = read("traceRatio");
   if (endpoint !== "") return { endpoint, headers, ratio };
-  if (Object.keys(headers).length === 0) return undefined;
-  throw new PlantStoreError("invalid-request", "--trace-headers needs --trace-endpoint.");
+  const isInVain = {
+    "--trace-headers": Object.keys(headers).length > 0,
+    "--trace-ratio": ratio < 1,
+  };
+  for (const [flag, isSet] of Object.entries(isInVain)) {
+    if (isSet) throw new PlantStoreError("invalid-request", `${flag} needs --trace-endpoint.`);
+  }
+  return undefined;
 }
 
 function parseHeaders(text: string): Record<string, string> | undefined {

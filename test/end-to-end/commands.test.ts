@@ -153,4 +153,12 @@ describe("a wrong call ends with one line that says why", () => {
     expect(finished).toMatchObject({ exitCode: failure, out: "" });
     expect(finished.errors).toMatch(/^plantstore: Cannot listen on .+ the port is in use.+\n$/);
   });
+
+  test("a host that is not this machine", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    const finished = await runProgram(["serve", "--host", "999.9.9.9", "--database", database]);
+    expect(finished).toMatchObject({ exitCode: failure, out: "" });
+    expect(finished.errors).toEndWith(": the host is no name or address of this machine.\n");
+  });
 });

@@ -205,8 +205,12 @@ describe("at the start", () => {
   test.each<[name: string, args: readonly string[], line: RegExp]>([
     ["a certificate without a key", ["--tls-cert", cert], /--tls-key is missing/],
     ["a key without a certificate", ["--tls-key", key], /--tls-cert is missing/],
-    ["a missing file", ["--tls-cert", missing, "--tls-key", key], /cannot be read: ENOENT/],
-    ["a folder", ["--tls-cert", folder.path, "--tls-key", key], /cannot be read: EISDIR/],
+    [
+      "a missing file",
+      ["--tls-cert", missing, "--tls-key", key],
+      /cannot be read: there is no such file/,
+    ],
+    ["a folder", ["--tls-cert", folder.path, "--tls-key", key], /cannot be read: it is a folder/],
     ["a broken certificate", ["--tls-cert", broken, "--tls-key", key], /holds no certificate/],
     ["a certificate as key", ["--tls-cert", cert, "--tls-key", cert], /holds no private key/],
     [
