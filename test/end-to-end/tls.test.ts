@@ -195,6 +195,20 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
   });
 });
 
+test("commands say that a certificate is not trusted, and call when its authority is", async () => {
+  await using service = await start(1);
+  const list = (variables: Record<string, string>) =>
+    runProgram(["plants", "list", "--url", `https://localhost:${service.port}`], {
+      PLANTSTORE_TOKEN: service.token,
+      ...variables,
+    });
+  const refused = await list({});
+  expect(refused.exitCode).toBe(6);
+  expect(refused.errors).toContain("Its certificate is not trusted. NODE_EXTRA_CA_CERTS may");
+  const trusted = await list({ NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") });
+  expect(trusted).toMatchObject({ exitCode: 0, errors: "" });
+});
+
 describe("at the start", () => {
   const broken = join(folder.path, "broken.pem");
   const cert = join(certificates, "server.pem");
