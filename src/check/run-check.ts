@@ -89,8 +89,13 @@ export async function runCheck(
 async function begin(probe: Probe, tokens: Tokens): Promise<boolean> {
   try {
     const obstacle = await probe.claimIds();
-    if (obstacle === undefined) return true;
-    throw new CannotCheck("unusable", `No free ids: ${obstacle}. Use a token to another garden.`);
+    if (obstacle !== undefined) {
+      throw new CannotCheck("unusable", `No free ids: ${obstacle}. Use a token to another garden.`);
+    }
+    // Of nothing, so that nothing changes.
+    const { status } = await probe.garden.delete(probe.freshId());
+    if (status === 403) throw new CannotCheck("token-refused", "The token may only read.");
+    return true;
   } catch (error) {
     if (error instanceof Interrupted) return false;
     if (error instanceof Unanswered) {

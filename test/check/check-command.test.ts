@@ -183,6 +183,14 @@ test.each<[line: string, exitCode: number, named: string]>([
   expect(finished.errors).toContain(named);
 });
 
+test("with a token that may only read it does not begin", async () => {
+  const args = ["token", "create", "alice", "--scope", "read", "--database", service.database];
+  const reader = (await runProgram(args)).out.trim();
+  const finished = await run("check URL", { PLANTSTORE_TOKEN: reader });
+  expect(finished).toMatchObject({ exitCode: 4, out: "" });
+  expect(finished.errors).toMatch(/^plantstore: The token may only read\. .+\n$/);
+});
+
 test.skipIf(Bun.which("openssl") === null)("it goes by TLS to an https address", async () => {
   using folder = makeTemporaryFolder();
   const [key, cert] = [join(folder.path, "key.pem"), join(folder.path, "cert.pem")];
