@@ -114,7 +114,7 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   if (!isLoopback(config.host)) {
     terminal.say("No token exists yet, so nobody can call the service. Make one with:");
     const where = isFile(config.database) ? ` --database ${database}` : "";
-    terminal.say(`  npx plantstore token create USER${where}\n`);
+    terminal.say(`  ${programName} token create USER${where}\n`);
     if (where === "") terminal.say("with the same PLANTSTORE_DATABASE as the service.\n");
     return;
   }
@@ -122,6 +122,12 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   const { token } = await issueToken(service.storage, wish, Date.now());
   terminal.say(firstSteps(service.url, token));
 }
+
+/**
+ * As the reader can call it. Where npm did not start it there may be no npx, or one that would
+ * fetch a stranger's package of this name.
+ */
+const programName = process.env.npm_lifecycle_event === undefined ? "plantstore" : "npx plantstore";
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);

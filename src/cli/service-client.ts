@@ -71,7 +71,7 @@ function explainFailure(error: unknown, url: string): Failure {
     const { code, message } = error.cause as { code?: string; message: string };
     const advice = /CERT|UNABLE_TO_VERIFY/.test(code ?? "")
       ? "Its certificate is not trusted. NODE_EXTRA_CA_CERTS may name a file with its authority's."
-      : "Is the service running? Start it with npm start, or say where it is with --url or " +
+      : "Is the service running? Start it with plantstore serve, or say where it is with --url or " +
         "PLANTSTORE_URL.";
     return {
       message: `No answer from ${url} in ${error.tries} tries (${code ?? message}). ${advice}`,

@@ -84,7 +84,7 @@ describe("plants", () => {
     ["plants add --tag shade", 2, "NAME"],
     ["plants list --limit many", 2, '"many"'],
     ["plants list --url plants.example", 2, "--url"],
-    ["plants list --url http://127.0.0.1:1", 6, "npm start"],
+    ["plants list --url http://127.0.0.1:1", 6, "plantstore serve"],
     ["plants list --token x", 2, "--token"],
     ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
     ["import plants.csv --on-error shrug", 2, "--on-error"],

@@ -43,9 +43,17 @@ describe("the first start", () => {
     expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
   });
 
-  test("on an open address makes no token and says how to", async () => {
-    await using service = await startService({ args: ["--host", "0.0.0.0"] });
-    await waitFor(() => service.output().errors.includes("token create USER") || undefined);
+  test.each<[how: string, variables: Record<string, string>, command: string]>([
+    ["by itself", {}, "\n  plantstore token create USER --database "],
+    [
+      "by npm",
+      { npm_lifecycle_event: "start" },
+      "\n  npx plantstore token create USER --database ",
+    ],
+  ])("on an open address makes no token and, started %s, says how to", async (...given) => {
+    const [, variables, command] = given;
+    await using service = await startService({ args: ["--host", "0.0.0.0"], variables });
+    await waitFor(() => service.output().errors.includes(command) || undefined);
     expect(service.token).toBe("");
     expect(service.output().errors).not.toContain("plant_");
   });
