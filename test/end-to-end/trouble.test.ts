@@ -2,7 +2,7 @@
  * Trouble around the service: a log that nobody takes, npm between it and its signals, slow bodies.
  */
 import { describe, expect, test } from "bun:test";
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, openSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { waitFor } from "./running-service.ts";
@@ -98,5 +98,22 @@ describe("npm start", () => {
       ),
     );
     expect(await new Response(child.stdout).text()).toContain('"event":"stopped"');
+  });
+
+  test("has the settings that the commands beside it have: none of an .env file", async () => {
+    using folder = makeTemporaryFolder();
+    for (const name of ["package.json", "node_modules", "bin", "src"]) {
+      symlinkSync(join(root, name), join(folder.path, name));
+    }
+    writeFileSync(join(folder.path, ".env"), "PLANTSTORE_DATABASE=elsewhere.db\n");
+    const port = pickPort();
+    const child = Bun.spawn(["npm", "start", "--", "--port", String(port), "--log", "json"], {
+      cwd: folder.path,
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    await untilAnswering(`http://127.0.0.1:${port}`);
+    child.kill("SIGTERM");
+    expect(await new Response(child.stdout).text()).toContain('"database":"data/plants.db"');
   });
 });
