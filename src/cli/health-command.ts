@@ -1,7 +1,7 @@
 /** `plantstore health`: asks a running service whether it is ready, for whatever supervises it. */
 import { isGiven, readSetting } from "../config.ts";
 import type { Call, Command } from "./command.ts";
-import { exitCodes } from "./service-client.ts";
+import { adviseTrust, exitCodes } from "./service-client.ts";
 
 /** Below the time that supervisors give a check. */
 const timeoutMs = 4_000;
@@ -30,10 +30,13 @@ export const healthCommand: Command = {
         terminal.out("ready\n");
         return exitCodes.done;
       }
-      terminal.say(`plantstore: ${url} is not ready (${answer.status}).`);
+      const problem = await answer.json().catch(() => undefined);
+      const why = problem?.detail ? `: ${problem.detail}` : ".";
+      terminal.say(`plantstore: ${url} is not ready (${answer.status})${why}`);
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
-      terminal.say(`plantstore: No answer from ${url} (${code ?? message}).`);
+      const advice = adviseTrust(code) ?? "";
+      terminal.say(`plantstore: No answer from ${url} (${code ?? message}). ${advice}`.trimEnd());
     }
     return exitCodes.unavailable;
   },

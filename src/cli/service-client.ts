@@ -65,13 +65,19 @@ interface Failure {
   readonly exitCode: number;
 }
 
+/** Absent unless it was the certificate that kept an answer from coming. */
+export function adviseTrust(code = ""): string | undefined {
+  if (!/CERT|UNABLE_TO_VERIFY/.test(code)) return undefined;
+  return "Its certificate is not trusted. NODE_EXTRA_CA_CERTS may name a file with its authority's.";
+}
+
 /** Throws what is no failure of a call on. */
 function explainFailure(error: unknown, url: string): Failure {
   if (error instanceof PlantStoreUnreachable) {
     const { code, message } = error.cause as { code?: string; message: string };
-    const advice = /CERT|UNABLE_TO_VERIFY/.test(code ?? "")
-      ? "Its certificate is not trusted. NODE_EXTRA_CA_CERTS may name a file with its authority's."
-      : "Is the service running? Start it with plantstore serve, or say where it is with --url or " +
+    const advice =
+      adviseTrust(code) ??
+      "Is the service running? Start it with plantstore serve, or say where it is with --url or " +
         "PLANTSTORE_URL.";
     return {
       message: `No answer from ${url} in ${error.tries} tries (${code ?? message}). ${advice}`,

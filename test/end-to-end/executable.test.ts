@@ -111,6 +111,7 @@ describe("the executable", () => {
       expect(await run(["health"], own)).toMatchObject({ exitCode: 0 });
       const elsewhere = await run(["health", "--url", url.replace("/v1", "")]);
       expect(elsewhere.exitCode).toBe(6);
+      expect(elsewhere.errors).toContain("is not ready (404): There is nothing at this path.\n");
     });
   });
 

@@ -120,6 +120,15 @@ describe("a service with a certificate", () => {
     const response = await fetch(`${url}/healthz`, { tls: { ca } });
     expect(response.status).toBe(200);
   });
+
+  test("is healthy to whoever trusts its authority, and others are told what to do", async () => {
+    await using service = await start(1);
+    const args = ["health", "--url", service.url.replace("127.0.0.1", "localhost")];
+    const { exitCode, errors } = await runProgram(args);
+    expect([exitCode, errors]).toEqual([6, expect.stringContaining("NODE_EXTRA_CA_CERTS")]);
+    const trusting = { NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") };
+    expect((await runProgram(args, trusting)).exitCode).toBe(0);
+  });
 });
 
 describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
