@@ -38,6 +38,10 @@ export class DocumentedAnswers {
       const isMissing = this.resolve(header).required && answer.header(name) === undefined;
       if (isMissing) return `the header ${name} is missing`;
     }
+    for (const name of Object.keys(this.#document.components.headers)) {
+      const isUnknown = answer.header(name) !== undefined && !(name in headers);
+      if (isUnknown) return `${path} ${answer.status} does not document the header ${name}`;
+    }
     const type = answer.header("content-type");
     if (!content) {
       const isEmpty = type === undefined && answer.text === "";

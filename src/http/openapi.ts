@@ -68,7 +68,7 @@ const limitHeaders = {
   RateLimit: {
     description:
       "Where the rate is limited: how many requests the token has left (`r`), and in how many " +
-      "seconds there is one more (`t`).",
+      "seconds there is one more (`t`). Of a garden that is full: that no plants are left.",
     example: '"requests";r=42;t=1',
   },
   "RateLimit-Policy": {
@@ -186,7 +186,7 @@ const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, Header
       required: true,
     },
   },
-  "rate-limited": { "Retry-After": retryAfterHeader, ...limitHeaders },
+  "rate-limited": { "Retry-After": retryAfterHeader },
   unavailable: { "Retry-After": retryAfterHeader },
 };
 
@@ -198,6 +198,7 @@ function describeProblemResponses(): Json {
     description: `${title}.`,
     headers: {
       "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+      ...(code !== "unauthenticated" && referredLimitHeaders),
       ...mapValues(problemHeaderDescriptions[code] ?? {}, describeHeader),
     },
     content: {
