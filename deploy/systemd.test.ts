@@ -1,0 +1,32 @@
+/** What can be checked of the unit where no systemd runs: what it does when told to reload. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startService, waitFor } from "../test/end-to-end/running-service.ts";
+
+const unit = readFileSync(join(import.meta.dir, "systemd/plantstore.service"), "utf8");
+const certificates = join(import.meta.dir, "../test/certificates");
+
+/** As systemd would: a doubled dollar sign is one for the shell. */
+async function reload(pid: number, variables: Record<string, string>): Promise<number> {
+  const line = /^ExecReload=\/bin\/sh -c '(.*)'$/m.exec(unit)?.[1] ?? "";
+  const env = { PATH: process.env.PATH ?? "", MAINPID: String(pid), ...variables };
+  return Bun.spawn(["/bin/sh", "-c", line.replaceAll("$$", "$")], { env }).exited;
+}
+
+test("a reload reads the certificate again", async () => {
+  const variables = {
+    PLANTSTORE_TLS_CERT: join(certificates, "server.pem"),
+    PLANTSTORE_TLS_KEY: join(certificates, "server-key.pem"),
+  };
+  await using service = await startService({ variables });
+  expect(await reload(service.pid, variables)).toBe(0);
+  await waitFor(() => service.output().out.includes("certificate reloaded") || undefined);
+});
+
+test("a reload without a certificate leaves the service alone", async () => {
+  await using service = await startService();
+  expect(await reload(service.pid, {})).toBe(0);
+  await Bun.sleep(200);
+  expect((await service.call("GET /healthz")).status).toBe(200);
+});
