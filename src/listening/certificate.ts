@@ -11,7 +11,7 @@ export interface Certificate {
   /** With the certificates that lead to an authority, if there are any. */
   readonly cert: string;
   readonly key: string;
-  /** As the certificate has it, for the log. */
+  /** For the log, written as its times are. */
   readonly expires: string;
 }
 
@@ -33,7 +33,7 @@ export async function readCertificate(files: TlsFiles): Promise<Certificate> {
   orRefuse(`--tls-cert ${files.cert} and --tls-key ${files.key} cannot be used for TLS`, () =>
     createSecureContext({ cert, key }),
   );
-  return { cert, key, expires: leaf.validTo };
+  return { cert, key, expires: new Date(leaf.validTo).toISOString() };
 }
 
 function readPem(kind: "cert" | "key", path: string): Promise<string> {

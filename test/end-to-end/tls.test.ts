@@ -149,6 +149,7 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
     install("renewed");
     service.signal("SIGHUP");
     await logged(service, "certificate reloaded");
+    expect(service.output().out).toContain('"expires":"2126-10-22T05:16:41.000Z"');
     // An open connection goes on: it is answered, and told to come again.
     idle.socket.write(health);
     const last = await idle.answer();
