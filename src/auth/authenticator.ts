@@ -167,6 +167,7 @@ export class Authenticator {
       return undefined;
     }
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
+    // Mostly both have one name; then one text is kept, and not two that are equal.
     const caller = { credential: id, user, garden: garden === user ? user : garden, scope };
     if (isCurrent) {
       const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, gatheredAtMs: 0 };
