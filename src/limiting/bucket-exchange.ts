@@ -1,4 +1,7 @@
-/** Tells the storage what this process let through, and learns from it what all others did. */
+/**
+ * Tells the storage what this process let through, and learns from it what all others did. What
+ * grains and levels are is said in buckets.ts; the storage, which knows no limit, has times.
+ */
 import type { RateLimit } from "../domain/limits.ts";
 import type { BucketStorage } from "../domain/storage.ts";
 import { type BucketMemory, Buckets } from "./buckets.ts";

@@ -37,6 +37,7 @@ export const movedTables: { readonly [Kind in RecordKind]: Table } = {
       { name: "position", field: "position", type: "integer" },
     ],
   },
+  /** The highest id that each garden has ever had. */
   counters: {
     name: "gardens",
     keyLength: 1,
