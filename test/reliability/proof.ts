@@ -36,7 +36,7 @@ const faultyTrialsMax = 3;
 /** Runs `npm run prove:NAME -- [count] [seed]`, says what came of it, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
   const { name, trials, count: usual, atOnce = 1, run, conclude } = proof;
-  const [count = usual, firstSeed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
+  const [count = usual, firstSeed = Date.now() % 1_000_000] = readNumbers();
   const startedAtMs = performance.now();
   const figures: Record<string, number> = {};
   const faulty: number[] = [];
@@ -49,14 +49,12 @@ export async function prove(proof: Proof): Promise<never> {
   async function work(): Promise<void> {
     while (nextSeed < firstSeed + count && faulty.length < faultyTrialsMax) {
       const seed = nextSeed++;
-      take(seed, await run(seed));
+      take(seed, await run(seed).catch(failedTrial));
     }
   }
   function take(seed: number, trial: Trial): void {
     done++;
-    for (const [figure, value] of Object.entries(trial.figures)) {
-      figures[figure] = (figures[figure] ?? 0) + value;
-    }
+    addUp(trial, figures);
     if (trial.faults.length > 0) {
       faulty.push(seed);
       for (const fault of trial.faults) say(`seed ${seed}: ${fault}`);
@@ -72,6 +70,34 @@ export async function prove(proof: Proof): Promise<never> {
   const conclusion = await conclude?.();
   if (conclusion) say(conclusion.text);
   process.exit(faulty.length > 0 || conclusion?.isFault ? 1 : 0);
+}
+
+/** The numbers behind `--`. With a count of something else nothing would be tried, and pass. */
+export function readNumbers(): number[] {
+  const texts = process.argv.slice(2);
+  const [count = "1"] = texts;
+  if (!texts.every((text) => /^\d+$/.test(text)) || Number(count) === 0) {
+    throw new Error(`"${texts.join(" ")}" is not how many, and numbers behind it.`);
+  }
+  return texts.map(Number);
+}
+
+/** Several trials as one. */
+export function joinTrials(trials: readonly Trial[]): Trial {
+  const figures: Record<string, number> = {};
+  for (const trial of trials) addUp(trial, figures);
+  return { faults: trials.flatMap(({ faults }) => faults), figures };
+}
+
+function addUp(trial: Trial, figures: Record<string, number>): void {
+  for (const [figure, value] of Object.entries(trial.figures)) {
+    figures[figure] = (figures[figure] ?? 0) + value;
+  }
+}
+
+/** Also of one that could not be finished the seed is told, and what others found. */
+function failedTrial(error: unknown): Trial {
+  return { faults: [`not finished: ${error instanceof Error ? error.stack : error}`], figures: {} };
 }
 
 function list(figures: Readonly<Record<string, number>>): string {

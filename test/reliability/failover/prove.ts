@@ -2,9 +2,10 @@
  * `npm run prove:failover [failovers] [seed]`: many failovers in a row, with a table of what came
  * of them.
  */
+import { readNumbers } from "../proof.ts";
 import { type Failover, FailoverTrial, type Loss } from "./failover.ts";
 
-const [count = 50, firstSeed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
+const [count = 50, firstSeed = Date.now() % 1_000_000] = readNumbers();
 
 /** A server that is killed is what is feared most. */
 const mix: readonly Loss[] = ["killed", "killed", "cut off", "cut off", "frozen", "shut down"];

@@ -2,7 +2,7 @@
  * `npm run prove:histories -- [count] [seed]`: that many histories on each engine, with and without
  * trouble. Without a count it first shows that it finds every flaw.
  */
-import { prove } from "../proof.ts";
+import { joinTrials, prove } from "../proof.ts";
 import { findFlaw, flaws } from "./flaws.ts";
 import { Suite } from "./suite.ts";
 
@@ -27,12 +27,5 @@ await prove({
   count: 1_000,
   // Each in gardens of its own, so that commits hold writes to several.
   atOnce: 8,
-  async run(seed) {
-    const trials = await Promise.all(suites.map((suite) => suite.run(seed)));
-    const figures: Record<string, number> = {};
-    for (const [figure, value] of trials.flatMap((trial) => Object.entries(trial.figures))) {
-      figures[figure] = (figures[figure] ?? 0) + value;
-    }
-    return { faults: trials.flatMap((trial) => trial.faults), figures };
-  },
+  run: async (seed) => joinTrials(await Promise.all(suites.map((suite) => suite.run(seed)))),
 });

@@ -3,12 +3,12 @@
  * down?
  */
 import { readFileSync } from "node:fs";
-import { prove } from "../proof.ts";
+import { prove, readNumbers } from "../proof.ts";
 import { takeVitalSigns, type VitalSigns } from "../soak/vital-signs.ts";
 import { percentile, SlowAttack } from "./slow-attack.ts";
 import { type SlowReport, slownesses } from "./slow-clients.ts";
 
-const wantedConnections = Number(process.argv[4] ?? 5_000);
+const [, , wantedConnections = 5_000] = readNumbers();
 const answersEach = 100;
 /** What good clients may wait under attack, in terms of what they wait without one. */
 const slowdownMax = 2;

@@ -1,5 +1,5 @@
 /** `npm run prove:kills -- [rounds] [seed]`: 2,000 ends of the service, unless told otherwise. */
-import { prove } from "../proof.ts";
+import { joinTrials, prove } from "../proof.ts";
 import { live } from "./life.ts";
 
 const endsOfALife = 50;
@@ -16,10 +16,6 @@ await prove({
         live({ seed: seed * livesAtOnce + index, ends: endsOfALife }),
       ),
     );
-    const figures: Record<string, number> = {};
-    for (const [figure, value] of lives.flatMap((life) => Object.entries(life.figures))) {
-      figures[figure] = (figures[figure] ?? 0) + value;
-    }
-    return { faults: lives.flatMap(({ faults }) => faults), figures };
+    return joinTrials(lives);
   },
 });

@@ -2,10 +2,11 @@
  * `npm run prove:soak -- [minutes] [requests a second]`: a long time at half load; does memory
  * grow?
  */
+import { readNumbers } from "../proof.ts";
 import { soak } from "./soak.ts";
 import { type Slope, slopeOf, type VitalSigns } from "./vital-signs.ts";
 
-const [minutes = 120, rate] = process.argv.slice(2).map(Number);
+const [minutes = 120, rate] = readNumbers();
 const sayEveryMs = 60_000;
 /** Caches fill and code is compiled in this part of the run. */
 const warmUpShare = 0.25;
