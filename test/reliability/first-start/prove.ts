@@ -2,16 +2,12 @@
  * `npm run prove:migrations [rounds]`: many instances start at once on an empty database, many
  * times.
  */
-import { startAtOnce } from "./simultaneous-start.ts";
+import { prove } from "../proof.ts";
+import { instancesCount, startAtOnce } from "./simultaneous-start.ts";
 
-const rounds = Number(process.argv[2] ?? 20);
-let faultsCount = 0;
-for (let round = 1; round <= rounds; round++) {
-  const faults = await startAtOnce();
-  faultsCount += faults.length;
-  process.stdout.write(
-    `${[`${round}/${rounds}: ${faults.length} faults`, ...faults].join("\n")}\n`,
-  );
-}
-process.stdout.write(`${rounds} rounds, ${faultsCount} faults\n`);
-process.exit(faultsCount > 0 ? 1 : 0);
+await prove({
+  name: "migrations",
+  trials: "rounds",
+  count: 20,
+  run: async () => ({ faults: await startAtOnce(), figures: { instances: instancesCount } }),
+});

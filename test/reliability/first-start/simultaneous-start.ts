@@ -2,17 +2,20 @@
 import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 
-const instancesCount = 10;
+export const instancesCount = 10;
 
-/** Every fault, in words; empty when all started and stopped well, and the schema was made once. */
-export async function startAtOnce(): Promise<string[]> {
+/**
+ * Every fault, in words; empty when all started and stopped well, and the schema was made once.
+ * `program` is another one than ours, to see that a broken one is found out.
+ */
+export async function startAtOnce(program?: string): Promise<string[]> {
   const database = await makeDatabase();
   const faults: string[] = [];
   await Promise.all(
     Array.from({ length: instancesCount }, async () => {
       try {
         const args = ["--threads", "1", "--database-pool-size", "2"];
-        await using service = await startService({ database: database.url, args });
+        await using service = await startService({ database: database.url, args, program });
         const { status } = await service.call("GET /readyz");
         if (status !== 200) faults.push(`not ready: ${status}`);
         service.signal("SIGTERM");
