@@ -61,9 +61,12 @@ test("a sync covers what came before it began, once it has returned", () => {
   for (const content of ["new", "new!"]) expect(found).toContain(content);
 });
 
-test("a sync that failed covers nothing", () => {
-  const failed = { ...makeCall("synced", 1), error: 5 };
-  expect(outcomes([...settled, write("new"), makeCall("sync", 1), failed])).toContain("old");
+test("what a sync that failed should have written is lost, unless it is written again", () => {
+  const failed = [makeCall("sync", 1), { ...makeCall("synced", 1), error: 5 }];
+  const lost = [...settled, write("new"), ...failed];
+  expect(outcomes(lost)).toEqual(new Set(["old"]));
+  expect(outcomes([...lost, ...sync(1)])).toEqual(new Set(["old"]));
+  expect(outcomes([...lost, write("new"), ...sync(1)])).toEqual(new Set(["new"]));
 });
 
 test("a new file may be missing until its folder is synced", () => {

@@ -72,7 +72,8 @@ export class PowerCuts {
     const from = this.#begin + Math.floor(index * share) + dice(Math.ceil(share));
     if (dice(2) === 0) return from;
     const to = this.#begin + Math.floor((index + 1) * share);
-    return from + this.#calls.slice(from, to).findIndex(({ kind }) => kind === "note") + 1;
+    const isAnswer = (call: Call) => readNote(call)?.kind === "answered";
+    return from + this.#calls.slice(from, to).findIndex(isAnswer) + 1;
   }
 
   #goTo(moment: number): void {

@@ -10,6 +10,7 @@ import { record } from "./recording.ts";
 setDefaultTimeout(60_000);
 
 const seed = 7;
+const writes = 200;
 const imagesCount = 60;
 const brokenImagesMax = 60;
 
@@ -20,19 +21,24 @@ if (!isInterposable) {
 describe.skipIf(!isInterposable)("after a power cut", () => {
   test("every answer holds, on every disk that there may be", async () => {
     const edits = [checkpointOften(20)];
-    const cuts = new PowerCuts(await record({ seed, writes: 200, extent: "whole", edits }));
+    const cuts = new PowerCuts(await record({ seed, writes, extent: "whole", edits }));
     const faults = [];
+    let promisedMax = 0;
     for (let index = 0; index < imagesCount; index++) {
       const by = index === imagesCount - 1 ? "program" : "here";
       const cut = { index, count: imagesCount, seed: seed + index };
-      faults.push(...(await cuts.examine(cut, by)).faults);
+      const found = await cuts.examine(cut, by);
+      faults.push(...found.faults);
+      promisedMax = Math.max(promisedMax, found.promised);
     }
     expect(faults).toEqual([]);
+    // Else there would be little to lose.
+    expect(promisedMax).toBeGreaterThan(writes);
   });
 
   describe("faults are found in a program that", () => {
     test.each(Object.entries(brokenBuilds))("%s", async (_, edits) => {
-      const cuts = new PowerCuts(await record({ seed, writes: 200, extent: "brief", edits }));
+      const cuts = new PowerCuts(await record({ seed, writes, extent: "brief", edits }));
       const faults = [];
       for (let index = 0; index < brokenImagesMax && faults.length === 0; index++) {
         const cut = { index, count: brokenImagesMax, seed: seed + index };
