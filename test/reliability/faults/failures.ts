@@ -16,6 +16,7 @@ const anyCall: Failing["kinds"] = [
   "truncate",
   "sync",
   "unlink",
+  "rename",
   "make folder",
   "map",
 ];

@@ -6,6 +6,7 @@ import type { RunningService } from "../../end-to-end/running-service.ts";
 import type { Ledger } from "../failover/ledger.ts";
 
 const hangMs = 15_000;
+const endMs = 5_000;
 
 interface Reply {
   readonly status: number;
@@ -84,7 +85,7 @@ export class Gardener {
     return (await this.#send("GET /readyz"))?.status === 200;
   }
 
-  /** Absent when there was no answer, which a process that has ended does not give. */
+  /** Absent when there was no answer, which only a process that has ended may leave out. */
   async #send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
     try {
       const signal = AbortSignal.timeout(hangMs);
@@ -94,9 +95,19 @@ export class Gardener {
       this.figures[status < 300 ? "done" : "refused"]++;
       return { status, headers, text: await response.text() };
     } catch (error) {
-      if ((error as Error).name === "TimeoutError") this.faults.push(`${request}: it hung`);
+      const { name, message } = error as Error;
+      if (name === "TimeoutError") this.faults.push(`${request}: it hung`);
+      else if (!(await this.#hasEnded())) this.faults.push(`${request}: no answer: ${message}`);
       return undefined;
     }
+  }
+
+  /** Its connections go a little sooner than the process. */
+  #hasEnded(): Promise<boolean> {
+    return Promise.race([
+      this.#service.exited.then(() => true),
+      Bun.sleep(endMs).then(() => false),
+    ]);
   }
 
   #judge(reply: Reply | undefined, what: string): void {
