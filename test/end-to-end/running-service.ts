@@ -33,8 +33,9 @@ export function spawnProgram(
 export async function runProgram(
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
+  program?: string,
 ): Promise<Finished> {
-  const child = spawnProgram(args, variables);
+  const child = spawnProgram(args, variables, program);
   const [out, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

@@ -23,8 +23,14 @@ test.each(["json", "text"] as const)(
   },
 );
 
-test("a log that holds the header of the token is found out", async () => {
+test("a log that holds the header of the token is found out, and a process with it in its arguments", async () => {
   using broken = changeProgram([
+    {
+      file: "main.ts",
+      text: "const exitCode =",
+      by: `await Bun.spawn(["sh", "-c", "sleep 0.2", process.env.PLANTSTORE_TOKEN ?? ""]).exited;
+        const exitCode =`,
+    },
     {
       file: "http/ending.ts",
       text: 'route: route ?? "none"',
@@ -34,4 +40,7 @@ test("a log that holds the header of the token is found out", async () => {
   const { found } = await gatherTraces("json", broken.program);
   expect(found).toContain("write token in standard output");
   expect(found).toContain("expired JWT in standard output");
+  if (process.platform === "linux") {
+    expect(found).toContain("write token in the processes during plants list with write token");
+  }
 });

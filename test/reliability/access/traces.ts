@@ -16,6 +16,7 @@ import { type Credential, makeCredentials } from "./credentials.ts";
 const tellingCharacters = 32;
 /** What a request may hold several times, with room for the rest of its headers. */
 const headerCharactersMax = 4_000;
+const lookEveryMs = 5;
 
 export interface Traces {
   /** Where a token was found: its kind and the place. */
@@ -40,7 +41,7 @@ export async function gatherTraces(log: "json" | "text", program?: string): Prom
     args: ["--threads", "2", "--log", log, ...issuerFlags(issuer.url)],
   });
   await sendAll(service, credentials, traces);
-  await runCommands(service, credentials, folder.path, traces);
+  await runCommands(service, credentials, folder.path, traces, program);
   readFolder(folder.path, "while it runs", traces);
   service.signal("SIGTERM");
   await service.exited;
@@ -157,6 +158,7 @@ async function runCommands(
   credentials: readonly Credential[],
   folder: string,
   traces: Map<string, string>,
+  program?: string,
 ): Promise<void> {
   const list = ["plants", "list", "--url", url];
   const commands: readonly (readonly [kind: string, command: readonly string[]])[] = [
@@ -172,18 +174,32 @@ async function runCommands(
   await Promise.all(
     commands.map(async ([kind, command]) => {
       const { token = "" } = credentials.find(({ name }) => name === kind) ?? {};
-      const running = runProgram(command, { PLANTSTORE_TOKEN: token });
+      const running = runProgram(command, { PLANTSTORE_TOKEN: token }, program);
       const what = `${command.slice(0, 2).join(" ")} with ${kind}`;
-      traces.set(`the processes during ${what}`, listProcesses());
+      traces.set(`the processes during ${what}`, await watchProcesses(running));
       const { out, errors } = await running;
       traces.set(what, out + errors);
     }),
   );
 }
 
+/** All that are there from its start to its end: it may start others, or call itself otherwise. */
+async function watchProcesses(running: Promise<unknown>): Promise<string> {
+  const seen = new Set<string>();
+  let isOver = false;
+  running.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    for (const process of listProcesses()) seen.add(process);
+    await Bun.sleep(lookEveryMs);
+  }
+  return [...seen].join("\n");
+}
+
 /** As everybody on the machine sees them; nothing where the system does not show them as files. */
-function listProcesses(): string {
-  if (!existsSync("/proc/self/cmdline")) return "";
+function listProcesses(): string[] {
+  if (!existsSync("/proc/self/cmdline")) return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((pid) => {
@@ -193,8 +209,7 @@ function listProcesses(): string {
         // It has ended meanwhile.
         return "";
       }
-    })
-    .join("\n");
+    });
 }
 
 function readFolder(folder: string, when: string, traces: Map<string, string>): void {

@@ -30,7 +30,7 @@ async function readPlants(path: string, pause = async () => {}): Promise<ListedP
   await pause();
   const second = await transfer.read("plants", first.at(-1), 100_000);
   await storage.close();
-  return [...first, ...second].map(({ id, name }) => ({ id: String(id), name }));
+  return [...first, ...second].map(({ id, name, tag }) => ({ id: String(id), name, tag }));
 }
 
 test("the drill finds that a copy of the file without its log is no backup", async () => {

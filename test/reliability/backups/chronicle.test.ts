@@ -46,6 +46,7 @@ test.each([
   ["a plant that nobody sent", 8, 8, [moss, reed, { id: "9", name: "ivy" }], ["ivy: not sent yet"]],
   ["a plant twice", 8, 8, [moss, reed, { ...reed, id: "4" }], ["a plant is there twice"]],
   ["another id", 2, 2, [{ ...fern, id: "7" }], ["fern has the id 7, not 1"]],
+  ["another tag", 2, 2, [{ ...fern, tag: "other" }], ["changed: fern"]],
 ])("finds %s", (_, from, to, plants, faults) => {
   expect(chronicle.auditMoment(plants, from, to)).toEqual(faults);
 });

@@ -2,7 +2,7 @@
  * What clients were promised of each plant, one promise after the other, and whether a list is how
  * all plants were at one moment. It knows nothing of backups.
  */
-import { Ledger, type ListedPlant, type Standing } from "../failover/ledger.ts";
+import { Ledger, type ListedPlant, type Standing, tagOf } from "../failover/ledger.ts";
 
 export class Chronicle extends Ledger {
   readonly #notes: { readonly name: string; readonly standing: Standing }[] = [];
@@ -38,9 +38,10 @@ export class Chronicle extends Ledger {
   auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
     const found = new Map(plants.map((plant) => [plant.name, plant]));
     const faults = plants.length > found.size ? ["a plant is there twice"] : [];
-    for (const { name, id } of plants) {
+    for (const { name, id, tag = tagOf(name) } of plants) {
       const known = this.#ids.get(name) ?? id;
       if (known !== id) faults.push(`${name} has the id ${id}, not ${known}`);
+      if (tag !== tagOf(name)) faults.push(`changed: ${name}`);
     }
     const wrong = new Map([...found.keys()].map((name) => [name, "not sent yet"]));
     let best: [string, string][] | undefined;

@@ -59,7 +59,7 @@ export async function drill(seed: number, { from, to, loss }: Case): Promise<Tri
 }
 
 async function list(service: RunningService, token: string): Promise<ListedPlant[]> {
-  const response = await service.call("GET /plants?fields=id,name", { token });
+  const response = await service.call("GET /plants?fields=id,name,tag", { token });
   // Ids beyond the integers that JSON.parse keeps stay exact as text.
   return JSON.parse((await response.text()).replace(/"id":(-?\d+)/g, '"id":"$1"'));
 }
