@@ -86,8 +86,12 @@ export class SlowAttack {
     return { waitsMs, faults };
   }
 
-  /** The same while so many slow clients are there, from when they are until they go. */
-  async attack(count: number, answersEach: number): Promise<Attacked> {
+  /**
+   * The same while so many slow clients are there. They stay for so long at least, to see whom the
+   * service lets stay.
+   */
+  async attack(count: number, answersEach: number, stayMs = 0): Promise<Attacked> {
+    const startedAtMs = performance.now();
     const before = takeVitalSigns(this.service.pid);
     const { port, token } = this.service;
     const script = join(import.meta.dir, "slow-clients.ts");
@@ -107,6 +111,7 @@ export class SlowAttack {
       });
       await this.#untilAllAreHeldUp();
       const waits = await this.measure(answersEach);
+      await Bun.sleep(Math.max(0, startedAtMs + stayMs - performance.now()));
       return {
         ...waits,
         slow: slow as unknown as SlowReport,

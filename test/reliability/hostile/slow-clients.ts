@@ -11,7 +11,7 @@ export type Slowness = (typeof slownesses)[number];
 
 export interface SlowReport {
   readonly open: number;
-  /** How many the service has ended, and the longest that one of them was there. */
+  /** How many the service has ended, and the longest that one of them was there, or is. */
   readonly ended: Readonly<Record<Slowness, number>>;
   readonly longestMs: Readonly<Record<Slowness, number>>;
 }
@@ -27,7 +27,8 @@ class SlowClients {
   readonly #token: string;
   readonly #ended = { idle: 0, headers: 0, body: 0, reading: 0 };
   readonly #longestMs = { idle: 0, headers: 0, body: 0, reading: 0 };
-  #open = 0;
+  /** Of those that are there, since when. */
+  readonly #open = new Map<Socket, { readonly slowness: Slowness; readonly sinceMs: number }>();
 
   constructor(port: number, token: string) {
     this.#port = port;
@@ -35,17 +36,16 @@ class SlowClients {
   }
 
   report(): SlowReport {
-    return { open: this.#open, ended: this.#ended, longestMs: this.#longestMs };
+    for (const { slowness, sinceMs } of this.#open.values()) this.#noteStay(slowness, sinceMs);
+    return { open: this.#open.size, ended: this.#ended, longestMs: this.#longestMs };
   }
 
   /** Whoever is thrown out comes back. */
   hold(slowness: Slowness): void {
-    const startedAtMs = performance.now();
+    const sinceMs = performance.now();
     let timer: Timer | undefined;
-    let isConnected = false;
     const socket = connect({ host: "127.0.0.1", port: this.#port }, () => {
-      isConnected = true;
-      this.#open++;
+      this.#open.set(socket, { slowness, sinceMs });
       socket.write(this.#opening(slowness));
       // Each in a rhythm of its own, as clients that do not know of each other.
       timer = setTimeout(() => {
@@ -58,14 +58,17 @@ class SlowClients {
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       clearInterval(timer);
-      if (isConnected) {
-        this.#open--;
+      if (this.#open.delete(socket)) {
         this.#ended[slowness]++;
-        const livedMs = performance.now() - startedAtMs;
-        this.#longestMs[slowness] = Math.max(this.#longestMs[slowness], livedMs);
+        this.#noteStay(slowness, sinceMs);
       }
       setTimeout(() => this.hold(slowness), returnAfterMs * (1 + Math.random()));
     });
+  }
+
+  #noteStay(slowness: Slowness, sinceMs: number): void {
+    const stayMs = performance.now() - sinceMs;
+    this.#longestMs[slowness] = Math.max(this.#longestMs[slowness], stayMs);
   }
 
   #opening(slowness: Slowness): string {
