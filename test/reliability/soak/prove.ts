@@ -1,17 +1,19 @@
 /**
- * `npm run prove:soak -- [minutes] [requests a second]`: a long time at half load; does memory
- * grow?
+ * `npm run prove:soak -- [minutes] [requests a second]`: a long time at half load; do memory
+ * and open files grow?
  */
 import { readNumbers } from "../proof.ts";
 import { soak } from "./soak.ts";
-import { type Slope, slopeOf, type VitalSigns } from "./vital-signs.ts";
+import { judgeGrowth, slopeOf } from "./vital-signs.ts";
 
 const [minutes = 120, rate] = readNumbers();
 const sayEveryMs = 60_000;
 /** Caches fill and code is compiled in this part of the run. */
 const warmUpShare = 0.25;
-/** Slower growth than this would not matter in a month. */
-const growthMaxMbPerHour = 0.1;
+/** An hour. Slower growth than this would not matter in a month, or in a few days. */
+const growthMax = { residentMb: 0.1, openFiles: 1 };
+/** Behind more noise than this, a leak that matters could hide. */
+const noiseMaxPerHour = 5;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 const startedAtMs = performance.now();
@@ -33,19 +35,21 @@ const result = await soak({
 });
 
 const settled = result.samples.slice(Math.floor(result.samples.length * warmUpShare));
-const grow = (of: (signs: VitalSigns) => number): Slope =>
-  slopeOf(settled.map((signs) => ({ atMs: signs.atMs, value: of(signs) })));
-const memory = grow((signs) => signs.residentMb);
-const files = grow((signs) => signs.openFiles);
 const sizes = settled.map(({ residentMb }) => residentMb).toSorted((a, b) => a - b);
-const show = ({ perHour, noise }: Slope) => `${perHour.toFixed(2)} ± ${noise.toFixed(2)} an hour`;
-const isFlat = memory.perHour <= Math.max(memory.noise, growthMaxMbPerHour);
+const [memory, files] = [judge("residentMb", " MB"), judge("openFiles")];
 
 for (const fault of result.faults) say(`fault: ${fault}`);
 say(
   `${minutes} minutes at ${result.rate} requests a second, ${result.answers.toLocaleString("en")} ` +
     `answers, ${result.faults.length} faults; resident memory ${sizes.at(0)?.toFixed(1)} to ` +
-    `${sizes.at(-1)?.toFixed(1)} MB after the first quarter, ${show(memory)} (MB): ` +
-    `${isFlat ? "flat" : "GROWS"}; open files ${show(files)}`,
+    `${sizes.at(-1)?.toFixed(1)} MB after the first quarter, ${memory.text}; ` +
+    `open files ${files.text}`,
 );
-process.exit(isFlat && result.faults.length === 0 ? 0 : 1);
+process.exit(memory.isFlat && files.isFlat && result.faults.length === 0 ? 0 : 1);
+
+function judge(sign: keyof typeof growthMax, unit = ""): { text: string; isFlat: boolean } {
+  const slope = slopeOf(settled.map((signs) => ({ atMs: signs.atMs, value: signs[sign] })));
+  const growth = judgeGrowth(slope, growthMax[sign], noiseMaxPerHour);
+  const rate = `${slope.perHour.toFixed(2)} ± ${slope.noise.toFixed(2)}${unit} an hour`;
+  return { text: `${rate}: ${growth}`, isFlat: growth === "flat" };
+}

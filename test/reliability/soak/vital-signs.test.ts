@@ -1,7 +1,7 @@
 /** Whether growth is told from noise. */
 import { expect, test } from "bun:test";
 import { makeDice } from "../../dice.ts";
-import { slopeOf } from "./vital-signs.ts";
+import { judgeGrowth, slopeOf } from "./vital-signs.ts";
 
 const hourMs = 3_600_000;
 
@@ -24,4 +24,17 @@ test("a leak of two megabytes an hour is seen behind the same noise", () => {
   const { perHour, noise } = slopeOf(makeSamples(2));
   expect(perHour).toBeGreaterThan(2 * noise);
   expect(perHour).toBeCloseTo(2, 0);
+});
+
+test.each([
+  ["flat", { perHour: 0.5, noise: 1 }],
+  ["flat", { perHour: -9, noise: 1 }],
+  ["flat", { perHour: 0.1, noise: 0 }],
+  ["GROWS", { perHour: 0.2, noise: 0 }],
+  ["GROWS", { perHour: 1.1, noise: 1 }],
+  ["GROWS", { perHour: 7, noise: 6 }],
+  ["too short to tell", { perHour: 0, noise: 6 }],
+  ["too short to tell", slopeOf(makeSamples(2).slice(0, 1))],
+])("it is %s: %p", (growth, slope) => {
+  expect(judgeGrowth(slope, 0.1, 5)).toBe(growth as never);
 });

@@ -36,6 +36,14 @@ export interface Slope {
   readonly noise: number;
 }
 
+export type Growth = "flat" | "GROWS" | "too short to tell";
+
+/** Growth up to `max` an hour does not matter; behind more noise than `noiseMax` it may hide. */
+export function judgeGrowth({ perHour, noise }: Slope, max: number, noiseMax: number): Growth {
+  if (perHour > Math.max(noise, max)) return "GROWS";
+  return noise <= noiseMax ? "flat" : "too short to tell";
+}
+
 const hourMs = 3_600_000;
 
 /** The straight line that fits best. Neighbouring samples are alike, so they count in blocks. */
