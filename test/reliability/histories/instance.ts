@@ -63,9 +63,8 @@ export class Instance {
   async #begin(): Promise<void> {
     const { database, threads, program, isOutlived } = this.#options;
     const args = ["--threads", String(threads)];
-    const service = await persist(() =>
-      startService({ args, database, ...(program && { program }) }),
-    );
+    const start = () => startService({ args, database, program });
+    const service = await (isOutlived ? persist(start) : start());
     this.#service = service;
     this.life = {
       port: service.port,
@@ -78,7 +77,7 @@ export class Instance {
   }
 }
 
-/** As a supervisor does: a start fails where its connection is cut off. */
+/** As a supervisor does: a start on PostgreSQL fails where its connection is cut off. */
 async function persist(start: () => Promise<RunningService>): Promise<RunningService> {
   for (let starts = 1; starts < startsMax; starts++) {
     const service = await start().catch(() => undefined);
