@@ -8,7 +8,7 @@ import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import type { Engine } from "../../scenarios/scenario.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { writeRequest } from "../kills/kept-connection.ts";
+import { writeRequest } from "../kept-connection.ts";
 import { makeRefusedTokens } from "./refused-tokens.ts";
 import { type Comparison, compareTimes, type Kind } from "./timing.ts";
 

@@ -2,7 +2,7 @@
  * How long refusals take, kind by kind, over a real socket, and whether a kind can be told from
  * another by it. It knows nothing of tokens.
  */
-import { KeptConnection } from "../kills/kept-connection.ts";
+import { KeptConnection } from "../kept-connection.ts";
 
 /** Hands out the request to send, the n-th time. */
 export type Kind = (turn: number) => string;

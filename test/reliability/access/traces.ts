@@ -9,7 +9,7 @@ import { openStorage } from "../../../src/storage/open.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { startIssuer } from "../../openid-issuer.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { KeptConnection } from "../kills/kept-connection.ts";
+import { KeptConnection } from "../kept-connection.ts";
 import { type Credential, makeCredentials } from "./credentials.ts";
 
 /** Long enough that nothing but the token itself can hold it. */

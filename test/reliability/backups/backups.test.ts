@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { openStorage } from "../../../src/storage/open.ts";
-import type { ListedPlant } from "../failover/ledger.ts";
+import type { ListedPlant } from "../ledger.ts";
 import { type Case, drill } from "./drill.ts";
 import { LoadedStore } from "./loaded-store.ts";
 

@@ -2,7 +2,7 @@
  * What clients were promised of each plant, one promise after the other, and whether a list is how
  * all plants were at one moment. It knows nothing of backups.
  */
-import { Ledger, type ListedPlant, type Standing, tagOf } from "../failover/ledger.ts";
+import { Ledger, type ListedPlant, type Standing, tagOf } from "../ledger.ts";
 
 export class Chronicle extends Ledger {
   readonly #notes: { readonly name: string; readonly standing: Standing }[] = [];

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
-import type { ListedPlant } from "../failover/ledger.ts";
+import { type ListedPlant, readList } from "../ledger.ts";
 import type { Trial } from "../proof.ts";
 import { type Engine, LoadedStore, type Loss } from "./loaded-store.ts";
 
@@ -60,8 +60,7 @@ export async function drill(seed: number, { from, to, loss }: Case): Promise<Tri
 
 async function list(service: RunningService, token: string): Promise<ListedPlant[]> {
   const response = await service.call("GET /plants?fields=id,name,tag", { token });
-  // Ids beyond the integers that JSON.parse keeps stay exact as text.
-  return JSON.parse((await response.text()).replace(/"id":(-?\d+)/g, '"id":"$1"'));
+  return readList(await response.text());
 }
 
 /** A key is kept with its plant, or neither is. */

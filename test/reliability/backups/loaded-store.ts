@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { Gardeners } from "../failover/gardeners.ts";
+import { Gardeners } from "../gardeners.ts";
 import { Chronicle } from "./chronicle.ts";
 
 export type Engine = "SQLite" | "PostgreSQL";

@@ -9,8 +9,8 @@ import {
   startService,
   waitFor,
 } from "../../end-to-end/running-service.ts";
-import { Gardeners, hangMs } from "./gardeners.ts";
-import { Ledger, type ListedPlant } from "./ledger.ts";
+import { Gardeners, hangMs } from "../gardeners.ts";
+import { Ledger, type ListedPlant, readList } from "../ledger.ts";
 import { ServerPair, send, signalAll } from "./server-pair.ts";
 
 /**
@@ -125,14 +125,13 @@ export class FailoverTrial {
     const lists = await Promise.all(
       this.#instances.map(async ({ service, token }) => {
         const response = await service.call("GET /plants?fields=id,name,tag", { token });
-        // Ids beyond the integers that JSON.parse keeps stay exact as text.
-        return (await response.text()).replace(/"id":(-?\d+)/g, '"id":"$1"');
+        return response.text();
       }),
     );
     const unread = lists.find((list) => !list.startsWith("["));
     if (unread !== undefined) throw new Error(`The plants cannot be listed: ${unread}`);
     if (new Set(lists).size > 1) this.#ledger.fault("the instances list different plants");
-    return JSON.parse(lists[0] as string);
+    return readList(lists[0] as string);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Opens what a cut left, as a start after it would, and holds it against what was promised. */
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import type { Ledger, ListedPlant } from "../failover/ledger.ts";
+import type { Ledger, ListedPlant } from "../ledger.ts";
 
 /** A key without its plant, or a counter behind its garden, is half of a create. */
 const halves = [

@@ -3,7 +3,7 @@
  * in the ledger. In trouble it gets 503 or 507; anything else is a fault.
  */
 import type { RunningService } from "../../end-to-end/running-service.ts";
-import type { Ledger } from "../failover/ledger.ts";
+import { type Ledger, readList } from "../ledger.ts";
 
 const hangMs = 15_000;
 const endMs = 5_000;
@@ -76,8 +76,8 @@ export class Gardener {
       this.#judge(reply, "list");
       return false;
     }
-    const text = reply.text.replace(/"id":(-?\d+)/g, '"id":"$1"');
-    this.faults.push(...this.#ledger.audit(JSON.parse(text)).map((fault) => `listed: ${fault}`));
+    const faults = this.#ledger.audit(readList(reply.text));
+    this.faults.push(...faults.map((fault) => `listed: ${fault}`));
     return true;
   }
 

@@ -14,7 +14,7 @@ import {
   withStatus,
 } from "../../check/flaw.ts";
 import { makeDatabase } from "../../postgres-server.ts";
-import { takeVitalSigns } from "../soak/vital-signs.ts";
+import { takeVitalSigns } from "../vital-signs.ts";
 import { GeneratedTrial } from "./generated-trial.ts";
 
 setDefaultTimeout(180_000);

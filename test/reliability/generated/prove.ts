@@ -2,7 +2,7 @@
  * `npm run prove:generated -- [batches] [seed]`: a million generated requests; does memory grow?
  */
 import { prove } from "../proof.ts";
-import { judgeGrowth, slopeOf, takeVitalSigns, type VitalSigns } from "../soak/vital-signs.ts";
+import { judgeGrowth, slopeOf, takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
 import { GeneratedTrial } from "./generated-trial.ts";
 
 const batchSize = 1_000;

@@ -1,5 +1,5 @@
 /** Asks one thing after the other of a garden, and writes down what it was told, and when. */
-import { KeptConnection, Unanswered } from "../kills/kept-connection.ts";
+import { KeptConnection, Unanswered } from "../kept-connection.ts";
 import type { Call, History, List, Operation, Result } from "./history.ts";
 import type { Instance, Life } from "./instance.ts";
 import type { Dice } from "./plan.ts";

@@ -2,7 +2,7 @@
  * A service that can be killed at any moment and comes back: the real program, in its own process.
  */
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
-import type { Door } from "../kills/kept-connection.ts";
+import type { Door } from "../kept-connection.ts";
 
 const startsMax = 5;
 

@@ -1,6 +1,6 @@
 /** How calls and their results travel over HTTP, by docs/interface.md. */
 import type { WireAnswer } from "../../../src/check/wire.ts";
-import { writeRequest } from "../kills/kept-connection.ts";
+import { writeRequest } from "../kept-connection.ts";
 import type { Call, Create, List, Result } from "./history.ts";
 
 export function renderRequest(call: Call, token: string): string {

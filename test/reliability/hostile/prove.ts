@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { prove, readNumbers } from "../proof.ts";
-import { takeVitalSigns, type VitalSigns } from "../soak/vital-signs.ts";
+import { takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
 import { percentile, SlowAttack } from "./slow-attack.ts";
 import { type SlowReport, slownesses } from "./slow-clients.ts";
 

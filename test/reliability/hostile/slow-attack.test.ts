@@ -3,7 +3,7 @@
  * same.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { takeVitalSigns } from "../soak/vital-signs.ts";
+import { takeVitalSigns } from "../vital-signs.ts";
 import { SlowAttack } from "./slow-attack.ts";
 
 setDefaultTimeout(300_000);

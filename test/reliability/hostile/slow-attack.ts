@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { NoAnswer } from "../../../src/check/wire.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { ClientPool } from "../generated/client-pool.ts";
-import { takeVitalSigns, type VitalSigns } from "../soak/vital-signs.ts";
+import { takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
 import type { SlowReport } from "./slow-clients.ts";
 
 const goodClientsCount = 8;

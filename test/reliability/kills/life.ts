@@ -10,8 +10,8 @@ import { issueToken } from "../../../src/auth/issue.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { Gardeners } from "../failover/gardeners.ts";
-import { Ledger, type ListedPlant } from "../failover/ledger.ts";
+import { Gardeners } from "../gardeners.ts";
+import { Ledger, type ListedPlant, readList } from "../ledger.ts";
 import type { Trial } from "../proof.ts";
 import { MidwayClients, type MidwayTokens } from "./midway-clients.ts";
 import { RestartingService } from "./restarting-service.ts";
@@ -187,10 +187,9 @@ class Life {
   async #list(): Promise<ListedPlant[]> {
     const { token } = this.#tokens;
     const response = await this.#service.call("GET /plants?fields=id,name,tag", { token });
-    // Ids beyond the integers that JSON.parse keeps stay exact as text.
-    const text = (await response.text()).replace(/"id":(-?\d+)/g, '"id":"$1"');
+    const text = await response.text();
     if (response.status !== 200) throw new Error(`The plants cannot be listed: ${text}`);
-    const plants: ListedPlant[] = JSON.parse(text);
+    const plants = readList(text);
     this.#service.raiseFloor(BigInt(plants.at(-1)?.id ?? 0));
     return plants;
   }

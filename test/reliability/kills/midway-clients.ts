@@ -4,9 +4,9 @@
  * not get.
  */
 import type { WireAnswer } from "../../../src/check/wire.ts";
-import { bodyOf } from "../failover/gardeners.ts";
-import type { Ledger } from "../failover/ledger.ts";
-import { KeptConnection, Unanswered, writeRequest } from "./kept-connection.ts";
+import { bodyOf } from "../gardeners.ts";
+import { KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
+import type { Ledger } from "../ledger.ts";
 import type { RestartingService } from "./restarting-service.ts";
 
 const pipesCount = 2;

@@ -11,8 +11,8 @@ import {
   startService,
   waitFor,
 } from "../../end-to-end/running-service.ts";
-import { hangMs } from "../failover/gardeners.ts";
-import { KeptConnection, Unanswered, writeRequest } from "./kept-connection.ts";
+import { hangMs } from "../gardeners.ts";
+import { KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
 
 export interface RestartingOptions {
   readonly database: string;

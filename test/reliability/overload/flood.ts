@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { groupCommitDefaults } from "../../../src/storage/group-commit.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";
-import { Ledger, type ListedPlant } from "../failover/ledger.ts";
+import { Ledger, type ListedPlant, readList } from "../ledger.ts";
 import type { Trial } from "../proof.ts";
 import { numbered, numberMark, sendCrowd } from "./crowd.ts";
 import type { Stall } from "./stall.ts";
@@ -87,8 +87,7 @@ const faultsMax = 10;
 
 async function listPlants(service: RunningService): Promise<ListedPlant[]> {
   const response = await service.call("GET /plants?fields=id,name");
-  const plants = (await response.json()) as { id: number; name: string }[];
-  return plants.map(({ id, name }) => ({ id: String(id), name }));
+  return readList(await response.text());
 }
 
 /** A create of a plant that is named by the number of its request. */

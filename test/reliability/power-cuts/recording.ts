@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { changeProgram, type Edit } from "../../changed-program.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { Gardeners } from "../failover/gardeners.ts";
-import { Ledger } from "../failover/ledger.ts";
+import { Gardeners } from "../gardeners.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
+import { Ledger } from "../ledger.ts";
 import type { Note } from "./account.ts";
 import { type Leftover, lay, pretend } from "./leftover.ts";
 

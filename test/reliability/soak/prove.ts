@@ -3,8 +3,8 @@
  * and open files grow?
  */
 import { readNumbers } from "../proof.ts";
+import { judgeGrowth, slopeOf } from "../vital-signs.ts";
 import { soak } from "./soak.ts";
-import { judgeGrowth, slopeOf } from "./vital-signs.ts";
 
 const [minutes = 120, rate] = readNumbers();
 const sayEveryMs = 60_000;

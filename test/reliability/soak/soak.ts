@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { makeDice } from "../../dice.ts";
 import { runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { takeVitalSigns, type VitalSigns } from "./vital-signs.ts";
+import { takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
 
 const program = join(import.meta.dir, "../../../src/main.ts");
 const clientsCount = 16;

@@ -4,7 +4,7 @@
  */
 import { connect as connectPlainly, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
-import { NoAnswer, readAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+import { NoAnswer, readAnswer, type WireAnswer } from "../../src/check/wire.ts";
 
 /** A request that got no answer, or not the whole of one. */
 export class Unanswered extends Error {

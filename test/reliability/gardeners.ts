@@ -2,8 +2,8 @@
  * Clients that create, delete and look without rest, each in its own way by chance, over HTTP and
  * over several instances. Every answer goes into the ledger.
  */
-import { makeDice, spread } from "../../dice.ts";
-import type { RunningService } from "../../end-to-end/running-service.ts";
+import { makeDice, spread } from "../dice.ts";
+import type { RunningService } from "../end-to-end/running-service.ts";
 import { type Ledger, type ListedPlant, tagOf } from "./ledger.ts";
 
 /** A request that is not answered by then hangs. */

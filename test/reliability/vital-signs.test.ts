@@ -1,6 +1,6 @@
 /** Whether growth is told from noise. */
 import { expect, test } from "bun:test";
-import { makeDice } from "../../dice.ts";
+import { makeDice } from "../dice.ts";
 import { judgeGrowth, slopeOf } from "./vital-signs.ts";
 
 const hourMs = 3_600_000;

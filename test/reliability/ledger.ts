@@ -13,6 +13,11 @@ export interface ListedPlant {
   readonly tag?: string;
 }
 
+/** Ids beyond the integers that JSON.parse keeps stay exact as text. */
+export function readList(text: string): ListedPlant[] {
+  return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
+}
+
 const tagCharactersMax = 100;
 
 /**
