@@ -3,8 +3,6 @@
  * broken.
  */
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
-import { Authenticator } from "../src/auth/authenticator.ts";
-import type { JsonWebTokens } from "../src/auth/json-web-tokens.ts";
 import type { JwtIssuer } from "../src/domain/issuer.ts";
 
 export const audience = "https://plants.test";
@@ -116,20 +114,6 @@ export async function signParts(key: SigningKey, header: object, payload: string
   const algorithm = { name: "ECDSA", hash: "SHA-256" };
   const signature = await crypto.subtle.sign(algorithm, key.privateKey, Buffer.from(text));
   return `${text}.${Buffer.from(signature).toString("base64url")}`;
-}
-
-/** Who a token stands for by these keys, or the code of its refusal. There is no opaque token. */
-export function createAsk(
-  jwts: JsonWebTokens,
-  nowMs: () => number,
-): (token: string) => Promise<unknown> {
-  const noTokens = {
-    findToken: async () => undefined,
-    countTokenChanges: async () => 0,
-    noteTokenUses: async () => {},
-  };
-  const authenticator = new Authenticator(noTokens, nowMs, jwts);
-  return (token) => authenticator.authenticate(token).catch((error) => error.code ?? error);
 }
 
 /** One part of a token, as it is written there. */

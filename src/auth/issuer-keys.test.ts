@@ -3,8 +3,8 @@
  * believed.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createAsk } from "../../test/openid-inquiry.ts";
 import {
-  createAsk,
   makeSigningKey,
   type OpenIdIssuer,
   type SigningKey,

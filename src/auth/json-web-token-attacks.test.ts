@@ -1,44 +1,13 @@
 /** Known attacks on JWTs, each against a real issuer. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import {
-  createAsk,
-  encodePart,
-  makeSigningKey,
-  type OpenIdIssuer,
-  type SigningKey,
-  sign,
-  signParts,
-  startIssuer,
-} from "../../test/openid-issuer.ts";
-import type { JwtIssuer } from "../domain/issuer.ts";
-import { JsonWebTokens } from "./json-web-tokens.ts";
+import { openInquiry } from "../../test/openid-inquiry.ts";
+import { encodePart, makeSigningKey, sign, signParts } from "../../test/openid-issuer.ts";
 
-let issuer: OpenIdIssuer;
-let key: SigningKey;
-let nowMs: number;
-let ask: (token: string) => Promise<unknown>;
+const { issuer, key, trust, good, ask, askWith, reset, stop } = await openInquiry();
 
-beforeAll(async () => {
-  issuer = startIssuer();
-  key = await issuer.makeKey();
-});
-
-afterAll(() => issuer.stop());
-
-beforeEach(() => {
-  nowMs = 1_800_000_000_000;
-  trust({});
-});
-
-function trust(settings: Partial<JwtIssuer>): void {
-  const clock = () => nowMs;
-  ask = createAsk(new JsonWebTokens({ ...issuer.trust, ...settings }, clock), clock);
-}
-
-const good = (others: Record<string, unknown> = {}) => issuer.claims(nowMs, others);
-const askWith = async (others: Record<string, unknown>, header: Record<string, unknown> = {}) =>
-  ask(await sign(key, good(others), header));
+beforeEach(reset);
+afterAll(stop);
 
 describe("refuses the attack", () => {
   const forged = (header: object, claims: object, signature = "") =>
@@ -68,7 +37,6 @@ describe("refuses the attack", () => {
       const signature = createHmac("sha256", secret).update(text).digest("base64url");
       expect(await ask(`${text}.${signature}`)).toBe("unauthenticated");
     }
-    issuer.published = [key.publicJwk];
   });
 
   test("of a shared secret among the issuer's keys", async () => {
@@ -77,7 +45,6 @@ describe("refuses the attack", () => {
     const text = `${encodePart({ alg: "HS256", kid: "shared" })}.${encodePart(good())}`;
     const signature = createHmac("sha256", secret).update(text).digest("base64url");
     expect(await ask(`${text}.${signature}`)).toBe("unauthenticated");
-    issuer.published = [key.publicJwk];
   });
 
   test("of a key that the token brings along or points to", async () => {
@@ -143,7 +110,6 @@ describe("refuses the attack", () => {
         const zeros = Buffer.alloc(bytes).toString("base64url");
         expect(await ask(`${text}.${zeros}`)).toBe("unauthenticated");
       }
-      issuer.published = [key.publicJwk];
     },
   );
 

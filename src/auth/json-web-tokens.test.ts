@@ -1,44 +1,16 @@
 /** Which JWTs are taken for whom, and which are refused; by a real issuer, on an injected clock. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 
-import {
-  audience,
-  createAsk,
-  type OpenIdIssuer,
-  type SigningKey,
-  sign,
-  startIssuer,
-} from "../../test/openid-issuer.ts";
-import type { JwtIssuer } from "../domain/issuer.ts";
+import { openInquiry } from "../../test/openid-inquiry.ts";
+import { audience, sign } from "../../test/openid-issuer.ts";
 import { JsonWebTokens } from "./json-web-tokens.ts";
 
 const skewMs = 30_000;
 
-let issuer: OpenIdIssuer;
-let key: SigningKey;
-let nowMs: number;
-let ask: (token: string) => Promise<unknown>;
+const { issuer, key, clock, trust, good, ask, askWith, reset, stop } = await openInquiry();
 
-beforeAll(async () => {
-  issuer = startIssuer();
-  key = await issuer.makeKey();
-});
-
-afterAll(() => issuer.stop());
-
-beforeEach(() => {
-  nowMs = 1_800_000_000_000;
-  trust({});
-});
-
-function trust(settings: Partial<JwtIssuer>): void {
-  const clock = () => nowMs;
-  ask = createAsk(new JsonWebTokens({ ...issuer.trust, ...settings }, clock), clock);
-}
-
-const good = (others: Record<string, unknown> = {}) => issuer.claims(nowMs, others);
-const askWith = async (others: Record<string, unknown>, header: Record<string, unknown> = {}) =>
-  ask(await sign(key, good(others), header));
+beforeEach(reset);
+afterAll(stop);
 
 describe("a good token", () => {
   test("stands for its subject, in the subject's own garden", async () => {
@@ -68,7 +40,6 @@ describe("a good token", () => {
       expect(await ask(token)).toMatchObject({ user: "alice" });
       trust({ algorithms: [algorithm === "ES256" ? "RS256" : "ES256"] });
       expect(await ask(token)).toBe("unauthenticated");
-      issuer.published = [key.publicJwk];
     },
   );
 
@@ -113,22 +84,22 @@ describe("the scope", () => {
 
 describe("time", () => {
   test("ends a token at its expiry and the clock skew, to the second", async () => {
-    const exp = nowMs / 1_000;
+    const exp = clock.nowMs / 1_000;
     const token = await sign(key, good({ exp }));
-    nowMs += skewMs - 1;
+    clock.nowMs += skewMs - 1;
     expect(await ask(token)).toMatchObject({ user: "alice" });
-    nowMs += 1;
+    clock.nowMs += 1;
     expect(await ask(token)).toBe("unauthenticated");
     trust({});
     expect(await ask(token)).toBe("unauthenticated");
-    nowMs -= 1_000;
+    clock.nowMs -= 1_000;
     expect(await ask(token)).toMatchObject({ user: "alice" });
   });
 
   test.each(["nbf", "iat"])(
     "refuses a token whose %s lies ahead by more than the skew",
     async (name) => {
-      const claim = nowMs / 1_000 + skewMs / 1_000;
+      const claim = clock.nowMs / 1_000 + skewMs / 1_000;
       expect(await askWith({ [name]: claim })).toMatchObject({ user: "alice" });
       expect(await askWith({ [name]: claim + 1 })).toBe("unauthenticated");
     },
@@ -136,8 +107,8 @@ describe("time", () => {
 
   test("counts no skew where none is allowed", async () => {
     trust({ clockSkewSeconds: 0 });
-    expect(await askWith({ exp: nowMs / 1_000 })).toBe("unauthenticated");
-    expect(await askWith({ exp: nowMs / 1_000 + 1 })).toMatchObject({ user: "alice" });
+    expect(await askWith({ exp: clock.nowMs / 1_000 })).toBe("unauthenticated");
+    expect(await askWith({ exp: clock.nowMs / 1_000 + 1 })).toMatchObject({ user: "alice" });
   });
 });
 
@@ -179,16 +150,16 @@ describe("refuses a token", () => {
 describe("what is remembered", () => {
   let jwts: JsonWebTokens;
   beforeEach(() => {
-    jwts = new JsonWebTokens(issuer.trust, () => nowMs);
+    jwts = new JsonWebTokens(issuer.trust, () => clock.nowMs);
   });
 
   test("is known at once, from the first check to the expiry", async () => {
     const token = await sign(key, good());
-    expect(jwts.recall(token, nowMs)).toBeUndefined();
+    expect(jwts.recall(token, clock.nowMs)).toBeUndefined();
     const caller = await jwts.check(token);
     expect(caller).toMatchObject({ user: "alice" });
-    expect(jwts.recall(token, nowMs)).toBe(caller);
-    const endMs = nowMs + 60_000 + skewMs;
+    expect(jwts.recall(token, clock.nowMs)).toBe(caller);
+    const endMs = clock.nowMs + 60_000 + skewMs;
     expect(jwts.recall(token, endMs - 1)).toBe(caller);
     expect(jwts.recall(token, endMs)).toBeUndefined();
   });
@@ -196,7 +167,7 @@ describe("what is remembered", () => {
   test("is no token that was refused", async () => {
     const token = await sign(key, good({ aud: "x" }));
     expect(await jwts.check(token)).toBeUndefined();
-    expect(jwts.recall(token, nowMs)).toBeUndefined();
+    expect(jwts.recall(token, clock.nowMs)).toBeUndefined();
   });
 
   test("is bounded: the oldest makes room", async () => {
@@ -206,8 +177,8 @@ describe("what is remembered", () => {
     await jwts.check(first);
     const fitting = Math.floor((16 * 1024 * 1024) / first.length);
     for (let count = 1; count < fitting; count++) await jwts.check(await signNumber(count));
-    expect(jwts.recall(first, nowMs)).toBeDefined();
+    expect(jwts.recall(first, clock.nowMs)).toBeDefined();
     await jwts.check(await signNumber(fitting));
-    expect(jwts.recall(first, nowMs)).toBeUndefined();
+    expect(jwts.recall(first, clock.nowMs)).toBeUndefined();
   });
 });
