@@ -16,7 +16,7 @@ export interface Counts {
   readonly commitDurations: Histogram;
   readonly groupSizes: Histogram;
   /** By the limit that was reached. */
-  readonly refusals: Record<string, number>;
+  readonly limited: Record<string, number>;
   brokenStreams: number;
   droppedSpans: number;
 }
@@ -34,7 +34,7 @@ export class Metrics {
     durations: {},
     commitDurations: emptyHistogram(durationBucketsSeconds),
     groupSizes: emptyHistogram(groupBuckets),
-    refusals: {},
+    limited: {},
     brokenStreams: 0,
     droppedSpans: 0,
   };
@@ -62,9 +62,9 @@ export class Metrics {
     this.counts.droppedSpans += spans;
   }
 
-  countRefusal(limit: string): void {
-    const { refusals } = this.counts;
-    refusals[limit] = (refusals[limit] ?? 0) + 1;
+  countLimited(limit: string): void {
+    const { limited } = this.counts;
+    limited[limit] = (limited[limit] ?? 0) + 1;
   }
 
   countCommit(writes: number, durationMs: number): void {
@@ -105,7 +105,7 @@ export class Metrics {
         "plantstore_refusals_total",
         "counter",
         "Requests refused because a limit was reached.",
-        Object.entries(counts.refusals).map(([limit, count]) => `{limit="${limit}"} ${count}`),
+        Object.entries(counts.limited).map(([limit, count]) => `{limit="${limit}"} ${count}`),
       ),
       ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
         ` ${counts.brokenStreams}`,

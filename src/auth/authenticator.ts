@@ -22,7 +22,7 @@ const notedUsesMax = 1_000;
  * A refusal that had to be found is told this long after it was asked for, and not as soon as it is
  * found: to read a token that is there takes 9 µs longer than to find none.
  */
-const refusalMs = 5;
+const refusedAfterMs = 5;
 /** What is remembered counts only while the count of token changes was confirmed this recently. */
 const trustMs = 4_000;
 
@@ -73,11 +73,11 @@ export class Authenticator {
 
   async #find(token: string, traceparent?: string): Promise<Caller | PlantStoreError> {
     // Begun before anything is known, so that its end does not depend on what there is to know.
-    const isDue = new Promise((resolve) => setTimeout(resolve, refusalMs));
+    const isDue = new Promise((resolve) => setTimeout(resolve, refusedAfterMs));
     const isJwt = this.#jwts !== undefined && isJwtForm(token);
     const caller = await (isJwt ? this.#jwts?.check(token, traceparent) : this.#lookUp(token));
     if (caller === undefined) await isDue;
-    return caller ?? refusal;
+    return caller ?? tokenRefused;
   }
 
   /**
@@ -92,7 +92,7 @@ export class Authenticator {
     if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return this.#jwts?.recall(token, nowMs);
     const known = this.#known.get(token);
     if (known !== undefined) return this.#admit(token, known, nowMs);
-    return this.#refused.has(token) ? refusal : this.#jwts?.recall(token, nowMs);
+    return this.#refused.has(token) ? tokenRefused : this.#jwts?.recall(token, nowMs);
   }
 
   #admit(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
@@ -103,7 +103,7 @@ export class Authenticator {
     this.#gatherUse(known);
     this.#known.delete(token);
     this.#refuse(token);
-    return refusal;
+    return tokenRefused;
   }
 
   /**
@@ -189,7 +189,7 @@ function makeRoom(
 }
 
 /** Made once, because it is always the same, and so that its problem is rendered once. */
-const refusal = new PlantStoreError(
+const tokenRefused = new PlantStoreError(
   "unauthenticated",
   "Send a valid token in the header Authorization: Bearer <token>.",
 );

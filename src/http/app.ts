@@ -57,7 +57,7 @@ export function createApp(deps: AppDeps): App {
   const turnstile = new Turnstile();
   const noteOverload = createOverloadNotice(log);
   const end = createEnding(log, metrics);
-  const refusalHeaders = new WeakMap<object, Headers>();
+  const frequentHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
   function answer(exchange: Exchange): Answer | Promise<Answer> {
@@ -153,13 +153,13 @@ export function createApp(deps: AppDeps): App {
     return { ...answered, prepared };
   }
 
-  /** The same for refusals that are frequent, whose headers are one of three objects each time. */
-  function prepareRefusal(answered: Answer, exchange: Exchange): Answer {
+  /** The same for problems that are frequent, whose headers are one of three objects each time. */
+  function prepareFrequent(answered: Answer, exchange: Exchange): Answer {
     const { headers = {} } = answered;
-    const known = refusalHeaders.get(headers);
+    const known = frequentHeaders.get(headers);
     if (known) return { ...answered, prepared: known };
     const ready = prepare(answered, exchange);
-    if (ready.prepared) refusalHeaders.set(headers, ready.prepared);
+    if (ready.prepared) frequentHeaders.set(headers, ready.prepared);
     return ready;
   }
 
@@ -167,7 +167,7 @@ export function createApp(deps: AppDeps): App {
     const shown = toShown(error);
     const { code, limit } = shown;
     if (shown === overloaded) noteOverload();
-    else if (limit !== undefined) metrics.countRefusal(limit);
+    else if (limit !== undefined) metrics.countLimited(limit);
     else if (code === "internal" || code === "unavailable" || code === "storage-full") {
       log.event("error", "request failed", {
         requestId: exchange.requestId,
@@ -183,7 +183,7 @@ export function createApp(deps: AppDeps): App {
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });
     const isFrequent = code === "unauthenticated" || shown === overloaded;
-    return isFrequent ? prepareRefusal(problem, exchange) : problem;
+    return isFrequent ? prepareFrequent(problem, exchange) : problem;
   }
 
   /** A long list goes out only as long as its token is good. */

@@ -52,7 +52,7 @@ async function isBrokenOneFound(): Promise<boolean> {
     "async #find(token: string, traceparent?: string): Promise<Caller | PlantStoreError> {";
   using broken = changeProgram([
     { file, text: "import { hashToken }", by: "import { hashToken, isTokenForm }" },
-    { file, text: find, by: `${find} if (!isTokenForm(token)) return refusal;` },
+    { file, text: find, by: `${find} if (!isTokenForm(token)) return tokenRefused;` },
   ]);
   const comparisons = await timeRefusals({
     engine: "SQLite",
