@@ -1,11 +1,11 @@
 /**
- * `npm run prove:access -- [comparisons] [seed]`: times refusals on both engines, as new tokens and
- * as remembered ones; and by a program that checks the form of a token first, which must be found
- * out.
+ * `npm run prove:access -- [comparisons] [seed]`: times refusals on both engines, of new tokens,
+ * of remembered ones and of absent plants; and by a program that checks the form of a token first,
+ * which must be found out.
  */
 import { changeProgram } from "../../changed-program.ts";
 import { prove } from "../proof.ts";
-import { timeRefusals } from "./refusal-times.ts";
+import { type Subject, timeRefusals } from "./refusal-times.ts";
 import { type Comparison, deviationMax } from "./timing.ts";
 
 const rounds = 5_000;
@@ -13,11 +13,19 @@ const rounds = 5_000;
 const brokenRounds = 200;
 
 const cases = [
-  { engine: "SQLite", sight: "first" },
-  { engine: "SQLite", sight: "again" },
-  { engine: "PostgreSQL", sight: "first" },
-  { engine: "PostgreSQL", sight: "again" },
+  { engine: "SQLite", subject: "first" },
+  { engine: "SQLite", subject: "again" },
+  { engine: "SQLite", subject: "absent" },
+  { engine: "PostgreSQL", subject: "first" },
+  { engine: "PostgreSQL", subject: "again" },
+  { engine: "PostgreSQL", subject: "absent" },
 ] as const;
+
+const titles: Readonly<Record<Subject, string>> = {
+  first: "tokens at first sight",
+  again: "tokens seen again",
+  absent: "plants that are not the caller's",
+};
 
 function show(title: string, comparisons: readonly Comparison[]): void {
   const lines = comparisons.map(({ kind, medianUs, longerShare, deviation }) => {
@@ -32,15 +40,13 @@ const tellTales = (comparisons: readonly Comparison[]) =>
   comparisons.filter(({ deviation }) => Math.abs(deviation) > deviationMax);
 
 async function compare(seed: number) {
-  const { engine, sight } = cases[seed % cases.length] ?? cases[0];
-  const comparisons = await timeRefusals({ engine, sight, rounds, seed });
-  show(
-    `${engine}, ${sight === "first" ? "tokens at first sight" : "tokens seen again"}`,
-    comparisons,
-  );
+  const { engine, subject } = cases[seed % cases.length] ?? cases[0];
+  const comparisons = await timeRefusals({ engine, subject, rounds, seed });
+  const title = `${engine}, ${titles[subject]}`;
+  show(title, comparisons);
   return {
     faults: tellTales(comparisons).map(({ kind, deviation }) => {
-      return `${kind} is told from unknown on ${engine}, ${sight} sight: ${deviation.toFixed(1)}`;
+      return `${title}: ${kind} is told from ${comparisons[0]?.kind}: ${deviation.toFixed(1)}`;
     }),
     figures: { refusals: comparisons.length * rounds },
   };
@@ -56,7 +62,7 @@ async function isBrokenOneFound(): Promise<boolean> {
   ]);
   const comparisons = await timeRefusals({
     engine: "SQLite",
-    sight: "first",
+    subject: "first",
     rounds: brokenRounds,
     seed: 1,
     program: broken.program,
