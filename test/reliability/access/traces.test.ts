@@ -16,6 +16,7 @@ test.each(["json", "text"] as const)(
       expect.arrayContaining([
         "standard output",
         "/metrics",
+        "spans",
         "plants.db-wal while it runs",
         "plants.csv while it runs",
       ]),
@@ -23,7 +24,7 @@ test.each(["json", "text"] as const)(
   },
 );
 
-test("a log that holds the header of the token is found out, and a process with it in its arguments", async () => {
+test("a log, spans and a process that hold the token are found out", async () => {
   using broken = changeProgram([
     {
       file: "main.ts",
@@ -33,13 +34,14 @@ test("a log that holds the header of the token is found out, and a process with 
     },
     {
       file: "http/ending.ts",
-      text: 'route: route ?? "none"',
-      by: 'route: request.headers.get("authorization") ?? "none"',
+      text: "const route = exchange.route?.path;",
+      by: 'const route = request.headers.get("authorization") ?? undefined;',
     },
   ]);
   const { found } = await gatherTraces("json", broken.program);
   expect(found).toContain("write token in standard output");
   expect(found).toContain("expired JWT in standard output");
+  expect(found).toContain("write token in spans");
   if (process.platform === "linux") {
     expect(found).toContain("write token in the processes during plants list with write token");
   }

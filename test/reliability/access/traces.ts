@@ -1,7 +1,7 @@
 /**
  * Everything that the program writes while tokens of every kind are sent to it, in the right places
- * and in odd ones: output, log, answers, metrics, files, the list of processes. Tells which tokens
- * are in it.
+ * and in odd ones: output, log, answers, metrics, spans, files, the list of processes. Tells which
+ * tokens are in it.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,10 +35,11 @@ export async function gatherTraces(log: "json" | "text", program?: string): Prom
   const credentials = await makeCredentials(storage, issuer, "north");
   await storage.close();
   const traces = new Map<string, string>();
+  await using collector = startCollector(traces);
   await using service = await startService({
     database,
     ...(program === undefined ? {} : { program }),
-    args: ["--threads", "2", "--log", log, ...issuerFlags(issuer.url)],
+    args: ["--threads", "2", "--log", log, ...issuerFlags(issuer.url), ...traceFlags(collector)],
   });
   await sendAll(service, credentials, traces);
   await runCommands(service, credentials, folder.path, traces, program);
@@ -54,6 +55,21 @@ export async function gatherTraces(log: "json" | "text", program?: string): Prom
 
 function issuerFlags(url: string): string[] {
   return ["--jwt-issuer", url, "--jwt-audience", "https://plants.test"];
+}
+
+/** Takes the spans of requests, as a collector of OpenTelemetry does. */
+function startCollector(traces: Map<string, string>) {
+  return Bun.serve({
+    port: 0,
+    async fetch(request) {
+      traces.set("spans", (traces.get("spans") ?? "") + (await request.text()));
+      return Response.json({});
+    },
+  });
+}
+
+function traceFlags({ port }: { readonly port?: number | undefined }): string[] {
+  return ["--trace-endpoint", `http://127.0.0.1:${port}`];
 }
 
 function judge(credentials: readonly Credential[], traces: ReadonlyMap<string, string>): Traces {
