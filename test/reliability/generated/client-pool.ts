@@ -1,5 +1,6 @@
 /** Sends requests as bytes over a few connections that stay open, one request at a time on each. */
 import { NoAnswer, readAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+import { overloaded } from "../../../src/domain/errors.ts";
 
 export interface Outgoing {
   readonly bytes: Buffer;
@@ -131,9 +132,11 @@ class Connection {
   }
 }
 
+/** Other answers of 503 are failures: they may have changed something. A HEAD does not tell. */
 function isPutOff(outcome: WireAnswer | NoAnswer): boolean {
   if (outcome instanceof NoAnswer || outcome.status !== 503) return false;
-  return outcome.headers.some(([name]) => name.toLowerCase() === "retry-after");
+  if (!outcome.headers.some(([name]) => name.toLowerCase() === "retry-after")) return false;
+  return outcome.body.length === 0 || outcome.body.includes(overloaded.message);
 }
 
 function asksToClose({ headers, surplus }: WireAnswer): boolean {

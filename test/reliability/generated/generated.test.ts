@@ -6,6 +6,7 @@ import { headerOf, openBrokenService, type Serve } from "../../check/broken-serv
 import {
   answers,
   isCreate,
+  make,
   onStatus,
   rewrites,
   says,
@@ -52,6 +53,12 @@ describe("a service is found out that", () => {
     "fails on a plant with a tilde": [
       /^smallest after \d+ steps: "POST \/plants.{1,300}~.{0,20}"$/,
       when((request) => isCreate(request) && request.body.includes("~"), says(500)),
+    ],
+    "does not know what it stored": [
+      /^503: The outcome is unknown/,
+      when(isCreate, async () =>
+        withHeader(make(503, "The outcome is unknown."), "Retry-After", "1"),
+      ),
     ],
     "creates with another status": [/200 where 201/, onStatus(201, withStatus(200))],
     "loses the tag": [
