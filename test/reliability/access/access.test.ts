@@ -3,6 +3,7 @@
  * shown.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { operations } from "../../../src/http/operations.ts";
 import { startIssuer } from "../../openid-issuer.ts";
 import { engines, openWorld } from "../../scenarios/scenario.ts";
 import { type Credential, makeCredentials, type Standing } from "./credentials.ts";
@@ -45,11 +46,19 @@ function operationsIn(garden: (typeof gardens)[number]): Operation[] {
     { request: `DELETE /plants/${othersId}`, scope: "write", status: 404 },
     { request: "OPTIONS /plants", scope: "none", status: 204 },
     { request: "GET /healthz", scope: "none", status: 200 },
+    { request: "GET /readyz", scope: "none", status: 200 },
+    { request: "GET /metrics", scope: "none", status: 200 },
     { request: "GET /openapi.json", scope: "none", status: 200 },
     { request: "GET /nothing", scope: "none", status: 404 },
     { request: "PUT /plants", scope: "none", status: 405 },
   ];
 }
+
+test("every operation is among them", () => {
+  const tried = operationsIn("north").map(({ request }) => request);
+  const all = operations.map(({ method, path }) => `${method} ${path.replace("{id}", "99")}`);
+  expect(tried).toEqual(expect.arrayContaining(all));
+});
 
 function expectedStatus({ scope, status }: Operation, standing: Standing): number {
   if (scope === "none" || standing === "write") return status;
@@ -108,6 +117,8 @@ describe.each(engines)("on %s", (engine) => {
   /** What may depend on nothing but this; absent where the plants of the garden are shown. */
   function likenessOf(status: number, request: string, scope: string, standing: Standing) {
     const body = request.startsWith("HEAD") ? " without a body" : "";
+    // Every request is counted there.
+    if (request === "GET /metrics") return undefined;
     if (scope === "none") return `${request} for anybody`;
     if (status === 401) return `401 ${standing}${body}`;
     if (status === 403 || status === 404) return `${status}${body}`;
