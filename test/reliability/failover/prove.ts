@@ -22,7 +22,10 @@ const failovers: Failover[] = [];
 try {
   for (let seed = firstSeed; seed < firstSeed + count; seed++) {
     const loss = mix[seed % mix.length] as Loss;
-    const failover = await trial.run(loss, seed, seed % longOutageEvery === 0 ? longOutageMs : 0);
+    const outageMs = seed % longOutageEvery === 0 ? longOutageMs : 0;
+    const failover = await trial.run(loss, seed, outageMs).catch((cause) => {
+      throw new Error(`seed ${seed}, ${loss}: not finished`, { cause });
+    });
     failovers.push(failover);
     const { there, gone, open } = failover.counts;
     say(
