@@ -91,7 +91,7 @@ function read(
 
 function refuse(path: string, error: unknown): never {
   if (error instanceof PlantStoreError && error.code === "unavailable") {
-    const message = `Cannot restore ${path}: ${error.message}.`;
+    const message = `Cannot restore ${path}: ${error.message.replace(/\.$/, "")}.`;
     throw new PlantStoreError("unavailable", message, { cause: error });
   }
   throw error instanceof Error && "syscall" in error ? explainFile("read", path, error) : error;

@@ -31,17 +31,14 @@ export async function restoreSqlite<Result>(
       async fill() {
         try {
           giveFileToOwnerOf(file, unpackedPath);
-          const keptPath = setAside(file);
-          renameDurably(unpackedPath, file);
-          return keptPath;
+          return replace(file, unpackedPath);
         } catch (error) {
           throw explainOpening(path, error);
         }
       },
     });
   } finally {
-    for (const suffix of ["", ...logs, sharedMemory])
-      rmSync(unpackedPath + suffix, { force: true });
+    for (const suffix of ["", ...logs, sharedMemory]) removeIfPossible(unpackedPath + suffix);
     // An empty file would be served as an empty store.
     if (isNew && statSync(file).size === 0) rmSync(file);
     lock.close();
@@ -63,12 +60,40 @@ function claim(path: string) {
  * service opens a file with two names, so one that was cut off from its log is not served by
  * mistake.
  */
-function setAside(file: string): string | undefined {
+function replace(file: string, unpackedPath: string): string | undefined {
   const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
-  if (hasStore) linkSync(file, keptPath);
-  for (const log of logs) if (existsSync(file + log)) renameSync(file + log, keptPath + log);
-  rmSync(file + sharedMemory, { force: true });
-  syncFolderOf(file);
+  try {
+    if (hasStore) linkSync(file, keptPath);
+    moveLogs(file, keptPath);
+    rmSync(file + sharedMemory, { force: true });
+    syncFolderOf(file);
+    renameDurably(unpackedPath, file);
+  } catch (error) {
+    if (existsSync(unpackedPath)) putBack(file, keptPath);
+    throw error;
+  }
   return hasStore ? keptPath : undefined;
+}
+
+/** Its second name goes last: should anything fail here too, nobody serves it. */
+function putBack(file: string, keptPath: string): void {
+  try {
+    moveLogs(keptPath, file);
+    syncFolderOf(file);
+    rmSync(keptPath, { force: true });
+  } catch {
+    // What went wrong first is what is told.
+  }
+}
+
+function moveLogs(from: string, to: string): void {
+  for (const log of logs) if (existsSync(from + log)) renameSync(from + log, to + log);
+}
+
+/** What is left behind takes room, and no more: it is never opened. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {}
 }
