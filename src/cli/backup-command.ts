@@ -2,11 +2,11 @@
  * `plantstore backup`: everything that a store keeps at one moment, into a file that proves itself
  * whole.
  */
-import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile } from "../domain/file-failure.ts";
-import { renameDurably } from "../storage/durable-file.ts";
+import { removeLeftover, renameDurably } from "../storage/durable-file.ts";
 import { copySnapshot, inspectFile, isSameDatabase } from "../storage/open.ts";
 import { type Description, readDescription, seal } from "../storage/sealed-file.ts";
 import { version } from "../version.ts";
@@ -93,9 +93,7 @@ async function backUp(
   } catch (error) {
     throw explain(target, error);
   } finally {
-    for (const suffix of ["", "-wal", "-shm", "-journal"]) {
-      rmSync(partial + suffix, { force: true });
-    }
+    for (const suffix of ["", "-wal", "-shm", "-journal"]) removeLeftover(partial + suffix);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Names of files that survive a power cut. It does not sync what is in them. */
-import { closeSync, fsyncSync, openSync, renameSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 
 export function renameDurably(from: string, to: string): void {
@@ -18,4 +18,11 @@ export function syncFolderOf(path: string): void {
   } finally {
     closeSync(folder);
   }
+}
+
+/** What was begun and is not needed: where it cannot be removed, it takes room and no more. */
+export function removeLeftover(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {}
 }

@@ -2,7 +2,7 @@
 import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Restoration, Use } from "../backup.ts";
-import { renameDurably, syncFolderOf } from "../durable-file.ts";
+import { removeLeftover, renameDurably, syncFolderOf } from "../durable-file.ts";
 import { lockForServing } from "./lock.ts";
 import { explainOpening, locate } from "./opening.ts";
 import { giveFileToOwnerOf } from "./ownership.ts";
@@ -38,7 +38,7 @@ export async function restoreSqlite<Result>(
       },
     });
   } finally {
-    for (const suffix of ["", ...logs, sharedMemory]) removeIfPossible(unpackedPath + suffix);
+    for (const suffix of ["", ...logs, sharedMemory]) removeLeftover(unpackedPath + suffix);
     // An empty file would be served as an empty store.
     if (isNew && statSync(file).size === 0) rmSync(file);
     lock.close();
@@ -89,11 +89,4 @@ function putBack(file: string, keptPath: string): void {
 
 function moveLogs(from: string, to: string): void {
   for (const log of logs) if (existsSync(from + log)) renameSync(from + log, to + log);
-}
-
-/** What is left behind takes room, and no more: it is never opened. */
-function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {}
 }

@@ -1,4 +1,4 @@
-/** A restoration whose calls on the files fail, one after the other: all of it or nothing. */
+/** Backups and restorations whose calls on the files fail, one after the other. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
@@ -45,24 +45,53 @@ describe.skipIf(!isInterposable)("a restoration over an older store", () => {
   });
 
   /** The n-th call fails; whether there was one. */
-  async function restore(kind: (typeof kinds)[number], nth: number): Promise<boolean> {
+  async function strike(
+    [kind, nth]: readonly [(typeof kinds)[number], nth: number],
+    command: (path: string) => readonly string[],
+    look: (path: string, isDone: boolean) => Promise<void>,
+  ): Promise<boolean> {
     using data = makeTemporaryFolder();
     const path = join(data.path, "plants.db");
     writeStore(path, older);
     using io = new InterposedIo(data.path);
     const rule = io.fail({ kinds: [kind], error: "EIO", first: nth, last: nth });
-    const args = ["restore", backup, "--force", "--database", path];
-    const { exitCode, errors } = await runProgram(args, io.variables);
-    const [name] = await namesIn(path);
-    const what = `${kind} ${nth}: `;
-    expect(name).toBeOneOf(exitCode === 0 ? ["new"] : ["old", "new"]);
-    if (exitCode !== 0) expect(what + errors).toMatch(/^[^\n]+: plantstore: Cannot [^\n]+\.\n$/);
+    const variables = { ...io.variables, PLANTSTORE_DATABASE: path };
+    const { exitCode, errors } = await runProgram(command(path), variables);
+    expect({ kind, nth, errors }).toEqual({
+      kind,
+      nth,
+      errors: exitCode === 0 ? "" : expect.stringMatching(/^plantstore: [^\n]+\.\n$/),
+    });
+    await look(path, exitCode === 0);
     return rule.counts().failed > 0;
   }
 
   test.each(kinds)("is done or leaves that one as it was, when %s fails", async (kind) => {
     let nth = 1;
-    while (nth < callsMax && (await restore(kind, nth))) nth++;
+    const restore = () =>
+      strike(
+        [kind, nth],
+        () => ["restore", backup, "--force"],
+        async (path, isDone) => {
+          // The last sync of the folder may fail behind the rename.
+          expect(isDone ? ["new"] : ["old", "new"]).toContain((await namesIn(path))[0] ?? "none");
+        },
+      );
+    while (nth < callsMax && (await restore())) nth++;
+    expect(nth).toBeWithin(2, callsMax);
+  });
+
+  test("a backup of it is done, or says in one line why not, when something stays behind", async () => {
+    let nth = 1;
+    const backUp = () =>
+      strike(
+        ["unlink", nth],
+        (path) => ["backup", `${path}.backup`],
+        async (path) => {
+          expect(await namesIn(path)).toEqual(["old"]);
+        },
+      );
+    while (nth < callsMax && (await backUp())) nth++;
     expect(nth).toBeWithin(2, callsMax);
   });
 });
