@@ -218,6 +218,8 @@ export function createApp(deps: AppDeps): App {
     if (tellLimits && exchange.caller) tellLimits(headers, exchange.level);
     // As GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
+    // The runtime dates all answers but these.
+    if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
     if (mayBeOutOfStep(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;

@@ -173,3 +173,15 @@ describe("the service's own pages", () => {
     );
   });
 });
+
+test.each(["GET", "HEAD", "POST", "OPTIONS"])(
+  "an answer to %s says when it was made",
+  async (method) => {
+    await using service = await startService();
+    const { headers } = await service.call(`${method} /plants`);
+    expect(Date.parse(headers.get("date") ?? "")).toBeWithin(
+      Date.now() - 5_000,
+      Date.now() + 1_000,
+    );
+  },
+);
