@@ -1,7 +1,7 @@
 /** One process serves a file: in this process, in another one, and after that one was killed. */
 import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqlite } from "./engine.ts";
@@ -71,6 +71,14 @@ test("holds for the file, also when a link leads to it", async () => {
   await second?.close();
   await serving.close();
   expect(second).toBeUndefined();
+});
+
+// Whoever owns the folder could have root open, and give them, any file of the system.
+test("is not taken through a link", () => {
+  const elsewhere = join(folder, "elsewhere");
+  symlinkSync(elsewhere, `${path}-serving`);
+  expect(() => openSqlite(path, { isServing: true })).toThrow("are not followed");
+  expect(existsSync(elsewhere)).toBe(false);
 });
 
 test("of another process is seen, and is gone when that process is killed", async () => {

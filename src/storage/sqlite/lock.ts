@@ -2,9 +2,13 @@
  * Lets one process at a time serve a file. Command-line tools do not take it and may run beside.
  */
 import { Database, SQLiteError } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { giveToOwnerOf } from "./ownership.ts";
+
+/** A link there, set by whoever owns the folder, could lead root to another's file. */
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+const appendUnlinked = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
 
 /**
  * An exclusive transaction on a small database beside the file: the kernel lets go of its lock with
@@ -12,7 +16,7 @@ import { giveToOwnerOf } from "./ownership.ts";
  */
 export function lockForServing(path: string): Database {
   const lockPath = `${path}-serving`;
-  const descriptor = openSync(lockPath, "a", 0o600);
+  const descriptor = openSync(lockPath, appendUnlinked, 0o600);
   giveToOwnerOf(path, descriptor);
   closeSync(descriptor);
   const lock = new Database(lockPath, { create: false, readwrite: true });

@@ -18,7 +18,8 @@ export function locate(
     makeFolder(dirname(file));
     // Before SQLite does, which would let everyone on the machine read it.
     const descriptor = openSync(file, "a", 0o600);
-    giveToOwnerOf(dirname(file), descriptor);
+    // Of the folder that it lies in: a link may lead out of the one that it was named in.
+    giveToOwnerOf(dirname(realpathSync(file)), descriptor);
     closeSync(descriptor);
   }
   if (statSync(file).isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
@@ -45,6 +46,7 @@ export function explainOpening(path: string, cause: unknown): PlantStoreError {
 function explain(error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
   if (code === "EACCES" || code === "EPERM") return "permission is denied";
+  if (code === "ELOOP") return "symbolic links beside it, or in a circle, are not followed";
   if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
   if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
   if (code.startsWith("SQLITE_CORRUPT")) return damaged;

@@ -11,6 +11,7 @@ import {
   readdirSync,
   renameSync,
   statSync,
+  symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
@@ -74,6 +75,20 @@ test.skipIf(process.getuid?.() !== 0)(
     for (const name of readdirSync(data)) chownSync(join(data, name), 4321, 4321);
     await restore(true);
     expect(owners()).toEqual([4321, 4321, 4321]);
+  },
+);
+
+test.skipIf(process.getuid?.() !== 0)(
+  "by root for nobody who has only set a link to where it lies",
+  async () => {
+    const [data, elsewhere] = [join(folder.path, "data"), join(folder.path, "elsewhere")];
+    mkdirSync(data);
+    chownSync(data, 1234, 1234);
+    mkdirSync(elsewhere);
+    symlinkSync(join(elsewhere, "plants.db"), path);
+    await restore();
+    const owners = readdirSync(elsewhere).map((name) => statSync(join(elsewhere, name)).uid);
+    expect(owners).toEqual([0, 0]);
   },
 );
 
