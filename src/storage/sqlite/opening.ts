@@ -22,8 +22,11 @@ export function locate(
     giveToOwnerOf(dirname(realpathSync(file)), descriptor);
     closeSync(descriptor);
   }
-  if (statSync(file).isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
-  if (statSync(file).nlink > 1 && options.isServing) {
+  const stats = statSync(file);
+  if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
+  // A pipe or a device is empty, as a file is that may be replaced.
+  if (!stats.isFile()) throw new PlantStoreError("unavailable", "it is no plain file");
+  if (stats.nlink > 1 && options.isServing) {
     throw new PlantStoreError(
       "unavailable",
       "it has several names (hard links), so it is not safe",

@@ -130,6 +130,18 @@ test("not while a service uses it, and none can start meanwhile", async () => {
   expect(await namesIn(path)).toEqual([]);
 });
 
+test.skipIf(process.platform === "win32")(
+  "not where something stands that is no file",
+  async () => {
+    mkdirSync(join(folder.path, "data"));
+    Bun.spawnSync(["mkfifo", path]);
+    for (const mayReplace of [false, true]) {
+      await expect(restore(mayReplace)).rejects.toThrow("it is no plain file");
+    }
+    expect(statSync(path).isFIFO()).toBe(true);
+  },
+);
+
 test("or not at all: what was begun leaves nothing, and no empty store", async () => {
   const failing = restoreSqlite(path, false, async ({ unpackedPath }) => {
     copyFileSync(backup, unpackedPath);
