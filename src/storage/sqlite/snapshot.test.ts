@@ -111,6 +111,25 @@ test("takes whatever tables there are, with rows that have a number of their own
   copy.close();
 });
 
+test("takes tables by any name, and leaves out the views and triggers that an operator has added", async () => {
+  const database = connect(path);
+  database.run(`CREATE TABLE "my ""own"" notes" ("the ""text""" TEXT)`);
+  database.run(`INSERT INTO "my ""own"" notes" VALUES ('Farn')`);
+  database.run("CREATE VIEW ferns AS SELECT * FROM plants WHERE tag = 'fern'");
+  database.run("CREATE TRIGGER watched AFTER DELETE ON plants BEGIN SELECT 1; END");
+  database.close();
+  await copySqlite(path, copyPath, async (snapshot) => {
+    await snapshot.copy(tally(), signal);
+    await snapshot.compare(tally(), signal);
+  });
+  const copy = new Database(copyPath);
+  expect(copy.query(`SELECT * FROM "my ""own"" notes"`).values()).toEqual([["Farn"]]);
+  expect(
+    copy.query("SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger')").all(),
+  ).toEqual([]);
+  copy.close();
+});
+
 test("fails when the copy is not the same", async () => {
   await fill();
   const compared = copySqlite(path, copyPath, (snapshot) => snapshot.compare(tally(), signal));

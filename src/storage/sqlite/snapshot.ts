@@ -83,8 +83,13 @@ function attach(database: Database, targetPath: string): void {
   database.run("PRAGMA backup.synchronous = OFF");
 }
 
+/** SQLite keeps what made a table or an index with these words at its beginning. */
+const making = /^CREATE (?:TABLE|INDEX|UNIQUE INDEX) /;
+
 interface CopiedTable {
   readonly name: string;
+  /** The name as SQL has it. */
+  readonly quoted: string;
   readonly columns: readonly string[];
   readonly key: readonly string[];
 }
@@ -95,11 +100,10 @@ function makeTables(database: Database): CopiedTable[] {
       `SELECT type, name, sql FROM main.sqlite_schema
          WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid`,
     )
-    .all();
-  // SQLite keeps what made a table or an index with these words at its beginning.
-  for (const { sql } of made) {
-    database.run(sql.replace(/^CREATE (?:TABLE|INDEX|UNIQUE INDEX) /, "$&backup."));
-  }
+    .all()
+    // Views and triggers are no data; those that an operator has added are left out.
+    .filter(({ sql }) => making.test(sql));
+  for (const { sql } of made) database.run(sql.replace(making, "$&backup."));
   const schema = readPragma(database, "main.user_version");
   database.run(`PRAGMA backup.user_version = ${schema}`);
   database.run(`PRAGMA backup.application_id = ${applicationId}`);
@@ -119,11 +123,16 @@ function describe(database: Database, name: string): CopiedTable {
         "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?",
       )
       .get(name)?.wr === 0n;
-  const names = columns.map((column) => `"${column.name}"`);
-  const key = columns.filter(({ pk }) => pk > 0n).map((column) => `"${column.name}"`);
+  const names = columns.map((column) => quote(column.name));
+  const key = columns.filter(({ pk }) => pk > 0n).map((column) => quote(column.name));
+  const quoted = quote(name);
   return isNumbered
-    ? { name, columns: ["rowid", ...names], key: ["rowid"] }
-    : { name, columns: names, key };
+    ? { name, quoted, columns: ["rowid", ...names], key: ["rowid"] }
+    : { name, quoted, columns: names, key };
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 async function copyTable(
@@ -132,7 +141,7 @@ async function copyTable(
   tally: Tally,
   signal: AbortSignal,
 ): Promise<void> {
-  const into = `INSERT INTO backup.${table.name} (${table.columns})`;
+  const into = `INSERT INTO backup.${table.quoted} (${table.columns})`;
   for await (const after of findBatches(database, table, signal)) {
     const { changes } = database.query(`${into} ${batch(table, "main", after)}`).run(...after);
     if (table.name === "plants") tally.plants += changes;
@@ -145,8 +154,8 @@ async function compareTable(
   tally: Tally,
   signal: AbortSignal,
 ): Promise<void> {
-  const rows = countRows(database, "main", table.name);
-  let isSame = countRows(database, "backup", table.name) === rows;
+  const rows = countRows(database, "main", table.quoted);
+  let isSame = countRows(database, "backup", table.quoted) === rows;
   for await (const after of findBatches(database, table, signal)) {
     const [original, copied] = [batch(table, "main", after), batch(table, "backup", after)];
     const missing = `SELECT 1 FROM (SELECT * FROM (${original}) EXCEPT SELECT * FROM (${copied}))`;
@@ -162,7 +171,7 @@ async function* findBatches(
   table: CopiedTable,
   signal: AbortSignal,
 ): AsyncGenerator<SQLQueryBindings[], void, undefined> {
-  const { name, key } = table;
+  const { quoted, key } = table;
   let after: SQLQueryBindings[] = [];
   for (;;) {
     yield after;
@@ -171,7 +180,7 @@ async function* findBatches(
     signal.throwIfAborted();
     const last = database
       .query<Record<string, SQLQueryBindings>, SQLQueryBindings[]>(
-        `SELECT ${key} FROM main.${name} ${behind(table, after)}
+        `SELECT ${key} FROM main.${quoted} ${behind(table, after)}
            ORDER BY ${key} LIMIT 1 OFFSET ${batchRows - 1}`,
       )
       .get(...after);
@@ -181,8 +190,8 @@ async function* findBatches(
 }
 
 function batch(table: CopiedTable, schema: "main" | "backup", after: readonly unknown[]): string {
-  const { name, columns, key } = table;
-  return `SELECT ${columns} FROM ${schema}.${name} ${behind(table, after)}
+  const { quoted, columns, key } = table;
+  return `SELECT ${columns} FROM ${schema}.${quoted} ${behind(table, after)}
     ORDER BY ${key} LIMIT ${batchRows}`;
 }
 
