@@ -200,8 +200,8 @@ export function createApp(deps: AppDeps): App {
     exchange.trace?.enter("answer");
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
     const finish = (error?: unknown) => end(exchange, status, error);
-    let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
-    if (typeof body === "string" || body instanceof Uint8Array) content = body;
+    let content: string | Blob | ReadableStream | null = null;
+    if (typeof body === "string" || body instanceof Blob) content = body;
     else if (body && request.method !== "HEAD") {
       content = streamText(whileAdmitted(body, exchange), finish);
     }

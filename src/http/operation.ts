@@ -24,8 +24,11 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers of the response but its id, ready: for an answer that is sent more than once. */
   readonly prepared?: Headers | undefined;
-  /** Text or bytes that are whole, or pieces of text that are made as the client takes them. */
-  readonly body?: string | Uint8Array<ArrayBuffer> | AsyncIterable<string> | undefined;
+  /**
+   * Text that is whole, or pieces of it that are made as the client takes them. A file is a blob,
+   * which all who are slow to take it share: of text or bytes the runtime copies for each of them.
+   */
+  readonly body?: string | Blob | AsyncIterable<string> | undefined;
 }
 
 export interface HeaderDescription {

@@ -5,8 +5,8 @@ import { type PageSource, readConsole, readReference } from "./page-sources.ts";
 
 export interface PageFile {
   readonly contentType: string;
-  readonly text: string;
-  readonly gzipped: Uint8Array<ArrayBuffer>;
+  readonly plain: Blob;
+  readonly gzipped: Blob;
   readonly etag: string;
 }
 
@@ -42,9 +42,9 @@ async function addAsset(stem: string, extension: "js" | "css", text: string): Pr
 
 async function makeFile(contentType: string, text: string): Promise<PageFile> {
   // Not on the event loop: the renderer has megabytes.
-  const gzipped = new Uint8Array(await promisify(gzip)(text, { level: 9 }));
+  const gzipped = new Blob([await promisify(gzip)(text, { level: 9 })]);
   // Weak, because the text and its compressed form share it.
-  return { contentType, text, gzipped, etag: `W/"${hash(text)}"` };
+  return { contentType, plain: new Blob([text]), gzipped, etag: `W/"${hash(text)}"` };
 }
 
 function hash(text: string): string {

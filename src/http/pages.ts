@@ -116,7 +116,7 @@ function fileAnswer(file: PageFile, more: Record<string, string>, { parameters }
   const held = String(parameters["If-None-Match"] ?? "");
   if (held.split(",").some((each) => each.trim() === etag)) return { status: 304, headers };
   if (!acceptsGzip(String(parameters["Accept-Encoding"] ?? ""))) {
-    return { status: 200, contentType, headers, body: file.text };
+    return { status: 200, contentType, headers, body: file.plain };
   }
   const gzipHeaders = { ...headers, "Content-Encoding": "gzip" };
   return { status: 200, contentType, headers: gzipHeaders, body: file.gzipped };
