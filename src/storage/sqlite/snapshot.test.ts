@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeEmptyFile, makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../../domain/storage.ts";
@@ -128,6 +128,23 @@ test("takes tables by any name, and leaves out the views and triggers that an op
     copy.query("SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger')").all(),
   ).toEqual([]);
   copy.close();
+});
+
+test("does nothing that the file says, but for making its tables", async () => {
+  const taken = join(folder.path, "taken");
+  const more = `); COMMIT; VACUUM INTO '${taken}'; BEGIN--`;
+  const comment = `/*${"x".repeat(more.length - 5)}*/)`;
+  const database = connect(path);
+  database.run(`CREATE TABLE bait (text TEXT${comment}`);
+  database.close();
+  await storage.close();
+  // As anyone can who may write the file.
+  writeFileSync(path, readFileSync(path, "latin1").replace(comment, more), "latin1");
+  await copySqlite(path, copyPath, async (snapshot) => {
+    await snapshot.copy(tally(), signal);
+    await snapshot.compare(tally(), signal);
+  });
+  expect(existsSync(taken)).toBe(false);
 });
 
 test("fails when the copy is not the same", async () => {
