@@ -2,6 +2,7 @@
  * One request, tried until an answer stands. It knows of time, failures and retries, not of plants.
  */
 import { PlantStoreProblem, PlantStoreUnreachable } from "./problem-error.ts";
+import type { Problem } from "./wire-types.ts";
 
 export interface Exchange {
   readonly address: string;
@@ -141,11 +142,25 @@ function readRetryAfter(headers: Headers): number | undefined {
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }
 
+const problemTypeStart = "urn:plantstore:problem:";
+
+/** Empty if it is not one of the service's: proxies answer with problems of their own, too. */
+function readProblem(text: string): Partial<Problem> {
+  try {
+    const problem: Partial<Problem> = JSON.parse(text);
+    const { type, detail, errors = [] } = problem;
+    const isOurs = type?.startsWith(problemTypeStart) && typeof detail === "string";
+    return isOurs && errors.every((each) => typeof each.detail === "string") ? problem : {};
+  } catch {
+    return {};
+  }
+}
+
 /** An answer that is a refusal, as the error to throw. */
 export function toProblem({ status, headers, text }: Answer): PlantStoreProblem {
   const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
   const requestId = headers.get("x-request-id") ?? undefined;
-  return new PlantStoreProblem(status, isProblem ? JSON.parse(text) : {}, {
+  return new PlantStoreProblem(status, isProblem ? readProblem(text) : {}, {
     requestId,
     retryAfterMs: readRetryAfter(headers),
   });

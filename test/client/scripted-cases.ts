@@ -150,6 +150,18 @@ export const scriptedCases: readonly ClientCase[] = [
     { status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" },
     { status: 201, body: "{}" },
     { status: 404, body: "nothing here" },
+    ...[
+      '{"type":"about:blank","title":"Not Found","status":404}',
+      '{"type":"https://gateway.invalid/invalid-request","errors":{"name":["is odd"]}}',
+      '{"type":"urn:plantstore:problem:invalid-request","detail":"d","errors":[null]}',
+      '{"type":7}',
+      "null",
+      '{"type":"urn:pl',
+    ].map((body) => ({
+      status: 400,
+      headers: { "content-type": "application/problem+json" },
+      body,
+    })),
   ].map((answer) =>
     scripted(
       `tells that a stranger answered: ${answer.status} ${answer.body}`,
