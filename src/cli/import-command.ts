@@ -8,6 +8,7 @@ import { explainFile } from "../domain/file-failure.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { Importer, type Tally } from "./importer.ts";
 import { chooseFormat, formatFlag, readPlantLines } from "./plant-file.ts";
+import { showSafely } from "./plant-table.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { exitCodes, variables, withStore } from "./service-client.ts";
 
@@ -67,7 +68,10 @@ export const importCommand: Command = {
       for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupt);
       try {
         const lines = readPlantLines(source.chunks(), format);
-        const refuse = (line: number, fault: string) => progress.say(`line ${line}: ${fault}`);
+        const refuse = (line: number, fault: string) => {
+          // It may quote the file.
+          progress.say(`line ${line}: ${showSafely(fault)}`);
+        };
         await importer.run(lines, refuse, source.close);
       } finally {
         for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, interrupt);

@@ -2,6 +2,7 @@
 import type { Plant, PlantDraft } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
+import { showSafely } from "./plant-table.ts";
 import { decodeBytes, splitRecords } from "./record-splitter.ts";
 
 export const formats = ["csv", "jsonl"] as const;
@@ -78,11 +79,11 @@ function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
     new Set(given).size === given.length &&
     given.every((field) => fieldNames.some((each) => each === field));
   if (isSound) return given as FieldName[];
+  const start = showSafely(JSON.stringify(given.join(",")));
   throw new PlantStoreError(
     "invalid-request",
     "CSV must start with a line that names its columns: name, and tag and id if they are there, " +
-      `and no other. It starts with ${JSON.stringify(given.join(","))}. If these are JSON Lines, ` +
-      "say so with --format jsonl.",
+      `and no other. It starts with ${start}. If these are JSON Lines, say so with --format jsonl.`,
   );
 }
 

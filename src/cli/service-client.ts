@@ -9,6 +9,7 @@ import {
 } from "../client/plant-store.ts";
 import { readSetting, readToken } from "../config.ts";
 import type { Call } from "./command.ts";
+import { showSafely } from "./plant-table.ts";
 
 export const exitCodes = {
   done: 0,
@@ -46,7 +47,8 @@ export async function withStore(
     return await use(new PlantStore({ url, token, ...patience }));
   } catch (error) {
     const { message, exitCode } = explainFailure(error, url);
-    call.terminal.say(`plantstore: ${message}`);
+    // Whoever answers has a say in it.
+    call.terminal.say(`plantstore: ${showSafely(message)}`);
     return exitCode;
   }
 }

@@ -130,6 +130,24 @@ describe("plants", () => {
   });
 });
 
+test("what a stranger or a file says does not reach the terminal as control characters", async () => {
+  const run = await openGarden("careful");
+  const odd = "\u001b]0;title\u0007\u009b31m\u202e";
+  const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
+  const headers = { "content-type": "application/problem+json" };
+  const stranger = await openScriptedService({ status: 409, headers, body });
+  const spoken = [
+    await run(["plants", "add", "Fern"], stranger.url),
+    await run(["import", writeFile("odd.jsonl", `{"name":"Fern","${odd.slice(-5)}":1}`)]),
+    await run(["import", writeFile("odd.csv", `name,${odd}\n`)]),
+  ];
+  stranger.close();
+  for (const { errors } of spoken) {
+    expect(errors).toContain("\\u009b");
+    expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
+  }
+});
+
 describe("an import", () => {
   const awkward = [
     { id: -(2n ** 63n), name: 'a "quoted", name\r\nof two lines', tag: "" },
