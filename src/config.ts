@@ -276,7 +276,7 @@ export function mayColor(environment: Environment = process.env): boolean {
 function parseOrigins(text: string): Config["corsOrigins"] | undefined {
   if (text === "*") return "*";
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
-  const isOrigin = (origin: string) => /^https?:\/\/[^\s/,]+$/.test(origin);
+  const isOrigin = (one: string) => /^https?:[^*]+$/.test(one) && URL.parse(one)?.origin === one;
   return origins.every(isOrigin) ? origins : undefined;
 }
 
