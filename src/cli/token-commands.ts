@@ -12,6 +12,7 @@ import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, openStorage } from "../storage/open.ts";
 import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
 import { readExpiry } from "./expiry.ts";
+import { showSafely } from "./plant-table.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
@@ -83,14 +84,14 @@ export const listTokensCommand: Command = {
     const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
     const cells = rows.map((row) => [
       row.id,
-      row.user,
-      row.garden,
+      showSafely(row.user),
+      showSafely(row.garden),
       row.scope,
       row.state,
       row.createdAt.slice(0, 10),
       row.expiresAt?.slice(0, 10) ?? "never",
       row.lastUsedAt?.slice(0, 16).replace("T", " ") ?? "never",
-      row.note,
+      showSafely(row.note),
     ]);
     call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
     if (tokens.length === 0)

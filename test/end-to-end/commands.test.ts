@@ -1,4 +1,5 @@
 /** The command line as a user meets it: help, tokens beside a running service, wrong calls. */
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -78,6 +79,18 @@ describe("tokens", () => {
     expect(service.token).toBe("");
     expect((await service.call("GET /plants", { token: made.out.trim() })).status).toBe(200);
   });
+});
+
+test("tokens that something else wrote into the file are listed without control characters", async () => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "plants.db");
+  await runProgram(["token", "create", "alice", "--database", database]);
+  const file = new Database(database);
+  file.run("UPDATE tokens SET note = char(27) || '[2J'");
+  file.close();
+  const { out } = await runProgram(["token", "list", "--database", database]);
+  expect(out).toContain("\\u001b[2J");
+  expect(out).not.toContain("\u001b");
 });
 
 describe("a wrong call ends with one line that says why", () => {
