@@ -1,8 +1,9 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
 import { closeSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
-import type { PlantStore } from "../client/plant-store.ts";
+import type { Plant, PlantStore } from "../client/plant-store.ts";
 import { explainFile } from "../domain/file-failure.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
+import { stoppable } from "./long-work.ts";
 import { writeOutput } from "./output.ts";
 import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
@@ -24,22 +25,27 @@ export const exportCommand: Command = {
   run(call) {
     const path = call.words[0] ?? "-";
     const format = chooseFormat(textFlag(call, "format"), path);
-    const exportAll = async (store: PlantStore) => {
-      if (path === "-") await exportTo(call, store, format, (text) => call.terminal.out(text));
+    const exportAll = async (store: PlantStore, signal?: AbortSignal) => {
+      const pages = store.pages({ signal });
+      if (path === "-") await exportTo(call, pages, format, (text) => call.terminal.out(text));
       else {
         await writeWhole(path, (descriptor) =>
-          exportTo(call, store, format, (text) => writeText(path, descriptor, text)),
+          exportTo(call, pages, format, (text) => writeText(path, descriptor, text)),
         );
       }
       return exitCodes.done;
     };
-    return withStore(call, exportAll, patience);
+    const work = (signal?: AbortSignal) =>
+      withStore(call, (store) => exportAll(store, signal), patience);
+    // Of a pipe there is nothing to clean up, and a signal ends it also while nobody reads.
+    if (!isPlainFile(path)) return work();
+    return stoppable(call.terminal, `${path} is as it was before.`, work);
   },
 };
 
 async function exportTo(
   { terminal }: Call,
-  store: PlantStore,
+  pages: AsyncIterable<readonly Plant[]>,
   format: Format,
   write: (text: string) => void,
 ): Promise<void> {
@@ -47,7 +53,7 @@ async function exportTo(
   const progress = new Progress(terminal, () => ({ count }));
   try {
     write(renderHeader(format));
-    for await (const page of store.pages()) {
+    for await (const page of pages) {
       write(renderPlants(page, format));
       count += page.length;
     }
@@ -57,6 +63,16 @@ async function exportTo(
   const { elapsedMs } = progress;
   const plants = `${count.toLocaleString("en")} plants`;
   terminal.say(`${plants}, in ${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)}).`);
+}
+
+/** Also where there is none yet. */
+function isPlainFile(path: string): boolean {
+  try {
+    return path !== "-" && statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
+  } catch {
+    // It is told when it is opened.
+    return true;
+  }
 }
 
 function writeText(path: string, descriptor: number, text: string): void {

@@ -13,7 +13,13 @@ import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService } from "./running-service.ts";
+import {
+  type RunningService,
+  runProgram,
+  spawnProgram,
+  startService,
+  waitFor,
+} from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(30_000);
@@ -254,6 +260,26 @@ describe("an export", () => {
     broken.close();
     expect(readFileSync(path, "utf8")).toBe("older\n");
     expect(readdirSync(folder.path).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  });
+
+  test("that is interrupted leaves nothing behind", async () => {
+    const token = await makeToken("interrupted");
+    const older = writeFile("interrupted.jsonl", "older\n");
+    const link = '</plants?limit=1&after=7>; rel="next"';
+    const stranger = await openScriptedService(
+      { status: 200, headers: { link }, body: '[{"id":7,"name":"Fern","tag":""}]' },
+      { status: 503, headers: { "retry-after": "60" } },
+    );
+    const exporting = spawnProgram(["export", older], {
+      PLANTSTORE_URL: stranger.url,
+      PLANTSTORE_TOKEN: token,
+    });
+    await waitFor(() => stranger.requests.length === 2 || undefined);
+    exporting.kill("SIGINT");
+    expect(await exporting.exited).toBe(130);
+    stranger.close();
+    expect(readFileSync(older, "utf8")).toBe("older\n");
+    expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
   });
 
   test("keeps the older file's mode, and follows a link to it", async () => {
