@@ -4,6 +4,8 @@ import type { Terminal } from "./command.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 
 const interruptedExitCode = 130;
+/** One signal may come twice: `timeout` of the system sends it to the process and to its group. */
+const echoMs = 500;
 
 /** Shows how far it is. */
 export async function shown<Result>(
@@ -39,7 +41,7 @@ export function timed<Result>(
 
 /**
  * Resolves to the exit code. The first signal stops it between two batches, and `hint` says how to
- * go on; a second one ends it at once.
+ * go on; a second one, if it is not an echo of the first, ends it at once.
  */
 export async function stoppable(
   terminal: Terminal,
@@ -47,8 +49,13 @@ export async function stoppable(
   work: (signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
+  let toldAtMs: number | undefined;
+  const stop = () => {
+    toldAtMs ??= performance.now();
+    stopping.abort();
+    if (performance.now() - toldAtMs > echoMs) process.exit(interruptedExitCode);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, stop);
   try {
     return await work(stopping.signal);
   } catch (error) {

@@ -276,6 +276,9 @@ describe("an export", () => {
     });
     await waitFor(() => stranger.requests.length === 2 || undefined);
     exporting.kill("SIGINT");
+    // As it comes by way of programs that pass it on, as well as from the terminal.
+    await Bun.sleep(5);
+    exporting.kill("SIGINT");
     expect(await exporting.exited).toBe(130);
     stranger.close();
     expect(readFileSync(older, "utf8")).toBe("older\n");
