@@ -5,6 +5,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
@@ -100,9 +101,50 @@ describe("a million plants listed without a limit", () => {
     );
     file.close();
   }
-
-  function residentBytes(service: RunningService): number {
-    const status = readFileSync(`/proc/${service.pid}/status`, "utf8");
-    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-  }
 });
+
+// Each chunk as an object of its own took 7 MB for a body, and 130 ms of the event loop.
+test.skipIf(process.platform !== "linux")(
+  "30 bodies of 60,000 chunks of one byte each take little memory",
+  async () => {
+    await using service = await startService({ args: ["--threads", "1"] });
+    const head = [
+      "POST /plants HTTP/1.1",
+      "Host: a",
+      `Authorization: Bearer ${service.token}`,
+      "Content-Type: application/json",
+      "Transfer-Encoding: chunked",
+      "Connection: close",
+    ].join("\r\n");
+    const body = '{"name":"Fern"}'.padEnd(60_000);
+    const chunks = Array.from(body, (byte) => `1\r\n${byte}\r\n`).join("");
+    const beforeBytes = residentBytes(service);
+    let mostBytes = beforeBytes;
+    const watching = setInterval(() => {
+      mostBytes = Math.max(mostBytes, residentBytes(service));
+    }, 20);
+    const send = () =>
+      new Promise<string>((resolve, reject) => {
+        let answer = "";
+        const socket = connect(service.port, "127.0.0.1", () => {
+          socket.write(`${head}\r\n\r\n${chunks}0\r\n\r\n`);
+        });
+        socket.on("data", (bytes) => {
+          answer += bytes;
+        });
+        socket.on("close", () => resolve(answer));
+        socket.on("error", reject);
+      });
+    const answers = await Promise.all(Array.from({ length: 30 }, send)).finally(() => {
+      clearInterval(watching);
+    });
+    for (const answer of answers) expect(answer).toStartWith("HTTP/1.1 201");
+    expect(mostBytes - beforeBytes).toBeLessThan(80_000_000);
+  },
+  30_000,
+);
+
+function residentBytes(service: RunningService): number {
+  const status = readFileSync(`/proc/${service.pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
