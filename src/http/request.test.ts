@@ -143,3 +143,22 @@ describe("the query of a list", () => {
     expect(await read(query)).toEqual(expected);
   });
 });
+
+test("long bodies that end together have a turn each, and not too many of them wait", async () => {
+  const operation = operations.find(({ name }) => name === "createPlant");
+  if (!operation) throw new Error("There is no such operation.");
+  const read = (characters: number) => {
+    const body = '{"name":"Fern"}'.padEnd(characters);
+    const headers = { "content-type": "application/json", "content-length": String(body.length) };
+    const request = new Request("http://localhost/plants", { method: "POST", headers, body });
+    return readInput(operation, {
+      ...{ request, query: "", variable: "", caller: undefined, body: "unread" },
+    });
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: 40 }, () => read(5_000)));
+  const refused = outcomes.filter(({ status }) => status === "rejected");
+  expect(refused).toHaveLength(8);
+  expect(refused[0]).toMatchObject({ reason: { code: "unavailable" } });
+  const short = await Promise.all(Array.from({ length: 40 }, () => read(4_000)));
+  expect(short).toHaveLength(40);
+});

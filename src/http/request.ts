@@ -4,6 +4,7 @@ import type { Caller } from "../domain/caller.ts";
 import { type Fault, PlantStoreError } from "../domain/errors.ts";
 import { checkContentType, readBody } from "./body.ts";
 import { parseJsonObject } from "./json-text.ts";
+import { OneATurn } from "./one-a-turn.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter } from "./parameters.ts";
 
@@ -46,6 +47,14 @@ export interface Arrival {
   body: "none" | "unread" | "read";
 }
 
+/** With every character of it escaped. What is longer is at fault, or mostly blank. */
+const plantCharactersMax = 4_096;
+/**
+ * To find all faults of 64 KiB can take 20 ms, and hundreds of bodies can end in the same turn of
+ * the event loop.
+ */
+const longBodies = new OneATurn(32);
+
 /** At once where the operation takes no body, and else when the body has come. */
 export function readInput(operation: Operation, arrival: Arrival): Input | Promise<Input> {
   const { request, caller } = arrival;
@@ -65,8 +74,9 @@ export function readInput(operation: Operation, arrival: Arrival): Input | Promi
   }
   const { schema } = operation.body;
   return readBody(request, caller?.credential).then(
-    (text) => {
+    async (text) => {
       arrival.body = "read";
+      if (text.length > plantCharactersMax) await longBodies.enter();
       return complete(validateBody(schema, text, faults));
     },
     (error) => {
