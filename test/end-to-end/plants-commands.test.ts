@@ -13,13 +13,7 @@ import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import {
-  type RunningService,
-  runProgram,
-  spawnProgram,
-  startService,
-  waitFor,
-} from "./running-service.ts";
+import { type RunningService, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(30_000);
@@ -136,24 +130,6 @@ describe("plants", () => {
   });
 });
 
-test("what a stranger or a file says does not reach the terminal as control characters", async () => {
-  const run = await openGarden("careful");
-  const odd = "\u001b]0;title\u0007\u009b31m\u202e";
-  const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
-  const headers = { "content-type": "application/problem+json" };
-  const stranger = await openScriptedService({ status: 409, headers, body });
-  const spoken = [
-    await run(["plants", "add", "Fern"], stranger.url),
-    await run(["import", writeFile("odd.jsonl", `{"name":"Fern","${odd.slice(-5)}":1}`)]),
-    await run(["import", writeFile("odd.csv", `name,${odd}\n`)]),
-  ];
-  stranger.close();
-  for (const { errors } of spoken) {
-    expect(errors).toContain("\\u009b");
-    expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
-  }
-});
-
 describe("an import", () => {
   const awkward = [
     { id: -(2n ** 63n), name: 'a "quoted", name\r\nof two lines', tag: "" },
@@ -260,29 +236,6 @@ describe("an export", () => {
     broken.close();
     expect(readFileSync(path, "utf8")).toBe("older\n");
     expect(readdirSync(folder.path).filter((name) => name.endsWith(".partial"))).toEqual([]);
-  });
-
-  test("that is interrupted leaves nothing behind", async () => {
-    const token = await makeToken("interrupted");
-    const older = writeFile("interrupted.jsonl", "older\n");
-    const link = '</plants?limit=1&after=7>; rel="next"';
-    const stranger = await openScriptedService(
-      { status: 200, headers: { link }, body: '[{"id":7,"name":"Fern","tag":""}]' },
-      { status: 503, headers: { "retry-after": "60" } },
-    );
-    const exporting = spawnProgram(["export", older], {
-      PLANTSTORE_URL: stranger.url,
-      PLANTSTORE_TOKEN: token,
-    });
-    await waitFor(() => stranger.requests.length === 2 || undefined);
-    exporting.kill("SIGINT");
-    // As it comes by way of programs that pass it on, as well as from the terminal.
-    await Bun.sleep(5);
-    exporting.kill("SIGINT");
-    expect(await exporting.exited).toBe(130);
-    stranger.close();
-    expect(readFileSync(older, "utf8")).toBe("older\n");
-    expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
   });
 
   test("keeps the older file's mode, and follows a link to it", async () => {

@@ -1,0 +1,68 @@
+/** Commands that meet what they cannot trust: strangers, odd files, signals that come twice. */
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeToken } from "../../src/auth/opaque-token.ts";
+import { openScriptedService } from "../client/scripted-service.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { runProgram, spawnProgram, waitFor } from "./running-service.ts";
+
+/** Each command is a process of its own, and a test runs several. */
+setDefaultTimeout(30_000);
+
+const folder = makeTemporaryFolder();
+const token = makeToken();
+
+afterAll(() => folder[Symbol.dispose]());
+
+function run(args: readonly string[], url: string) {
+  return runProgram(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token });
+}
+
+function writeFile(name: string, text: string): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+test("what a stranger or a file says does not reach the terminal as control characters", async () => {
+  const odd = "\u001b]0;title\u0007\u009b31m\u202e";
+  const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
+  const headers = { "content-type": "application/problem+json" };
+  const stranger = await openScriptedService({ status: 409, headers, body });
+  const spoken = [
+    await run(["plants", "add", "Fern"], stranger.url),
+    await run(
+      ["import", writeFile("odd.jsonl", `{"name":"Fern","${odd.slice(-5)}":1}`)],
+      stranger.url,
+    ),
+    await run(["import", writeFile("odd.csv", `name,${odd}\n`)], stranger.url),
+  ];
+  stranger.close();
+  for (const { errors } of spoken) {
+    expect(errors).toContain("\\u009b");
+    expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
+  }
+});
+
+test("an export that is interrupted leaves nothing behind", async () => {
+  const older = writeFile("interrupted.jsonl", "older\n");
+  const link = '</plants?limit=1&after=7>; rel="next"';
+  const stranger = await openScriptedService(
+    { status: 200, headers: { link }, body: '[{"id":7,"name":"Fern","tag":""}]' },
+    { status: 503, headers: { "retry-after": "60" } },
+  );
+  const exporting = spawnProgram(["export", older], {
+    PLANTSTORE_URL: stranger.url,
+    PLANTSTORE_TOKEN: token,
+  });
+  await waitFor(() => stranger.requests.length === 2 || undefined);
+  exporting.kill("SIGINT");
+  // As it comes by way of programs that pass it on, as well as from the terminal.
+  await Bun.sleep(5);
+  exporting.kill("SIGINT");
+  expect(await exporting.exited).toBe(130);
+  stranger.close();
+  expect(readFileSync(older, "utf8")).toBe("older\n");
+  expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
+});
