@@ -74,10 +74,10 @@ export function readInput(operation: Operation, arrival: Arrival): Input | Promi
   }
   const { schema } = operation.body;
   return readBody(request, caller?.credential).then(
-    async (text) => {
+    (text) => {
       arrival.body = "read";
-      if (text.length > plantCharactersMax) await longBodies.enter();
-      return complete(validateBody(schema, text, faults));
+      const validate = () => complete(validateBody(schema, text, faults));
+      return text.length > plantCharactersMax ? longBodies.enter().then(validate) : validate();
     },
     (error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
