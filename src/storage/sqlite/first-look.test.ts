@@ -69,3 +69,39 @@ test("a file that a killed process left, with its log, is served", async () => {
   expect((await storage.list("home", undefined, 1_000)).length).toBe(201);
   await storage.close();
 });
+
+/**
+ * What the power may leave of a first start, when it is cut while the folder is synced: the file is
+ * to have a log already, which is empty, and its journal is still there, which takes that back.
+ */
+function layCutFirstStart(folder: string): string {
+  const path = join(folder, "plants.db");
+  const database = new Database(path);
+  database.run("PRAGMA journal_mode = WAL");
+  database.close();
+  const journal = Buffer.alloc(512);
+  journal.write("d9d505f920a163d7", "hex");
+  journal.writeUInt32BE(512, 20);
+  journal.writeUInt32BE(4096, 24);
+  writeFileSync(`${path}-journal`, journal);
+  writeFileSync(`${path}-wal`, Buffer.from(logHeader, "hex"));
+  return path;
+}
+
+const logHeader = "377f0682002de2180000100000000000d28a99f82e16916bcd808de5f0f97bb8";
+
+test.each([
+  ["with its journal", () => {}],
+  [
+    "with its journal, and cut again when that was taken back",
+    (path: string) => truncateSync(path),
+  ],
+])("a first start that was cut off, %s, begins anew", async (_, spoil) => {
+  using folder = makeTemporaryFolder();
+  const path = layCutFirstStart(folder.path);
+  spoil(path);
+  const storage = openSqlite(path, serving);
+  await storage.apply([create()]);
+  expect((await storage.list("home", undefined, 1_000)).length).toBe(1);
+  await storage.close();
+});

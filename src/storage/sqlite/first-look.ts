@@ -13,16 +13,20 @@ export const damaged = "it is damaged (restore a copy of it)";
 /** A start takes 5 ms longer for each of them. The check of a larger file is the backup's. */
 const checkedMebibytesMax = 16;
 
+/** A log that is no longer holds nothing, as the power may leave it when it is cut at a first start. */
+const logHeaderBytes = 32;
+
 /** Fails if the file is another program's, of a newer version, or to be served and damaged. */
 export function lookAt(file: string, isServing: boolean): void {
   const logBytes = sizeOf(`${file}-wal`);
-  if (logBytes > 0 && sizeOf(file) === 0) {
+  const hasLog = logBytes > logHeaderBytes;
+  if (hasLog && sizeOf(file) === 0) {
     // SQLite would take it for a new file, and remove the log of what it held.
     throw new PlantStoreError("unavailable", "it is empty, but its log (-wal) is not");
   }
   // Any other connection would fold the log into the file when it is closed; and this one would
-  // leave an empty log behind where there was none.
-  const database = connect(file, logBytes > 0 ? "read" : "write");
+  // leave an empty log behind where there was none, and cannot take back a journal.
+  const database = connect(file, hasLog ? "read" : "write");
   try {
     checkFile(database);
     if (isServing) checkWhole(database, sizeOf(file) + logBytes);

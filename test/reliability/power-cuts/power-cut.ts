@@ -23,6 +23,9 @@ export interface Cut {
   readonly seed: number;
 }
 
+/** About so many are made until a new store is ready. */
+const callsOfStart = 250;
+
 type Place = Extract<Note, { kind: "place" }>;
 
 /** The moments of one recording, one after the other: going back takes longer. */
@@ -66,12 +69,15 @@ export class PowerCuts {
     return { image, notes: notes.filter(({ kind }) => kind !== "place") };
   }
 
-  /** Half of the time just after an answer, when most is owed. */
+  /** A tenth of them while the store is made, and half just after an answer, when most is owed. */
   #choose({ index, count }: Cut, dice: Dice): number {
-    const share = this.callsCount / count;
-    const from = this.#begin + Math.floor(index * share) + dice(Math.ceil(share));
+    const early = Math.floor(count / 10);
+    const isEarly = index < early;
+    const share = isEarly ? callsOfStart / early : this.callsCount / (count - early);
+    const part = isEarly ? index : index - early;
+    const from = this.#begin + Math.floor(part * share) + dice(Math.ceil(share));
     if (dice(2) === 0) return from;
-    const to = this.#begin + Math.floor((index + 1) * share);
+    const to = this.#begin + Math.floor((part + 1) * share);
     const isAnswer = (call: Call) => readNote(call)?.kind === "answered";
     return from + this.#calls.slice(from, to).findIndex(isAnswer) + 1;
   }
