@@ -3,7 +3,13 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
+import {
+  insist,
+  type RunningService,
+  runProgram,
+  startService,
+  waitFor,
+} from "./running-service.ts";
 
 /** Each on a connection of its own, which the kernel gives to one thread or another. */
 function call(service: RunningService, request: string, token: string, body?: string) {
@@ -133,7 +139,8 @@ describe("on one PostgreSQL, with two instances of two threads", () => {
 
   test("a quota is exact over both", async () => {
     await using both = await startTwo("--garden-plants-max", "40");
-    const create = (of: RunningService) => call(of, "POST /plants", both.token, '{"name":"Fern"}');
+    const create = (of: RunningService) =>
+      insist(() => call(of, "POST /plants", both.token, '{"name":"Fern"}'));
     expect(await sendMany(both.services, both.token, 150, create)).toEqual({ 201: 40, 507: 110 });
     const plants = await call(both.services[0] as RunningService, "GET /plants", both.token);
     expect(await plants.json()).toHaveLength(40);

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { makeDatabase } from "../postgres-server.ts";
-import { startService, waitFor } from "./running-service.ts";
+import { insist, startService, waitFor } from "./running-service.ts";
 
 test("threads on PostgreSQL keep to the pool of the process and count together", async () => {
   const database = await makeDatabase();
@@ -21,7 +21,7 @@ test("threads on PostgreSQL keep to the pool of the process and count together",
     const statuses = await Promise.all(
       Array.from({ length: 200 }, async () => {
         const body = '{"name":"Fern"}';
-        return (await service.call("POST /plants", { body, headers })).status;
+        return (await insist(() => service.call("POST /plants", { body, headers }))).status;
       }),
     );
     expect(new Set(statuses)).toEqual(new Set([201]));

@@ -125,6 +125,15 @@ export async function startService(
   };
 }
 
+/** Asks again for as long as the service is too busy, as it is at times where all tests run. */
+export async function insist(ask: () => Promise<Response>): Promise<Response> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 503) return answer;
+    await Bun.sleep(100);
+  }
+}
+
 async function collect(
   stream: ReadableStream<Uint8Array>,
   take: (text: string) => void,

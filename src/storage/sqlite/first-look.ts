@@ -13,7 +13,7 @@ export const damaged = "it is damaged (restore a copy of it)";
 /** A start takes 5 ms longer for each of them. The check of a larger file is the backup's. */
 const checkedMebibytesMax = 16;
 
-/** A log that is no longer holds nothing, as the power may leave it when it is cut at a first start. */
+/** A log that is no longer holds nothing, as a power cut in a first start may leave it. */
 const logHeaderBytes = 32;
 
 /** Fails if the file is another program's, of a newer version, or to be served and damaged. */
