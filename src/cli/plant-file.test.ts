@@ -112,10 +112,12 @@ describe("JSON Lines", () => {
   });
 
   test.each<[string, string]>([
-    ["name,tag", "not JSON"],
+    ["name,tag", "--format csv"],
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],
     ['{"name":"Fern","colour":"green"}', '"colour"'],
+    ['{"name":"Fern","name":"Moss"}', "the name is there twice"],
+    ['{"name":"Fern","id":7,"i\\u0064":8}', "the id is there twice"],
     ['{"name":"Fern","id":"7"}', "integer"],
     ['{"name":"Fern","id":7.5}', "integer"],
     ['{"name":"Fern","id":null}', "integer"],
@@ -131,6 +133,13 @@ describe("JSON Lines", () => {
       { line: 1, fault: expect.stringContaining(reason) },
       { line: 2, draft: { name: "Fern", tag: "" } },
     ]);
+  });
+
+  test("have numbers as the service reads them", async () => {
+    const ids = ["1e3", "-0", "7.0", "9".repeat(40)];
+    const read = await readAll("jsonl", ids.map((id) => `{"name":"Fern","id":${id}}\n`).join(""));
+    const drafts = read.map((line) => "draft" in line && line.draft.id);
+    expect(drafts).toEqual([1_000n, 0n, 7n, 2n ** 64n]);
   });
 
   test("leave it to the service to judge a name", async () => {

@@ -1,6 +1,7 @@
 /** Files of plants, as CSV and as JSON Lines: read line by line, written page by page. */
 import type { Plant, PlantDraft } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { parseJsonObject } from "../json-text.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
 import { showSafely } from "./plant-table.ts";
 import { decodeBytes, splitRecords } from "./record-splitter.ts";
@@ -138,24 +139,17 @@ function readJsonPlant(bytes: string | undefined): { draft: PlantDraft } | { fau
   } catch {
     return { fault: notUtf8 };
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text, keepDigits);
-  } catch {
-    return { fault: "this is not JSON; if the file is CSV, say so with --format csv" };
+  const object = parseJsonObject(text);
+  if (!object) {
+    return { fault: "this is not a JSON object; if the file is CSV, say so with --format csv" };
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { fault: "this is not a JSON object" };
-  }
-  const unknown = Object.keys(value).find((key) => !fieldNames.some((name) => name === key));
+  const { members, repeatedKeys } = object;
+  const unknown = Object.keys(members).find((key) => !fieldNames.some((name) => name === key));
   if (unknown !== undefined) return { fault: `there is no field ${JSON.stringify(unknown)}` };
-  const { id, name, tag = "" } = value as { id?: unknown; name?: unknown; tag?: unknown };
+  if (repeatedKeys.length > 0) return { fault: `the ${repeatedKeys[0]} is there twice` };
+  const { id, name, tag = "" } = members;
   if (id !== undefined && typeof id !== "bigint") return { fault: "the id must be an integer" };
   if (typeof name !== "string") return { fault: "the name must be there, and a string" };
   if (typeof tag !== "string") return { fault: "the tag must be a string" };
   return { draft: { name, tag, ...(id !== undefined && { id }) } };
-}
-
-function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
-  return typeof value === "number" ? (readInteger(context?.source ?? "") ?? value) : value;
 }

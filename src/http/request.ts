@@ -2,8 +2,8 @@
 import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
 import { type Fault, PlantStoreError } from "../domain/errors.ts";
+import { parseJsonObject } from "../json-text.ts";
 import { checkContentType, readBody } from "./body.ts";
-import { parseJsonObject } from "./json-text.ts";
 import { OneATurn } from "./one-a-turn.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter } from "./parameters.ts";
