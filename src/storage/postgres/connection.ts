@@ -94,6 +94,7 @@ async function check(
   try {
     await client.connect();
     await requireWritable(client);
+    await requireDurable(client);
     await requireSupported(client);
     return await readLineage(client);
   } catch (error) {
@@ -121,6 +122,22 @@ export async function requireWritable(client: Pick<Client, "query">): Promise<vo
 
 /** Not a failure of the network: the server answered. */
 const readOnly = Object.assign(new Error("It is a standby or read-only."), { code: "READ_ONLY" });
+
+/** Under these a server confirms what can still be lost, or does not say so. */
+const careless = { synchronous_commit: "off", client_min_messages: "error" };
+
+/** Whoever set up the database, the role or the server may have chosen speed, or silence. */
+export async function requireDurable(client: Pick<Client, "query">): Promise<void> {
+  const settings = Object.keys(careless).map((name) => `current_setting('${name}') AS ${name}`);
+  const { rows } = await client.query(`SELECT ${settings}`);
+  for (const [name, value] of Object.entries(careless)) {
+    if (rows[0]?.[name] !== value) continue;
+    throw new PlantStoreError(
+      "unavailable",
+      `its ${name} is ${value}, so that answered writes could be lost: have ALTER ROLE set another`,
+    );
+  }
+}
 
 async function requireSupported(client: Client): Promise<void> {
   const { rows } = await client.query("SELECT version() AS version");

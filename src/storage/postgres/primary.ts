@@ -11,6 +11,7 @@ import {
   codeOf,
   explain,
   probe,
+  requireDurable,
   requireWritable,
   type Server,
 } from "./connection.ts";
@@ -243,6 +244,7 @@ export class Primary {
         // From its first moment on: it may be lost before it is handed out.
         client.on("error", () => this.#lost.add(client));
         await requireWritable(client);
+        await requireDurable(client);
         await requireSame(client, server.lineage);
       },
     });
