@@ -2,7 +2,8 @@
 import type { BucketStorage } from "../../domain/storage.ts";
 import type { Attempts } from "./attempts.ts";
 
-const nowUs = "(extract(epoch FROM now()) * 1000000)::bigint";
+/** Of one type, so that no operator which somebody else put on the search path fits better. */
+const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
 
 export function createBucketStorage(attempts: Attempts): BucketStorage {
   return {

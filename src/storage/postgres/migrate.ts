@@ -65,7 +65,8 @@ export async function migrate(
   try {
     // A step may take long on many plants, and so may another process that holds the lock.
     await client.query("SET LOCAL statement_timeout = 0");
-    await client.query(`SELECT pg_advisory_xact_lock(${lockKey})`);
+    // As a bigint, or a function of somebody else on the search path may fit better.
+    await client.query(`SELECT pg_advisory_xact_lock(${lockKey}::bigint)`);
     const from = await readSchema(client, steps.length);
     if (from === 0) {
       await client.query(

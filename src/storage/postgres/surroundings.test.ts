@@ -5,8 +5,9 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import type { Storage } from "../../domain/storage.ts";
+import { recordKinds } from "../../domain/transfer.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
@@ -55,4 +56,58 @@ describe.each([
     ]);
     await storage.close();
   });
+});
+
+/**
+ * Every operator on two of these types that PostgreSQL lacks, and functions that take a narrower
+ * type than its own: they fit better than what converts.
+ */
+const traps = `
+  CREATE FUNCTION spring() RETURNS bigint LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'the service ran what another role made'; END $$;
+  CREATE FUNCTION pg_advisory_xact_lock(integer) RETURNS bigint RETURN spring();
+  CREATE FUNCTION has_table_privilege(text, name) RETURNS boolean RETURN spring() > 0;
+  CREATE FUNCTION max(integer) RETURNS bigint RETURN spring();
+  DO $$
+  DECLARE trap record;
+  BEGIN
+    FOR trap IN
+      SELECT one, other, sign FROM unnest('{int4,int8,numeric,float8,text,name}'::regtype[]) AS one
+        CROSS JOIN unnest('{int4,int8,numeric,float8,text,name}'::regtype[]) AS other
+        CROSS JOIN unnest('{+,-,*,=,<,>,<=,>=,||}'::text[]) AS sign
+        WHERE NOT EXISTS (SELECT FROM pg_operator
+          WHERE oprname = sign AND oprleft = one AND oprright = other)
+    LOOP
+      EXECUTE format('CREATE OR REPLACE FUNCTION trap(%1$s, %2$s) RETURNS bigint RETURN spring();
+        CREATE OPERATOR %3$s (FUNCTION = trap, LEFTARG = %1$s, RIGHTARG = %2$s)',
+        trap.one, trap.other, trap.sign);
+    END LOOP;
+  END $$`;
+
+test("what other roles have put on the search path is not run", async () => {
+  await database.query(traps);
+  const limited = { isServing: true, plantsMax: 3 };
+  const storages = [await open(), await openPostgres(database.url, limited)];
+  const idempotency = { key: "k", request: "r", nowMs: 0, expiresAtMs: 1_000 };
+  for (const storage of storages) {
+    await storage.apply([create()]);
+    await storage.apply([create({ id: 2n ** 53n - 3n, garden: "far" }), create({ idempotency })]);
+    await storage.apply([remove(1n), create({ garden: "far" })]);
+    await storage.apply([remove(2n)]);
+    await storage.list("home", 1n, 10);
+    await storage.seek("home", 1n, 10);
+    await storage.forgetKeys(2_000);
+    await storage.noteTokenUses([{ id: "t", usedAtMs: 1 }]);
+    await storage.revokeToken("t", 1);
+    await storage.listTokens();
+    await storage.buckets?.pour([{ key: 1, levelMs: 5 }]);
+    await storage.buckets?.pour([{ key: 1, levelMs: 5 }]);
+    await storage.buckets?.forgetEmpty();
+    const transfer = storage.transfer(0);
+    for (const kind of recordKinds) {
+      await transfer.count(kind, await transfer.last(kind));
+      await transfer.add(kind, await transfer.read(kind, undefined, 10));
+    }
+    await storage.close();
+  }
 });
