@@ -84,7 +84,7 @@ export async function migrate(
   }
 }
 
-/** Fails, naming what is missing, unless the role may read and write all tables. */
+/** Fails, naming what is missing, unless the role may read and write all of all tables. */
 export async function requireRights(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
     `SELECT name, privilege FROM unnest($1::text[]) AS tables (name)
@@ -92,7 +92,21 @@ export async function requireRights(client: ClientBase): Promise<void> {
        WHERE NOT has_table_privilege(name, privilege)`,
     [tables, rights],
   );
-  if (rows.length === 0) return;
+  if (rows.length === 0) return requireAllRows(client);
   const missing = rows.map(({ name, privilege }) => `${privilege} on ${name}`).join(", ");
   throw new PlantStoreError("unavailable", `the role lacks rights: ${missing}`);
+}
+
+/** Fails where the server may leave out rows and not say so: then nothing that is read is whole. */
+export async function requireAllRows(client: ClientBase): Promise<void> {
+  const { rows } = await client.query(
+    "SELECT name FROM unnest($1::text[]) AS tables (name) WHERE row_security_active(name)",
+    [tables],
+  );
+  if (rows.length === 0) return;
+  const hidden = rows.map(({ name }) => name).join(", ");
+  throw new PlantStoreError(
+    "unavailable",
+    `row-level security may hide rows from the role, of ${hidden}`,
+  );
 }

@@ -7,7 +7,7 @@ import type { SnapshotCopy, Use } from "../backup.ts";
 import { copyAll } from "../copy.ts";
 import { verifyAll } from "../verification.ts";
 import { inTransaction } from "./long-transaction.ts";
-import { requireNewest } from "./migrate.ts";
+import { requireAllRows, requireNewest } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
 
 export async function copyPostgres<Result>(
@@ -16,7 +16,10 @@ export async function copyPostgres<Result>(
   openTarget: () => Promise<Storage>,
   use: Use<SnapshotCopy, Result>,
 ): Promise<Result> {
-  const primary = await openPrimary(url, limits, requireNewest);
+  const primary = await openPrimary(url, limits, async (client) => {
+    await requireNewest(client);
+    await requireAllRows(client);
+  });
   const nowMs = Date.now();
   const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
   try {

@@ -2,17 +2,31 @@
  * What a service finds around its tables: settings of the role and the database, and what other
  * roles have put there.
  */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { join } from "node:path";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { recordKinds } from "../../domain/transfer.ts";
+import { copySnapshot } from "../open.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
 
 let database: TestDatabase;
+const folder = makeTemporaryFolder();
+
+afterAll(() => folder[Symbol.dispose]());
 
 beforeEach(async () => {
   database = await makeDatabase();
@@ -55,6 +69,42 @@ describe.each([
       created(1n),
     ]);
     await storage.close();
+  });
+});
+
+describe("where row-level security may hide plants", () => {
+  let url: string;
+
+  beforeEach(async () => {
+    const owner = await open();
+    await owner.apply([create(), create()]);
+    await owner.close();
+    const role = `${database.name}_reader`;
+    await database.query(
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret';
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
+       ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+       CREATE POLICY visible ON plants TO ${role} USING (id <> 1)`,
+    );
+    url = database.url.replace(/\/\/[^@]+@/, `//${role}:secret@`);
+  });
+
+  afterEach(async () => {
+    const role = `${database.name}_reader`;
+    await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  });
+
+  const reason = "row-level security may hide rows from the role, of plants.";
+
+  test("no service starts", async () => {
+    expect(await refusal(url)).toEndWith(reason);
+  });
+
+  test("no backup is made", async () => {
+    const path = join(folder.path, "backup.db");
+    const limits = defaultConnectionLimits;
+    const failure = await copySnapshot(url, path, limits, async () => {}).catch((error) => error);
+    expect(failure.message).toEndWith(reason);
   });
 });
 
