@@ -174,6 +174,15 @@ function readCertificates(path: string): string {
   }
 }
 
+/** Lets the transaction that is under way take its time, whatever was set for the role. */
+export async function liftTimeouts(client: Pick<Client, "query">): Promise<void> {
+  // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
+  await client.query(
+    `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout',
+       'idle_in_transaction_session_timeout', 'transaction_timeout')`,
+  );
+}
+
 /** In words that follow "Cannot open …: ". */
 export function explain(error: unknown, address: Address): string {
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");

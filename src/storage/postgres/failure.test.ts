@@ -40,6 +40,8 @@ describe("what the server reports", () => {
     ["a deadlock", "40P01", "unavailable"],
     ["a server that goes down", "57P01", "unavailable"],
     ["a lost connection", "08006", "unavailable"],
+    ["a transaction that idled too long", "25P03", "unavailable"],
+    ["a transaction that took too long", "25P04", "unavailable"],
     ["a failure of the disk", "58030", "unavailable"],
     ["damaged data", "XX001", "unavailable"],
     ["missing rights", "42501", "unavailable"],

@@ -20,6 +20,7 @@ const failures: readonly [prefix: string, code: ErrorCode, message: string][] = 
     "Too many writes at the same time. Nothing was changed; try again shortly.",
   ],
   ["08", "unavailable", unavailable],
+  ["25P", "unavailable", unavailable],
   ["28", "unavailable", unavailable],
   ["3D", "unavailable", unavailable],
   ["42501", "unavailable", unavailable],
@@ -45,9 +46,12 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
   return prefixes.some((prefix) => error.code?.startsWith(prefix));
 }
 
+/** The server ends the connection: it fails, goes away, or a transaction took or idled too long. */
+const farewells = ["08", "57P", "25P03", "25P04"];
+
 /** Another connection, perhaps to another server, may do better. */
 export function isLost(error: unknown): boolean {
-  return error instanceof ConnectionLost || hasState(error, "08", "57P", "25006");
+  return error instanceof ConnectionLost || hasState(error, ...farewells, "25006");
 }
 
 /**
@@ -56,7 +60,7 @@ export function isLost(error: unknown): boolean {
  */
 export function isDoubtful(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return true;
-  return hasState(error, "08", "57P", "58", "XX", "40003");
+  return hasState(error, ...farewells, "58", "XX", "40003");
 }
 
 export function unknownOutcome(cause: unknown): PlantStoreError {

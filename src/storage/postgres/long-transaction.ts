@@ -1,6 +1,7 @@
 /** One transaction for a whole move, however long that takes. */
 import type { TransferStorage } from "../../domain/transfer.ts";
 import { retold } from "../../domain/transfer.ts";
+import { liftTimeouts } from "./connection.ts";
 import { translate } from "./failure.ts";
 import type { Primary } from "./primary.ts";
 import { allOn, createTransfer } from "./transfer.ts";
@@ -19,8 +20,7 @@ export async function inTransaction<Result>(
       async (client) => {
         await client.query(begin);
         try {
-          await client.query("SET LOCAL statement_timeout = 0");
-          await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");
+          await liftTimeouts(client);
           const result = await use(retold(createTransfer(allOn(client), nowMs), translate));
           await client.query("COMMIT");
           return result;

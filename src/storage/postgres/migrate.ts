@@ -3,6 +3,7 @@
  */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { liftTimeouts } from "./connection.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import limits from "./migrations/0002-limits.sql" with { type: "text" };
 
@@ -64,7 +65,7 @@ export async function migrate(
   await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
   try {
     // A step may take long on many plants, and so may another process that holds the lock.
-    await client.query("SET LOCAL statement_timeout = 0");
+    await liftTimeouts(client);
     // As a bigint, or a function of somebody else on the search path may fit better.
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey}::bigint)`);
     const from = await readSchema(client, steps.length);

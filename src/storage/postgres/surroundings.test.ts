@@ -12,6 +12,7 @@ import {
   test,
 } from "bun:test";
 import { join } from "node:path";
+import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
@@ -68,6 +69,46 @@ describe.each([
     expect(await waitFor(() => storage.apply([create()]).catch(() => undefined))).toEqual([
       created(1n),
     ]);
+    await storage.close();
+  });
+});
+
+describe("where a transaction may take or idle for a second", () => {
+  beforeEach(async () => {
+    const storage = await open();
+    await storage.apply([create()]);
+    await storage.close();
+    for (const name of ["transaction_timeout", "idle_in_transaction_session_timeout"]) {
+      await database.query(`ALTER DATABASE ${database.name} SET ${name} = '1s'`);
+    }
+  });
+
+  test("a backup takes its time", async () => {
+    const path = join(folder.path, "slow.db");
+    const tally = { plants: 0, plantsInAll: 0 };
+    const { signal } = new AbortController();
+    const copied = await copySnapshot(database.url, path, defaultConnectionLimits, async (copy) => {
+      await Bun.sleep(1_500);
+      await copy.copy(tally, signal);
+      return copy.compare(tally, signal);
+    });
+    expect(copied).toEqual({ plants: 1, tokens: 0 });
+  });
+
+  test("a request that would take longer is unavailable, and nothing is broken", async () => {
+    const intruder = new Client(database.url);
+    await intruder.connect();
+    await intruder.query("SET transaction_timeout = 0");
+    await intruder.query("SET idle_in_transaction_session_timeout = 0");
+    await intruder.query("BEGIN");
+    await intruder.query("LOCK plants");
+    const storage = await open();
+    const work = [storage.list("home", undefined, 10), storage.apply([create()])];
+    const failures = await Promise.all(work.map((each) => each.catch((error) => error)));
+    await intruder.end();
+    expect(failures.map(({ code }) => code)).toEqual(["unavailable", "unavailable"]);
+    expect(failures[1].message).toContain("outcome is unknown");
+    expect(await storage.list("home", undefined, 10)).toHaveLength(1);
     await storage.close();
   });
 });

@@ -11,6 +11,7 @@ import {
   valuesOf,
 } from "../moved-tables.ts";
 import type { Attempts } from "./attempts.ts";
+import { liftTimeouts } from "./connection.ts";
 
 /** To count may take a long look at all there is. */
 const countMs = 60 * 60 * 1000;
@@ -31,7 +32,7 @@ export function eachByItself(attempts: Attempts): Statements {
       attempts.transact(
         async (client) => {
           await client.query("BEGIN READ ONLY");
-          await client.query("SET LOCAL statement_timeout = 0");
+          await liftTimeouts(client);
           const result = await client.query(text, [...values]);
           await client.query("COMMIT");
           return result;
