@@ -158,6 +158,14 @@ test("says what differs, and leaves it as it is", async () => {
   expect(await database.query("SELECT name FROM plants WHERE id = 3")).toEqual([{ name: "Weed" }]);
 });
 
+test("says of which kind is what PostgreSQL cannot keep, as from a damaged file", async () => {
+  await fill(file, 1, "Fern\0");
+  const finished = await copy(file, database.url);
+  expect(finished).toMatchObject({ exitCode: 1, out: "" });
+  expect(finished.errors).toMatch(/^Copied 0 plants .+\nplantstore: .+\n$/);
+  expect(finished.errors).toContain("PostgreSQL cannot keep some of the plants");
+});
+
 test.if(process.platform === "linux")(
   "takes memory that does not grow with the plants",
   async () => {

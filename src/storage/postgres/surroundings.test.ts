@@ -57,7 +57,8 @@ describe.each([
   });
 
   test("so no connection is used that is made under it", async () => {
-    const storage = await open();
+    const limits = { ...defaultConnectionLimits, connectTimeoutMs: 500 };
+    const storage = await openPostgres(database.url, { isServing: true, limits });
     await settle();
     await database.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plantstore'

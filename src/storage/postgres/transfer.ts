@@ -1,5 +1,6 @@
 /** Moves records out of and into PostgreSQL, each batch by itself or all in one transaction. */
 import type { ClientBase, QueryResult } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
 import type { RecordKind, TransferStorage } from "../../domain/transfer.ts";
 import {
   type Column,
@@ -12,6 +13,7 @@ import {
 } from "../moved-tables.ts";
 import type { Attempts } from "./attempts.ts";
 import { liftTimeouts } from "./connection.ts";
+import { hasState } from "./failure.ts";
 
 /** To count may take a long look at all there is. */
 const countMs = 60 * 60 * 1000;
@@ -91,15 +93,24 @@ export function createTransfer(statements: Statements, nowMs: number): TransferS
     async add(kind, records) {
       const { name, columns } = movedTables[kind];
       const values = records.map((record) => valuesOf(record, columns));
-      await statements.write(
-        `${kind === "tokens" ? movePosition : ""}
-           INSERT INTO ${name} (${namesOf(columns)}) SELECT * FROM unnest(${columns.map(toArray)})
-             ON CONFLICT DO NOTHING`,
-        columns.map((_, index) => values.map((row) => row[index])),
-      );
+      try {
+        await statements.write(
+          `${kind === "tokens" ? movePosition : ""}
+             INSERT INTO ${name} (${namesOf(columns)}) SELECT * FROM unnest(${columns.map(toArray)})
+               ON CONFLICT DO NOTHING`,
+          columns.map((_, index) => values.map((row) => row[index])),
+        );
+      } catch (error) {
+        if (!hasState(error, ...refusals)) throw error;
+        const message = `PostgreSQL cannot keep some of the ${kind}, which no service has made so.`;
+        throw new PlantStoreError("conflict", message, { cause: error });
+      }
     },
   };
 }
+
+/** By what a record holds: a character, a value, a size that the tables do not take. */
+const refusals = ["22", "23", "54"];
 
 function toArray({ type }: Column, index: number): string {
   return `$${index + 1}::${type === "text" ? "text" : "bigint"}[]`;
