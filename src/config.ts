@@ -12,7 +12,7 @@ import {
   securitySettings,
   type TlsFiles,
 } from "./settings/security-settings.ts";
-import { integerBetween, type Setting } from "./settings/setting.ts";
+import { databaseAddress, integerBetween, type Setting } from "./settings/setting.ts";
 import {
   readTracing,
   type Tracing,
@@ -253,13 +253,6 @@ export function readLimits(flags: Flags, environment: Environment = process.env)
     poolSize: readSetting("databasePoolSize", flags, environment),
     connectTimeoutMs: readSetting("databaseConnectTimeoutMs", flags, environment),
     statementTimeoutMs: readSetting("databaseStatementTimeoutMs", flags, environment),
-  };
-}
-
-function databaseAddress(): Pick<Setting<string>, "parse" | "expected"> {
-  return {
-    parse: (text) => (text === "" || text === ":memory:" ? undefined : text),
-    expected: "the path of a file or the URL of a PostgreSQL database",
   };
 }
 

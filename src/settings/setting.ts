@@ -27,3 +27,15 @@ export function integerBetween(
     expected: `a number from ${min} to ${max}`,
   };
 }
+
+/** A URL behind a quote or a space is not taken for a path: it holds a password. */
+const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*:\/\//is;
+
+export function databaseAddress(): Pick<Setting<string>, "parse" | "expected" | "isSecret"> {
+  return {
+    parse: (text) =>
+      text === "" || text === ":memory:" || misplacedUrl.test(text) ? undefined : text,
+    expected: "the path of a file or the URL of a PostgreSQL database, without quotes",
+    isSecret: true,
+  };
+}
