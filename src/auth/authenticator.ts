@@ -88,8 +88,8 @@ export class Authenticator {
   recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
     // Without a fresh count a revocation could have been missed, so every opaque token is asked
-    // for. A clock that was set back proves nothing either.
-    if (Math.abs(nowMs - this.#confirmedAtMs) > trustMs) return this.#jwts?.recall(token, nowMs);
+    // for.
+    if (!this.#isConfirmed(nowMs)) return this.#jwts?.recall(token, nowMs);
     const known = this.#known.get(token);
     if (known !== undefined) return this.#admit(token, known, nowMs);
     return this.#refused.has(token) ? tokenRefused : this.#jwts?.recall(token, nowMs);
@@ -119,14 +119,22 @@ export class Authenticator {
   async refresh(): Promise<void> {
     const nowMs = this.#nowMs();
     const changes = await this.#storage.countTokenChanges();
-    // By a clock that was set back, what had expired may be good again.
-    if (changes !== this.#changes || nowMs < this.#confirmedAtMs) {
+    // By a clock that was set back, what had expired may be good again. And after a while without
+    // a count the same one proves nothing: an older copy of the storage, which took over, may have
+    // reached it by other changes.
+    const isProof = this.#isConfirmed(nowMs) && nowMs >= this.#confirmedAtMs;
+    if (changes !== this.#changes || !isProof) {
       this.#gatherUses();
       this.#known.clear();
       this.#refused.clear();
     }
     this.#changes = changes;
     this.#confirmedAtMs = nowMs;
+  }
+
+  /** A clock that was set back proves nothing either. */
+  #isConfirmed(nowMs: number): boolean {
+    return Math.abs(nowMs - this.#confirmedAtMs) <= trustMs;
   }
 
   /** Writes down when tokens were last used: rarely, and off the path of any request. */
