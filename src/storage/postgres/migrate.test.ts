@@ -89,6 +89,24 @@ describe("a database that cannot be used is refused in one line and stays untouc
     expect(await tables()).toEqual(["plants"]);
   });
 
+  test("another schema comes first now, whose tables would hide those of the store", async () => {
+    await (await openPostgres(database.url, { isServing: true })).close();
+    const before = await tables();
+    await client.query("CREATE SCHEMA newer");
+    const setPath = (path: string) =>
+      client.query(`ALTER DATABASE ${database.name} SET search_path = ${path}`);
+    await setPath("newer, public");
+    expect(await refusal()).toContain(
+      'its store is in the schema "public", which is not the first',
+    );
+    expect(await database.query("SELECT FROM pg_tables WHERE schemaname = 'newer'")).toEqual([]);
+    expect(await tables()).toEqual(before);
+    await setPath("newer");
+    await (await openPostgres(database.url, { isServing: true })).close();
+    await setPath("newer, public");
+    await (await openPostgres(database.url, { isServing: true })).close();
+  });
+
   test("it must be there and is empty", async () => {
     const options = { isServing: false, mustExist: true };
     const failure = await openPostgres(database.url, options).catch((error) => error);

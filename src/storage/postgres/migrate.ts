@@ -22,10 +22,11 @@ const rights = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 export async function readSchema(client: ClientBase, known = migrations.length): Promise<number> {
   // Not by to_regclass: it remembers that there was no table before another process made it.
   const found = await client.query(
-    `SELECT 1 FROM pg_catalog.pg_tables
-       WHERE schemaname = current_schema() AND tablename = 'plantstore_schema'`,
+    `SELECT schemaname AS name, schemaname = current_schema() AS is_first FROM pg_catalog.pg_tables
+       WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'plantstore_schema'`,
   );
   if (found.rows.length === 0) return 0;
+  if (!found.rows.some(({ is_first }) => is_first)) throw refuseSecond(found.rows[0].name);
   const { rows } = await client.query("SELECT version FROM plantstore_schema");
   const schema = Number(rows[0]?.version ?? 0);
   if (schema > known) {
@@ -35,6 +36,15 @@ export async function readSchema(client: ClientBase, known = migrations.length):
     );
   }
   return schema;
+}
+
+/** Its tables would hide those of the other from all who are serving them. */
+function refuseSecond(name: string): PlantStoreError {
+  return new PlantStoreError(
+    "unavailable",
+    `its store is in the schema ${JSON.stringify(name)}, which is not the first of the search path: ` +
+      "have ALTER ROLE set one that begins with it, or leaves it out",
+  );
 }
 
 /** Fails if no plant was ever kept there. */
