@@ -86,7 +86,7 @@ export class Attempts {
  * The result, and a warning if there was one: a commit that was told to stop waiting for its
  * standby is reported as done, with a warning only, and would be gone after a failover.
  */
-async function watched<Result>(
+export async function watched<Result>(
   client: ClientBase,
   work: () => Promise<Result>,
 ): Promise<[Result, warning: unknown]> {

@@ -1,20 +1,23 @@
 /** One transaction for a whole move, however long that takes. */
+import { PlantStoreError } from "../../domain/errors.ts";
 import type { TransferStorage } from "../../domain/transfer.ts";
 import { retold } from "../../domain/transfer.ts";
+import { watched } from "./attempts.ts";
 import { liftTimeouts } from "./connection.ts";
-import { translate } from "./failure.ts";
+import { isDoubtful, translate } from "./failure.ts";
 import type { Primary } from "./primary.ts";
 import { allOn, createTransfer } from "./transfer.ts";
 
 const moveMs = 7 * 24 * 60 * 60 * 1000;
 
-/** What `use` stored lasts if it resolves; if it rejects, nothing does. */
+/** What `use` stored lasts if it resolves; if it rejects, nothing does, unless it says so. */
 export async function inTransaction<Result>(
   primary: Primary,
   begin: string,
   nowMs: number,
   use: (transfer: TransferStorage) => Promise<Result>,
 ): Promise<Result> {
+  let isCommitting = false;
   try {
     return await primary.use(
       async (client) => {
@@ -22,7 +25,9 @@ export async function inTransaction<Result>(
         try {
           await liftTimeouts(client);
           const result = await use(retold(createTransfer(allOn(client), nowMs), translate));
-          await client.query("COMMIT");
+          isCommitting = true;
+          const [, warning] = await watched(client, () => client.query("COMMIT"));
+          if (warning !== undefined) throw new Error("It was not replicated.", { cause: warning });
           return result;
         } catch (error) {
           await client.query("ROLLBACK").catch(() => {});
@@ -32,6 +37,11 @@ export async function inTransaction<Result>(
       { dueAtMs: performance.now() + moveMs },
     );
   } catch (error) {
-    throw translate(error);
+    throw isCommitting && isDoubtful(error) ? unconfirmed(error) : translate(error);
   }
+}
+
+function unconfirmed(cause: unknown): PlantStoreError {
+  const message = "The database did not confirm it: now it holds all of it, or nothing.";
+  return new PlantStoreError("unavailable", message, { cause });
 }

@@ -21,8 +21,11 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { parseAddress } from "./address.ts";
 import { openPostgres } from "./engine.ts";
+import { inTransaction } from "./long-transaction.ts";
+import { Primary } from "./primary.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(60_000);
@@ -198,6 +201,22 @@ describe("a commit that waits for a standby", () => {
       await wait(false);
       expect(await storage.apply([keyed])).toEqual([created(1n, true)]);
       expect(await countPlants()).toBe(1);
+    },
+  );
+
+  test.each(["terminate", "cancel"] as const)(
+    "of a whole move, and is told not to (%s), is not told as done, nor as undone",
+    async (how) => {
+      await wait(true);
+      const primary = new Primary(parseAddress(database.url), defaultConnectionLimits);
+      await primary.open();
+      const moving = inTransaction(primary, "BEGIN", 0, (target) =>
+        target.add("counters", [{ garden: "home", lastId: 7n }]),
+      ).catch((error) => error.message);
+      await strike(how, "IPC");
+      expect(await moving).toContain("it holds all of it, or nothing");
+      await primary.close();
+      expect(await storage.transfer(0).count("counters")).toBe(1);
     },
   );
 
