@@ -135,7 +135,9 @@ describe("a copy that is cut short", () => {
 
       const resumed = await copy(source, target, "--resume");
       expect(resumed).toMatchObject({ exitCode: 0 });
-      expect(resumed.errors).toContain(`Copied ${(plants - done).toLocaleString("en")} plants`);
+      // A server may have gone on for a moment with what the killed process had sent.
+      const copied = /Copied ([\d,]+) plants/.exec(resumed.errors)?.[1]?.replaceAll(",", "");
+      expect(Number(copied)).toBeLessThanOrEqual(plants - done);
       expect(await countIn(target)).toBe(plants);
     },
     60_000,
