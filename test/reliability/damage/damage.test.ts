@@ -38,7 +38,7 @@ describe("damaged files", () => {
     ],
     [
       "looks at a file over a connection that folds its log into it",
-      { file, text: 'logBytes > 0 ? "read" : "write"', by: '"write"' },
+      { file, text: 'hasLog ? "read" : "write"', by: '"write"' },
       "rewritten by",
     ],
   ])("are seen to trouble a program that %s", async (_, edit, found) => {
