@@ -13,14 +13,20 @@ import { type Lineage, readLineage } from "./lineage.ts";
 /** How a server can be asked. */
 interface Way extends Host {
   readonly isEncrypted: boolean;
-  /** Whether it stops long statements itself. A PgBouncer before it does not take the setting. */
-  readonly keepsTime: boolean;
+  /** Whether it takes settings with a connection. A PgBouncer before it does not. */
+  readonly takesSettings: boolean;
 }
 
 /** How a server was found to take connections, and what it is. */
 export interface Server extends Way {
   readonly lineage: Lineage | undefined;
 }
+
+/**
+ * Plants are read in the order of their index, a few of many. Where the server does not know yet
+ * how many a garden has, it would rather gather all of them and sort.
+ */
+const inOrder = "-c enable_bitmapscan=off";
 
 const oldestVersion = 15;
 const int8 = 20;
@@ -38,7 +44,8 @@ export function clientConfig(
     database: address.database ?? address.user,
     application_name: address.applicationName,
     ssl: server.isEncrypted && tlsOptions(address),
-    statement_timeout: server.keepsTime && limits.statementTimeoutMs,
+    statement_timeout: server.takesSettings && limits.statementTimeoutMs,
+    ...(server.takesSettings && { options: inOrder }),
     keepAlive: true,
     // Statements that do not need each other's results share one way there and back.
     pipeline: true,
@@ -58,7 +65,7 @@ export async function probe(
   host: Host,
   limits: ConnectionLimits,
 ): Promise<Server> {
-  let way: Way = { ...host, isEncrypted: address.tls !== "disable", keepsTime: true };
+  let way: Way = { ...host, isEncrypted: address.tls !== "disable", takesSettings: true };
   for (;;) {
     try {
       return { ...way, lineage: await check(address, way, limits) };
@@ -72,7 +79,8 @@ export async function probe(
 
 /** Another way to try the same server, where the failure says that it may not take this one. */
 function lessDemanding(address: Address, server: Way, error: unknown): Way | undefined {
-  if (server.keepsTime && hasState(error, "08P01")) return { ...server, keepsTime: false };
+  if (server.takesSettings && hasState(error, "08P01", "42704"))
+    return { ...server, takesSettings: false };
   const isTlsTrouble = error instanceof ConnectionLost && codeOf(error.cause) === undefined;
   if (address.tls === "prefer" && server.isEncrypted && isTlsTrouble) {
     return { ...server, isEncrypted: false };
