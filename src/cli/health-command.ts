@@ -1,6 +1,7 @@
 /** `plantstore health`: asks a running service whether it is ready, for whatever supervises it. */
 import { isGiven, readSetting } from "../config.ts";
 import type { Call, Command } from "./command.ts";
+import { showSafely } from "./plant-table.ts";
 import { adviseTrust, exitCodes } from "./service-client.ts";
 
 /** Below the time that supervisors give a check. */
@@ -31,7 +32,8 @@ export const healthCommand: Command = {
         return exitCodes.done;
       }
       const problem = await answer.json().catch(() => undefined);
-      const why = problem?.detail ? `: ${problem.detail}` : ".";
+      // Whoever answers has a say in it.
+      const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
       terminal.say(`plantstore: ${url} is not ready (${answer.status})${why}`);
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };

@@ -2,10 +2,9 @@
 import type { Tally } from "../storage/copy.ts";
 import type { Terminal } from "./command.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { onStopSignal } from "./stop-signals.ts";
 
 const interruptedExitCode = 130;
-/** One signal may come twice: `timeout` of the system sends it to the process and to its group. */
-const echoMs = 500;
 
 /** Shows how far it is. */
 export async function shown<Result>(
@@ -49,13 +48,7 @@ export async function stoppable(
   work: (signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const stopping = new AbortController();
-  let toldAtMs: number | undefined;
-  const stop = () => {
-    toldAtMs ??= performance.now();
-    stopping.abort();
-    if (performance.now() - toldAtMs > echoMs) process.exit(interruptedExitCode);
-  };
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, stop);
+  const listenNoMore = onStopSignal(() => stopping.abort(), interruptedExitCode);
   try {
     return await work(stopping.signal);
   } catch (error) {
@@ -63,6 +56,6 @@ export async function stoppable(
     terminal.say(`plantstore: Stopped. ${hint}`);
     return interruptedExitCode;
   } finally {
-    for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
+    listenNoMore();
   }
 }

@@ -7,6 +7,7 @@ import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
 import { writeLog } from "./output.ts";
+import { onStopSignal } from "./stop-signals.ts";
 import { findSlips } from "./suggestion.ts";
 
 export const serveCommand: Command = {
@@ -49,7 +50,7 @@ export const serveCommand: Command = {
     for (const slip of findSlips(Object.keys(process.env), variables, "PLANTSTORE_")) {
       log.event("warn", "unknown variable", slip);
     }
-    const stopped = untilToldToStop();
+    const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help need not wait for all of the service.
     const { serve } = await import("../serve.ts");
     const starting = serve(config, log);
@@ -83,25 +84,6 @@ function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isInteractive ? "text" : "json";
   const format = config.log === "auto" ? automatic : config.log;
   return createLog(format, writeLog);
-}
-
-/** One Ctrl+C reaches the service twice when npm stands between: from the terminal and from npm. */
-const echoMs = 500;
-
-/**
- * Resolves at the first signal. A second one, if it is not an echo of the first, ends all at once.
- */
-function untilToldToStop(): Promise<string> {
-  return new Promise((resolve) => {
-    let toldAtMs: number | undefined;
-    for (const signal of ["SIGTERM", "SIGINT"]) {
-      process.on(signal, () => {
-        toldAtMs ??= performance.now();
-        resolve(signal);
-        if (performance.now() - toldAtMs > echoMs) process.exit(1);
-      });
-    }
-  });
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {

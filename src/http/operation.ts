@@ -26,7 +26,7 @@ export interface Answer {
   readonly prepared?: Headers | undefined;
   /**
    * Text that is whole, or pieces of it that are made as the client takes them. A file is a blob,
-   * which all who are slow to take it share: of text or bytes the runtime copies for each of them.
+   * which all who are slow to take it share; text and bytes the runtime copies for each of them.
    */
   readonly body?: string | Blob | AsyncIterable<string> | undefined;
 }

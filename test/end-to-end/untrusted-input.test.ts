@@ -32,6 +32,7 @@ test("what a stranger or a file says does not reach the terminal as control char
   const stranger = await openScriptedService({ status: 409, headers, body });
   const spoken = [
     await run(["plants", "add", "Fern"], stranger.url),
+    await run(["health"], stranger.url),
     await run(
       ["import", writeFile("odd.jsonl", `{"name":"Fern","${odd.slice(-5)}":1}`)],
       stranger.url,
