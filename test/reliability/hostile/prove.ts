@@ -9,7 +9,8 @@ import { percentile, SlowAttack } from "./slow-attack.ts";
 import { type SlowReport, slownesses } from "./slow-clients.ts";
 
 const [, , wantedConnections = 5_000] = readNumbers();
-const answersEach = 100;
+/** In all of the attack: also while those who were thrown out come back. */
+const answersEach = 1_500;
 /** What good clients may wait under attack, in terms of what they wait without one. */
 const slowdownMax = 2;
 /**

@@ -21,6 +21,8 @@ const reportEveryMs = 500;
 const returnAfterMs = 200;
 /** Each of these takes megabytes of the kernel's memory, so that few of them do. */
 const readersShare = 50;
+/** What a slow reader takes at a time. Left to itself, a socket takes half a megabyte. */
+const sipBytes = 1_024;
 
 class SlowClients {
   readonly #port: number;
@@ -44,16 +46,14 @@ class SlowClients {
   hold(slowness: Slowness): void {
     const sinceMs = performance.now();
     let timer: Timer | undefined;
-    const socket = connect({ host: "127.0.0.1", port: this.#port }, () => {
+    const onread = { buffer: Buffer.alloc(sipBytes), callback: () => slowness !== "reading" };
+    const socket = connect({ host: "127.0.0.1", port: this.#port, onread }, () => {
       this.#open.set(socket, { slowness, sinceMs });
       socket.write(this.#opening(slowness));
       // Each in a rhythm of its own, as clients that do not know of each other.
       timer = setTimeout(() => {
         timer = setInterval(() => drip(socket, slowness), dripEveryMs);
       }, Math.random() * dripEveryMs);
-    });
-    socket.on("data", () => {
-      if (slowness === "reading") socket.pause();
     });
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
