@@ -36,8 +36,7 @@ export class Attempts {
   }
 
   /**
-   * The same for a request, which is refused with `overloaded` if it waits too long for a
-   * connection.
+   * The same for a request, which is refused with `overloaded` if it waits too long for its turn.
    */
   serve(text: string, values: readonly unknown[]): Promise<QueryResult> {
     return this.transact((client) => client.query(text, [...values]), { isRefusable: true });
@@ -56,7 +55,7 @@ export class Attempts {
    * All tries together take no longer than `dueMs`, or than one operation may.
    */
   async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueMs, isRefusable = false } = options;
+    const { alsoRaces = [], dueMs, isRefusable } = options;
     const dueAtMs = dueMs === undefined ? this.#primary.dueAtMs() : performance.now() + dueMs;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
@@ -64,10 +63,10 @@ export class Attempts {
         isCommitting = true;
       };
       try {
-        const [result, warning] = await this.#primary.use(
-          (client) => watched(client, () => work(client, commit)),
-          { dueAtMs, isRefusable },
-        );
+        const attempt = (client: ClientBase) => watched(client, () => work(client, commit));
+        const [result, warning] = isRefusable
+          ? await this.#primary.serve(attempt, dueAtMs)
+          : await this.#primary.use(attempt, { dueAtMs });
         if (isCommitting && warning !== undefined) throw unknownOutcome(warning);
         return result;
       } catch (error) {

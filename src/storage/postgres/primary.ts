@@ -3,7 +3,7 @@
  * is gone. It knows when a connection is lost, and nothing of what is asked over it.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
-import { overloaded, PlantStoreError } from "../../domain/errors.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
 import { type Address, describeHost } from "./address.ts";
 import {
@@ -17,18 +17,13 @@ import {
 } from "./connection.ts";
 import { ConnectionLost, hasState, isLost } from "./failure.ts";
 import { isBehind, type Lineage, replaced, requireSame } from "./lineage.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
 /** Beyond the server's own limit, so that its answer is heard before the connection is cut. */
 const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
-/**
- * More requests than this never wait for a connection, and what waited longer than this is not
- * asked.
- */
-const waitingMax = 1_024;
-const patienceMs = 500;
 /** For the other hosts to answer, once one takes writes: there may be a newer one. */
 const secondLookMs = 250;
 
@@ -45,13 +40,12 @@ export interface UseOptions {
   readonly dueAtMs?: number;
   /** Whether a server that has changed is looked for. */
   readonly isPatient?: boolean;
-  /** Whether it is refused with `overloaded` where too much waits for a connection. */
-  readonly isRefusable?: boolean;
 }
 
 export class Primary {
   readonly #address: Address;
   readonly #limits: ConnectionLimits;
+  readonly #line: WaitingLine;
   #pool: Pool | undefined;
   #search: Search | undefined;
   #newest: Lineage | undefined;
@@ -62,6 +56,7 @@ export class Primary {
   constructor(address: Address, limits: ConnectionLimits) {
     this.#address = address;
     this.#limits = limits;
+    this.#line = new WaitingLine(Math.max(1, limits.poolSize - 1));
   }
 
   /**
@@ -90,14 +85,9 @@ export class Primary {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    { dueAtMs = this.dueAtMs(), isPatient = true, isRefusable = false }: UseOptions = {},
+    { dueAtMs = this.dueAtMs(), isPatient = true }: UseOptions = {},
   ): Promise<Result> {
-    const [pool, client, waitedMs] = await this.#acquire(dueAtMs, isPatient, isRefusable);
-    // If nobody waits behind it, there is no crowd that must be made smaller.
-    if (isRefusable && waitedMs > patienceMs && pool.waitingCount > 0) {
-      client.release();
-      throw overloaded;
-    }
+    const [pool, client] = await this.#acquire(dueAtMs, isPatient);
     let isBroken = false;
     try {
       return await before(dueAtMs, work(client));
@@ -110,6 +100,24 @@ export class Primary {
       throw isLate || isAnswer ? error : new ConnectionLost("Connection lost.", { cause: error });
     } finally {
       client.release(isBroken);
+    }
+  }
+
+  /**
+   * The same for a request that can be refused: it waits for its turn, and fails with `overloaded`
+   * if that comes too late. One connection is left to all else: if commits waited behind requests,
+   * they would be too late themselves.
+   */
+  async serve<Result>(
+    work: (client: PoolClient) => Promise<Result>,
+    dueAtMs: number,
+  ): Promise<Result> {
+    if (!this.#pool) await this.#find(dueAtMs);
+    await this.#line.enter();
+    try {
+      return await this.use(work, { dueAtMs });
+    } finally {
+      this.#line.leave();
     }
   }
 
@@ -132,19 +140,13 @@ export class Primary {
    * Tries twice, because the first try may be how it is learnt that the server has changed; who is
    * not patient wants to know just that.
    */
-  async #acquire(
-    dueAtMs: number,
-    isPatient: boolean,
-    isRefusable: boolean,
-  ): Promise<[Pool, PoolClient, waitedMs: number]> {
+  async #acquire(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
     for (let isLastTry = !isPatient; ; isLastTry = true) {
       const pool = this.#pool ?? (await this.#find(dueAtMs));
-      if (isRefusable && pool.waitingCount >= waitingMax) throw overloaded;
-      const startedAtMs = performance.now();
       const connecting = pool.connect();
       try {
         const client = await before(dueAtMs, connecting);
-        return [pool, client, performance.now() - startedAtMs];
+        return [pool, client];
       } catch (error) {
         connecting.then(
           (client) => client.release(),

@@ -152,8 +152,8 @@ async function run(seed: number): Promise<Trial> {
     const where = `${scenario.engine}, ${scenario.name}, ${load}`;
     const kept = measured.goodPerSecond / peak.goodPerSecond;
     // A service that refuses everybody, or idles, makes good use of its processor time, too. Only
-    // where requests come whatever becomes of those before do refusals take much of it.
-    const isDear = order.arrivalsPerSecond !== undefined && kept >= keptShareFloor;
+    // where nobody waits as told do refusals take much of it.
+    const isDear = order.pauseMs === undefined && kept >= keptShareFloor;
     const keptShare = isDear ? Math.max(kept, usefulShare(measured, prices)) : kept;
     if (keptShare < keptShareMin) faults.push(`${where}: too little is kept`);
     if (measured.refusedBare > 0) faults.push(`${where}: refused without Retry-After`);

@@ -1,0 +1,54 @@
+/**
+ * Where requests wait for one of so many places, in the order of their coming. Who has waited too
+ * long when the turn comes is refused, which is quick, so that others are answered in time.
+ */
+import { overloaded } from "../../domain/errors.ts";
+
+/** Who comes when so many wait is refused at once, and will ask again the sooner. */
+const waitingMax = 16_384;
+const patienceMs = 500;
+
+interface Waiter {
+  readonly sinceMs: number;
+  readonly enter: () => void;
+  readonly refuse: (error: Error) => void;
+}
+
+export class WaitingLine {
+  readonly #places: number;
+  #taken = 0;
+  readonly #waiting: Waiter[] = [];
+
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  /**
+   * Absent: there is a place at once. Else it resolves when there is one, or fails with
+   * `overloaded`. Whoever got a place leaves it.
+   */
+  enter(): Promise<void> | undefined {
+    if (this.#taken < this.#places) {
+      this.#taken++;
+      return undefined;
+    }
+    if (this.#waiting.length >= waitingMax) throw overloaded;
+    const sinceMs = performance.now();
+    return new Promise((enter, refuse) => this.#waiting.push({ sinceMs, enter, refuse }));
+  }
+
+  leave(): void {
+    this.#taken--;
+    const nowMs = performance.now();
+    for (let waiter = this.#waiting.shift(); waiter; waiter = this.#waiting.shift()) {
+      // If nobody waits behind it, there is no crowd that must be made smaller.
+      const isLate = nowMs - waiter.sinceMs > patienceMs && this.#waiting.length > 0;
+      if (!isLate) {
+        this.#taken++;
+        waiter.enter();
+        return;
+      }
+      waiter.refuse(overloaded);
+    }
+  }
+}
