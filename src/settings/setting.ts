@@ -28,8 +28,8 @@ export function integerBetween(
   };
 }
 
-/** A URL behind a quote or a space is not taken for a path: it holds a password. */
-const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*:\/\//is;
+/** A URL behind a quote or a space, or without its colon, is no path: it holds a password. */
+const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*(?::\/\/|\/\/[^/]*:[^/]*@)/is;
 
 export function databaseAddress(): Pick<Setting<string>, "parse" | "expected" | "isSecret"> {
   return {

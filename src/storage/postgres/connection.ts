@@ -24,9 +24,10 @@ export interface Server extends Way {
 
 /**
  * Plants are read in the order of their index, a few of many. Where the server does not know yet
- * how many a garden has, it would rather gather all of them and sort.
+ * how many a garden has, it would rather gather all of them and sort. Lists of values have gaps,
+ * whatever a role's settings say.
  */
-const inOrder = "-c enable_bitmapscan=off";
+const settings = "-c enable_bitmapscan=off -c array_nulls=on";
 
 const oldestVersion = 15;
 const int8 = 20;
@@ -45,7 +46,7 @@ export function clientConfig(
     application_name: address.applicationName,
     ssl: server.isEncrypted && tlsOptions(address),
     statement_timeout: server.takesSettings && limits.statementTimeoutMs,
-    ...(server.takesSettings && { options: inOrder }),
+    ...(server.takesSettings && { options: settings }),
     keepAlive: true,
     // Statements that do not need each other's results share one way there and back.
     pipeline: true,

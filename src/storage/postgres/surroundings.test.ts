@@ -74,6 +74,27 @@ describe.each([
   });
 });
 
+test.each([
+  ["array_nulls", "off"],
+  ["transform_null_equals", "on"],
+  ["standard_conforming_strings", "off"],
+  ["default_transaction_isolation", "serializable"],
+  ["default_transaction_deferrable", "on"],
+  ["DateStyle", "'SQL, DMY'"],
+  ["TimeZone", "'Asia/Kathmandu'"],
+  ["extra_float_digits", "-15"],
+])("where %s is %s, all is as usual", async (name, value) => {
+  await database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
+  const storage = await open();
+  const idempotency = { key: "\\k'", request: "r", nowMs: 1, expiresAtMs: 2 ** 52 };
+  const keyed = create({ name: "\\n'", idempotency });
+  expect(await storage.apply([create(), keyed])).toEqual([created(1n), created(2n)]);
+  expect(await storage.apply([keyed])).toEqual([created(2n, true)]);
+  expect(await storage.apply([remove(1n)])).toEqual([{ kind: "deleted" }]);
+  expect(await storage.list("home", undefined, 9)).toMatchObject([{ id: 2n, name: "\\n'" }]);
+  await storage.close();
+});
+
 describe("where a transaction may take or idle for a second", () => {
   beforeEach(async () => {
     const storage = await open();
