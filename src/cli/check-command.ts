@@ -9,6 +9,7 @@ import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
 import { exitCodes } from "./service-client.ts";
+import { onStopSignal } from "./stop-signals.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;
@@ -54,11 +55,10 @@ export const checkCommand: Command = {
     const { url, rules } = options;
     const isJson = call.flags.json === true;
     const report = new CheckReport(call.terminal, { url, isJson, total: rules.length });
-    const interrupt = () => {
+    const listenNoMore = onStopSignal(() => {
       report.say("Stopping; what was created is being deleted.");
       interruption.abort();
-    };
-    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupt);
+    }, exitCodes.interrupted);
     try {
       const result = await runCheck(options, (rule) => report.add(rule));
       report.end(result);
@@ -68,7 +68,7 @@ export const checkCommand: Command = {
       if (!(error instanceof CannotCheck)) throw error;
       return explain(call, error, url);
     } finally {
-      for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, interrupt);
+      listenNoMore();
     }
   },
 };

@@ -11,6 +11,7 @@ import { chooseFormat, formatFlag, readPlantLines } from "./plant-file.ts";
 import { showSafely } from "./plant-table.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { exitCodes, variables, withStore } from "./service-client.ts";
+import { onStopSignal } from "./stop-signals.ts";
 
 const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
@@ -64,8 +65,7 @@ export const importCommand: Command = {
         count: importer.tally.stored + importer.tally.alreadyThere,
         share: source.share(),
       }));
-      const interrupt = () => importer.stop();
-      for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupt);
+      const listenNoMore = onStopSignal(() => importer.stop(), exitCodes.interrupted);
       try {
         const lines = readPlantLines(source.chunks(), format);
         const refuse = (line: number, fault: string) => {
@@ -74,7 +74,7 @@ export const importCommand: Command = {
         };
         await importer.run(lines, refuse, source.close);
       } finally {
-        for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, interrupt);
+        listenNoMore();
         progress.end();
         report(call, importer.tally, progress.elapsedMs);
       }

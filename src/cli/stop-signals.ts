@@ -14,9 +14,10 @@ const echoMs = 500;
 export function onStopSignal(stop: (signal: string) => void, insistedExitCode: number): () => void {
   let toldAtMs: number | undefined;
   const hear = (signal: string) => {
-    toldAtMs ??= performance.now();
-    stop(signal);
-    if (performance.now() - toldAtMs > echoMs) process.exit(insistedExitCode);
+    if (toldAtMs === undefined) {
+      toldAtMs = performance.now();
+      stop(signal);
+    } else if (performance.now() - toldAtMs > echoMs) process.exit(insistedExitCode);
   };
   for (const signal of signals) process.on(signal, hear);
   return () => {

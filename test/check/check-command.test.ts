@@ -143,6 +143,9 @@ describe("a check", () => {
       });
       await waitFor(async () => ((await listGarden()) === before ? undefined : true));
       child.kill("SIGINT");
+      // As it comes by way of programs that pass it on, as well as from the terminal.
+      await Bun.sleep(5);
+      child.kill("SIGINT");
       const [exitCode, errors] = [await child.exited, await new Response(child.stderr).text()];
       expect(exitCode).toBe(130);
       expect(errors).toContain("Interrupted before the last rule.");

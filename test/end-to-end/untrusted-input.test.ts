@@ -58,12 +58,30 @@ test("an export that is interrupted leaves nothing behind", async () => {
     PLANTSTORE_TOKEN: token,
   });
   await waitFor(() => stranger.requests.length === 2 || undefined);
-  exporting.kill("SIGINT");
-  // As it comes by way of programs that pass it on, as well as from the terminal.
-  await Bun.sleep(5);
-  exporting.kill("SIGINT");
+  await interruptTwice(exporting);
   expect(await exporting.exited).toBe(130);
   stranger.close();
   expect(readFileSync(older, "utf8")).toBe("older\n");
   expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
 });
+
+test("an import that is interrupted says how to go on", async () => {
+  const path = writeFile("interrupted.csv", "name\nFern\n");
+  const stranger = await openScriptedService({ status: 503, headers: { "retry-after": "60" } });
+  const importing = spawnProgram(["import", path], {
+    PLANTSTORE_URL: stranger.url,
+    PLANTSTORE_TOKEN: token,
+  });
+  await waitFor(() => stranger.requests.length === 1 || undefined);
+  await interruptTwice(importing);
+  expect(await importing.exited).toBe(130);
+  expect(await new Response(importing.stderr).text()).toContain("Run it again to go on;");
+  stranger.close();
+});
+
+/** As it comes by way of programs that pass a signal on, as well as from the terminal. */
+async function interruptTwice(child: ReturnType<typeof spawnProgram>): Promise<void> {
+  child.kill("SIGINT");
+  await Bun.sleep(5);
+  child.kill("SIGINT");
+}
