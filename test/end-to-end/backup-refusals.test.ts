@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeDatabase, serverPassword } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { keptPath } from "../upgrades/kept-data.ts";
 import { runProgram, startService } from "./running-service.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
@@ -102,4 +103,16 @@ test("restore into PostgreSQL that is not empty", async () => {
     /^plantstore: postgres:.+ is not empty\. Restore into a new .+\n$/,
   );
   expect(refused.errors).not.toContain(serverPassword);
+});
+
+test("restore into PostgreSQL of an older version", async () => {
+  copyFileSync(original, backup);
+  const older = await makeDatabase();
+  await older.query(await Bun.file(keptPath("0.1.0", "postgres.sql")).text());
+  const refused = await restore(older.url);
+  expect(refused).toMatchObject({ exitCode: 1, out: "" });
+  expect(refused.errors).toMatch(/^plantstore: Cannot open postgres:.+ use the version .+\n$/);
+  const schema = await older.query("SELECT version FROM plantstore_schema");
+  expect(schema).toEqual([{ version: "1" }]);
+  await older.drop();
 });

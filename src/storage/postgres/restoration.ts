@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Storage } from "../../domain/storage.ts";
 import type { TransferStorage } from "../../domain/transfer.ts";
@@ -10,7 +11,7 @@ import { copyAll, isEmpty } from "../copy.ts";
 import { verifyAll } from "../verification.ts";
 import { maskAddress } from "./address.ts";
 import { inTransaction } from "./long-transaction.ts";
-import { migrate, requireRights } from "./migrate.ts";
+import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
 import type { Primary } from "./primary.ts";
 
@@ -22,10 +23,7 @@ export async function restorePostgres<Result>(
 ): Promise<Result> {
   const folder = makeFolder();
   try {
-    const primary = await openPrimary(url, limits, async (client) => {
-      await migrate(client);
-      await requireRights(client);
-    });
+    const primary = await openPrimary(url, limits, makeTables);
     try {
       return await use(await prepare(url, primary, join(folder, "plants.db"), openUnpacked));
     } finally {
@@ -34,6 +32,13 @@ export async function restorePostgres<Result>(
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Instances of an older version may be serving what is there, and could not start on it again. */
+async function makeTables(client: ClientBase): Promise<void> {
+  if ((await readSchema(client)) > 0) await requireNewest(client);
+  await migrate(client);
+  await requireRights(client);
 }
 
 function makeFolder(): string {
