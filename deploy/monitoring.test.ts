@@ -141,6 +141,13 @@ test("every alert says what is noticed and where to look", () => {
   }
 });
 
+test("a garden or a disk that is full is no failure of the service", () => {
+  const expr = alerts.find(({ alert }) => alert === "PlantStoreFailing")?.expr ?? "";
+  const [status] = readSelectors(expr).flatMap(({ matchers }) => matchers);
+  const isCounted = (code: string) => new RegExp(`^(?:${status?.value})$`).test(code);
+  expect(["429", "500", "503", "505", "507"].filter(isCounted)).toEqual(["500", "503"]);
+});
+
 test("every metric of the service itself is on the dashboard", () => {
   const own = [...samples.keys()].filter((name) => name.startsWith("plantstore_"));
   const families = new Set(own.map((name) => name.replace(/_(?:bucket|sum|count)$/, "")));
