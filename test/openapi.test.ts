@@ -67,6 +67,13 @@ describe("the OpenAPI document", () => {
     expect(described.toSorted()).toEqual(served.toSorted());
   });
 
+  test("has 403 where a token that may only read is refused, and nowhere else", () => {
+    const forbidden = operations.filter(({ method, path }) => {
+      return "403" in document.paths[path][method.toLowerCase()].responses;
+    });
+    expect(forbidden.map(({ name }) => name)).toEqual(["createPlant", "deletePlant"]);
+  });
+
   test("has examples that fit its own schemas", () => {
     const check = (part: unknown): void => {
       if (typeof part !== "object" || part === null) return;

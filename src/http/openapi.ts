@@ -12,12 +12,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** What any operation can answer with, beside its own problems. */
 const commonProblems: readonly ErrorCode[] = ["invalid-request", "internal"];
-const tokenProblems: readonly ErrorCode[] = [
-  "unauthenticated",
-  "forbidden",
-  "rate-limited",
-  "unavailable",
-];
+const tokenProblems: readonly ErrorCode[] = ["unauthenticated", "rate-limited", "unavailable"];
+/** Every token may read. */
+const writeProblems: readonly ErrorCode[] = [...tokenProblems, "forbidden"];
 
 export function createOpenApi(info: { version: string; basePath: string }): Json {
   return {
@@ -162,7 +159,8 @@ function describeResponses(operation: Operation): Json {
 }
 
 function problemCodes({ problems: own, scope }: Operation): readonly ErrorCode[] {
-  return [...commonProblems, ...own, ...(scope ? tokenProblems : [])];
+  const ofToken = scope === "write" ? writeProblems : tokenProblems;
+  return [...commonProblems, ...own, ...(scope ? ofToken : [])];
 }
 
 const retryAfterHeader: HeaderDescription = {
