@@ -2,10 +2,11 @@
  * Applies any group of writes in one transaction of two round trips: what its outcomes depend on is
  * locked and read in one go, and what was decided is stored in another.
  */
-import type { ClientBase, QueryResult } from "pg";
+import { type ClientBase, DatabaseError, type QueryResult } from "pg";
 import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
 import type { Outcome, Write } from "../../domain/storage.ts";
 import { type Decision, decide, type KeptKey } from "./decision.ts";
+import { isLost } from "./failure.ts";
 import { Quota } from "./quota.ts";
 
 export interface PlantPlace {
@@ -34,7 +35,7 @@ export async function applyInOrder(
   const doomed = writes.filter((write) => write.kind === "delete");
   try {
     const [, counters, gone, existing, keys] = await inOneGo([
-      client.query("BEGIN ISOLATION LEVEL READ COMMITTED"),
+      begin(client, commit),
       client.query(lock, [gardens, added]),
       queryFor(client, doomed, deletion, placesOf(doomed)),
       queryFor(client, chosen, lookUp, placesOf(chosen)),
@@ -60,6 +61,20 @@ export async function applyInOrder(
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
     throw error;
+  }
+}
+
+/**
+ * If the server refuses it and stays, as when somebody cancels just this, each statement behind it
+ * is a transaction of its own, and has lasted.
+ */
+async function begin(client: ClientBase, commit: () => void): Promise<QueryResult> {
+  try {
+    return await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || isLost(error)) throw error;
+    commit();
+    throw new Error("No transaction was begun.", { cause: error });
   }
 }
 
