@@ -3,7 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
-import { Client, type ClientConfig, DatabaseError, types } from "pg";
+import { Client, type ClientBase, type ClientConfig, DatabaseError, types } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
 import type { Address, Host } from "./address.ts";
@@ -82,7 +82,7 @@ export async function probe(
 function lessDemanding(address: Address, server: Way, error: unknown): Way | undefined {
   if (server.takesSettings && hasState(error, "08P01", "42704"))
     return { ...server, takesSettings: false };
-  const isTlsTrouble = error instanceof ConnectionLost && codeOf(error.cause) === undefined;
+  const isTlsTrouble = error instanceof ConnectionLost && reasonOf(error) === undefined;
   if (address.tls === "prefer" && server.isEncrypted && isTlsTrouble) {
     return { ...server, isEncrypted: false };
   }
@@ -96,24 +96,42 @@ async function check(
 ): Promise<Lineage | undefined> {
   const client = new Client(clientConfig(address, server, limits));
   client.on("error", () => {});
-  const late = setTimeout(() => {
-    const timeout = Object.assign(new Error("The server did not answer."), { code: "ETIMEDOUT" });
-    (client as unknown as Socketed).connection.stream.destroy(timeout);
-  }, limits.connectTimeoutMs);
   try {
-    await client.connect();
-    await requireWritable(client);
-    await requireDurable(client);
-    await requireSupported(client);
-    return await readLineage(client);
+    return await promptly(client, limits, async () => {
+      await client.connect();
+      await requireWritable(client);
+      await requireDurable(client);
+      await requireSupported(client);
+      return readLineage(client);
+    });
   } catch (error) {
     const known = [DatabaseError, PlantStoreError, ConnectionLost];
     if (known.some((kind) => error instanceof kind)) throw error;
     throw new ConnectionLost("No connection.", { cause: error });
   } finally {
-    clearTimeout(late);
     client.end().catch(() => {});
   }
+}
+
+/** Cuts the connection if the work takes longer than to connect may: then the work fails. */
+export async function promptly<Result>(
+  client: ClientBase,
+  { connectTimeoutMs }: ConnectionLimits,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const late = setTimeout(() => {
+    cut(client, Object.assign(new Error("The server did not answer."), { code: "ETIMEDOUT" }));
+  }, connectTimeoutMs);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** At once, and for whatever reason. To end it would wait for all answers that are due. */
+export function cut(client: ClientBase, reason?: Error): void {
+  (client as unknown as Socketed).connection.stream.destroy(reason);
 }
 
 /** The part of a client that its types leave out. */
@@ -195,7 +213,7 @@ export async function liftTimeouts(client: Pick<Client, "query">): Promise<void>
 /** In words that follow "Cannot open …: ". */
 export function explain(error: unknown, address: Address): string {
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
-  const code = codeOf(error instanceof ConnectionLost ? error.cause : error) ?? "";
+  const code = reasonOf(error) ?? "";
   switch (code) {
     case "28P01":
       return "the user or the password is wrong";
@@ -238,8 +256,13 @@ export function explain(error: unknown, address: Address): string {
   }
 }
 
+/** The code of a refusal, by the server or by what was asked of it; absent if time ran out. */
+export function reasonOf(error: unknown): string | undefined {
+  return codeOf(error instanceof ConnectionLost ? error.cause : error);
+}
+
 /** A SQLSTATE or the code of a system error. */
-export function codeOf(error: unknown): string | undefined {
+function codeOf(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === "string" ? code : undefined;
 }

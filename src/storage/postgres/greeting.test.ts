@@ -1,10 +1,10 @@
-/** A connection that is lost at the very moment in which it is made, before anyone uses it. */
+/** A connection that is lost, or falls silent, while it is made, before anyone uses it. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
@@ -12,8 +12,8 @@ setDefaultTimeout(60_000);
 let database: TestDatabase;
 let relay: Server;
 let storage: Storage;
-/** Whether the next connection ends with the last answer of its greeting. */
-let isNextLost = false;
+/** What becomes of the next connection at the last answer of its greeting. */
+let next: "passed" | "lost" | "silent" = "passed";
 
 const farewell = "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0";
 
@@ -31,8 +31,10 @@ function isLastAnswer(bytes: Buffer): boolean {
 function pass(client: Socket, server: Socket): void {
   client.on("data", (bytes) => server.write(bytes));
   server.on("data", (bytes: Buffer) => {
-    if (!isNextLost || !isLastAnswer(bytes)) return void client.write(bytes);
-    isNextLost = false;
+    if (next === "passed" || !isLastAnswer(bytes)) return void client.write(bytes);
+    const isSilent = next === "silent";
+    next = "passed";
+    if (isSilent) return;
     // Together, so that both are read before the first of them is acted upon.
     client.end(Buffer.concat([bytes, farewellMessage()]));
     server.destroy();
@@ -53,7 +55,8 @@ beforeAll(async () => {
   relay = createServer((client) => pass(client, connect(Number(port), hostname)));
   await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
   url.port = String((relay.address() as { port: number }).port);
-  storage = await openPostgres(url.href, { isServing: true });
+  const limits = { ...defaultConnectionLimits, poolSize: 1, connectTimeoutMs: 500 };
+  storage = await openPostgres(url.href, { isServing: true, limits });
 });
 
 afterAll(async () => {
@@ -66,7 +69,7 @@ function countRelayed(): Promise<number> {
   return new Promise((resolve) => relay.getConnections((_, count) => resolve(count)));
 }
 
-async function loseConnections(): Promise<void> {
+async function loseConnections(fate: "lost" | "silent"): Promise<void> {
   await database.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
@@ -74,17 +77,17 @@ async function loseConnections(): Promise<void> {
   await waitFor(async () => (await countRelayed()) === 0 || undefined);
   // The relay has closed them; those who used them see it in one of the next turns.
   await Bun.sleep(50);
-  isNextLost = true;
+  next = fate;
 }
 
-test("a list is read over another one", async () => {
-  await loseConnections();
+test.each(["lost", "silent"] as const)("a list is read over another one (%s)", async (fate) => {
+  await loseConnections(fate);
   expect(await storage.list("home", undefined, 1)).toEqual([]);
-  expect(isNextLost).toBe(false);
+  expect(next).toBe("passed");
 });
 
 test("a group of writes is applied over another one, once", async () => {
-  await loseConnections();
+  await loseConnections("lost");
   expect(await storage.apply([create({ id: 1n }), create()])).toEqual([created(1n), created(2n)]);
-  expect(isNextLost).toBe(false);
+  expect(next).toBe("passed");
 });

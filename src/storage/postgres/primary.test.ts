@@ -3,6 +3,7 @@ import {
   afterAll,
   afterEach,
   beforeAll,
+  beforeEach,
   describe,
   expect,
   setDefaultTimeout,
@@ -18,7 +19,9 @@ import {
 } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import type { Storage } from "../../domain/storage.ts";
+import { parseAddress } from "./address.ts";
 import { openPostgres } from "./engine.ts";
+import { Primary } from "./primary.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(60_000);
@@ -90,6 +93,46 @@ describe("a server that freezes", () => {
     }
     await untilAllWork(storage);
     expect(new Set(await readMany())).toEqual(new Set(["done"]));
+  });
+});
+
+describe("a server that is well", () => {
+  let database: TestDatabase;
+  let primary: Primary;
+
+  beforeEach(async () => {
+    database = await makeDatabase(servers[0]);
+    primary = new Primary(parseAddress(database.url), { ...limits, poolSize: 5 });
+    await primary.open();
+  });
+
+  afterEach(() => primary.close());
+
+  async function countConnections(): Promise<number> {
+    const rows = await database.query(
+      `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'plantstore'`,
+    );
+    return rows.length;
+  }
+
+  test("is not given up for work that had too little time left for its answer", async () => {
+    await primary.ping();
+    const late = primary.serve((client) => client.query("SELECT pg_sleep(5)"), performance.now());
+    expect(await ending(late)).toContain("No answer in time");
+    expect(await ending(primary.ping())).toBe("done");
+  });
+
+  test("is not left with statements whose answer nobody waits for", async () => {
+    const work = primary.use(
+      async (client) => {
+        await client.query("SET statement_timeout = 0; SET client_connection_check_interval = 10");
+        await client.query("SELECT pg_sleep(600)");
+      },
+      { dueAtMs: performance.now() + 200 },
+    );
+    expect(await ending(work)).toContain("No answer in time");
+    await waitFor(async () => ((await countConnections()) === 0 ? true : undefined));
   });
 });
 

@@ -8,9 +8,11 @@ import type { ConnectionLimits } from "../../domain/storage.ts";
 import { type Address, describeHost } from "./address.ts";
 import {
   clientConfig,
-  codeOf,
+  cut,
   explain,
   probe,
+  promptly,
+  reasonOf,
   requireDurable,
   requireWritable,
   type Server,
@@ -88,16 +90,20 @@ export class Primary {
     { dueAtMs = this.dueAtMs(), isPatient = true }: UseOptions = {},
   ): Promise<Result> {
     const [pool, client] = await this.#acquire(dueAtMs, isPatient);
+    const sinceMs = performance.now();
     let isBroken = false;
     try {
       return await before(dueAtMs, work(client));
     } catch (error) {
-      const isLate = error instanceof ConnectionLost;
-      isBroken = isLate || isLost(error) || this.#lost.has(client) || !isAtRest(client);
-      // A server that does not answer, or takes no writes any more, is not asked again.
-      if (isLate || hasState(error, "25006")) this.#leave(pool);
-      const isAnswer = error instanceof DatabaseError || !isBroken;
-      throw isLate || isAnswer ? error : new ConnectionLost("Connection lost.", { cause: error });
+      const isUseless = error instanceof ConnectionLost;
+      isBroken = isUseless || isLost(error) || this.#lost.has(client) || !isAtRest(client);
+      const isLate = isUseless && reasonOf(error) === undefined;
+      if (isLate) cut(client);
+      // A server that had its time to answer, or takes no writes any more, is not asked again.
+      const hadTime = performance.now() - sinceMs >= this.#limits.statementTimeoutMs;
+      if (isLate ? hadTime : isUseless || hasState(error, "25006")) this.#leave(pool);
+      const isKnown = isUseless || error instanceof DatabaseError || !isBroken;
+      throw isKnown ? error : new ConnectionLost("Connection lost.", { cause: error });
     } finally {
       client.release(isBroken);
     }
@@ -245,9 +251,11 @@ export class Primary {
       onConnect: async (client) => {
         // From its first moment on: it may be lost before it is handed out.
         client.on("error", () => this.#lost.add(client));
-        await requireWritable(client);
-        await requireDurable(client);
-        await requireSame(client, server.lineage);
+        await promptly(client, this.#limits, async () => {
+          await requireWritable(client);
+          await requireDurable(client);
+          await requireSame(client, server.lineage);
+        });
       },
     });
     // What is lost is noticed where it is used; without a listener it would end the process.
@@ -267,11 +275,6 @@ export class Primary {
 /** Whether no transaction is under way. */
 function isAtRest(client: PoolClient): boolean {
   return client.getTransactionStatus() === "I";
-}
-
-/** The code of a refusal, by the server or by what was asked of it; absent if time ran out. */
-function reasonOf(error: unknown): string | undefined {
-  return codeOf(error instanceof ConnectionLost ? error.cause : error);
 }
 
 /** Fails with `ConnectionLost` when the time is over before the work is. */
