@@ -134,6 +134,14 @@ describe("a server that is well", () => {
     expect(await ending(work)).toContain("No answer in time");
     await waitFor(async () => ((await countConnections()) === 0 ? true : undefined));
   });
+
+  test("is asked once by all who want to know at the same time whether it answers", async () => {
+    const pings = Array.from({ length: 20 }, () => primary.ping());
+    await Promise.all(pings);
+    // That which found the server may not have ended yet.
+    expect(await countConnections()).toBeLessThanOrEqual(2);
+    expect(await ending(primary.ping())).toBe("done");
+  });
 });
 
 function isAlive(pid: number): boolean {

@@ -54,6 +54,8 @@ export class Primary {
   #isClosed = false;
   /** Clients whose connection is gone, as their own errors told. */
   readonly #lost = new WeakSet<ClientBase>();
+  /** What is being asked to tell whether a server answers. */
+  readonly #pings = new WeakMap<Pool, Promise<void>>();
 
   constructor(address: Address, limits: ConnectionLimits) {
     this.#address = address;
@@ -129,10 +131,16 @@ export class Primary {
 
   /**
    * Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers.
+   * All who ask meanwhile share one answer: anyone may ask, and commits would wait behind them.
    */
   async ping(): Promise<void> {
-    if (this.#pool === undefined) throw new ConnectionLost("No server is known to take writes.");
-    await this.use(requireWritable, { isPatient: false });
+    const pool = this.#pool;
+    if (pool === undefined) throw new ConnectionLost("No server is known to take writes.");
+    const asked =
+      this.#pings.get(pool) ??
+      this.use(requireWritable, { isPatient: false }).finally(() => this.#pings.delete(pool));
+    this.#pings.set(pool, asked);
+    await asked;
   }
 
   async close(): Promise<void> {
