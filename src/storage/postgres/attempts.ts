@@ -3,7 +3,9 @@
  * changed nothing from one whose outcome nobody knows.
  */
 import type { ClientBase, QueryResult } from "pg";
-import { hasState, isDoubtful, isLost, unknownOutcome } from "./failure.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
+import { requireDurable } from "./connection.ts";
+import { ConnectionLost, hasState, isDoubtful, isLost, unknownOutcome } from "./failure.ts";
 import type { Primary } from "./primary.ts";
 
 const triesMax = 10;
@@ -13,7 +15,7 @@ const pauseMaxMs = 250;
 /** Two transactions were in each other's way, and the server undid this one. */
 const races = ["40001", "40P01"];
 
-/** `commit` is called before anything is sent that may make the work last. */
+/** `commit` is called just before anything is sent that may make the work last. */
 export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
 
 export interface TransactOptions {
@@ -21,6 +23,8 @@ export interface TransactOptions {
   readonly alsoRaces?: readonly string[];
   readonly dueMs?: number;
   readonly isRefusable?: boolean;
+  /** A write that may be done again, so that it need not call `commit`. */
+  readonly isRepeatable?: boolean;
 }
 
 export class Attempts {
@@ -55,19 +59,27 @@ export class Attempts {
    * All tries together take no longer than `dueMs`, or than one operation may.
    */
   async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueMs, isRefusable } = options;
+    const { alsoRaces = [], dueMs, isRefusable, isRepeatable } = options;
     const dueAtMs = dueMs === undefined ? this.#primary.dueAtMs() : performance.now() + dueMs;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
-      const commit = () => {
-        isCommitting = true;
-      };
+      const attempt = (client: ClientBase) =>
+        watched(client, async () => {
+          let durable = isRepeatable ? stillDurable(client) : undefined;
+          const result = await work(client, () => {
+            isCommitting = true;
+            // On its way together with what it is about, and so without a wait.
+            durable = stillDurable(client);
+          });
+          await durable;
+          return result;
+        });
       try {
-        const attempt = (client: ClientBase) => watched(client, () => work(client, commit));
         const [result, warning] = isRefusable
           ? await this.#primary.serve(attempt, dueAtMs)
           : await this.#primary.use(attempt, { dueAtMs });
-        if (isCommitting && warning !== undefined) throw unknownOutcome(warning);
+        const isWrite = isCommitting || isRepeatable;
+        if (isWrite && warning !== undefined) throw unknownOutcome(warning);
         return result;
       } catch (error) {
         if (isCommitting && isDoubtful(error)) throw unknownOutcome(error);
@@ -79,6 +91,19 @@ export class Attempts {
       }
     }
   }
+}
+
+/**
+ * Whoever has a running server read its settings anew changes those of open connections, too. Then
+ * none of them is used any more. That it fails says nothing of the write beside it.
+ */
+function stillDurable(client: ClientBase): Promise<void> {
+  const durable = requireDurable(client).catch((cause) => {
+    const isCareless = cause instanceof PlantStoreError;
+    throw new (isCareless ? ConnectionLost : Error)("It may confirm too soon.", { cause });
+  });
+  durable.catch(() => {});
+  return durable;
 }
 
 /**

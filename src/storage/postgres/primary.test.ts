@@ -123,6 +123,12 @@ describe("a server that is well", () => {
     expect(await ending(primary.ping())).toBe("done");
   });
 
+  test("is not given up for work that had too little time left for its connection", async () => {
+    const late = primary.use(async () => {}, { dueAtMs: performance.now() + 1 });
+    expect(await ending(late)).toContain("No answer in time");
+    expect(await ending(primary.ping())).toBe("done");
+  });
+
   test("is not left with statements whose answer nobody waits for", async () => {
     const work = primary.use(
       async (client) => {

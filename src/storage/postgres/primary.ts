@@ -17,6 +17,7 @@ import {
   requireWritable,
   type Server,
 } from "./connection.ts";
+import { before } from "./deadline.ts";
 import { ConnectionLost, hasState, isLost } from "./failure.ts";
 import { isBehind, type Lineage, replaced, requireSame } from "./lineage.ts";
 import { WaitingLine } from "./waiting-line.ts";
@@ -162,16 +163,14 @@ export class Primary {
         const client = await before(dueAtMs, connecting);
         return [pool, client];
       } catch (error) {
+        const isLate = error instanceof ConnectionLost && reasonOf(error) === undefined;
+        // That the work had no time left says nothing of the server; how the connection ends does.
         connecting.then(
           (client) => client.release(),
-          () => {},
+          (failure) => isLate && this.#leaveUnlessFull(pool, failure),
         );
-        // That all connections are in use, here or there, is no reason to drop those that work.
-        const isFull =
-          hasState(error, "53300") ||
-          (pool.totalCount >= this.#limits.poolSize && reasonOf(error) === undefined);
-        if (!isFull) this.#leave(pool);
-        if (isFull || isLastTry || performance.now() >= dueAtMs) {
+        const isLeft = !isLate && this.#leaveUnlessFull(pool, error);
+        if (!isLeft || isLastTry || performance.now() >= dueAtMs) {
           throw error instanceof ConnectionLost
             ? error
             : new ConnectionLost("No connection.", { cause: error });
@@ -271,6 +270,15 @@ export class Primary {
     return pool;
   }
 
+  /** That all connections are in use, here or there, is no reason to drop those that work. */
+  #leaveUnlessFull(pool: Pool, error: unknown): boolean {
+    const isFull =
+      hasState(error, "53300") ||
+      (pool.totalCount >= this.#limits.poolSize && reasonOf(error) === undefined);
+    if (!isFull) this.#leave(pool);
+    return !isFull;
+  }
+
   #leave(pool: Pool): void {
     if (this.#pool === pool) {
       this.#pool = undefined;
@@ -283,18 +291,4 @@ export class Primary {
 /** Whether no transaction is under way. */
 function isAtRest(client: PoolClient): boolean {
   return client.getTransactionStatus() === "I";
-}
-
-/** Fails with `ConnectionLost` when the time is over before the work is. */
-async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const remainingMs = Math.max(0, dueAtMs - performance.now());
-    timer = setTimeout(() => reject(new ConnectionLost("No answer in time.")), remainingMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -72,7 +72,35 @@ describe.each([
     ]);
     await storage.close();
   });
+
+  describe("on open connections", () => {
+    afterEach(() => reload("RESET ALL"));
+
+    test("so a write that met it there is not confirmed", async () => {
+      const limits = { ...defaultConnectionLimits, connectTimeoutMs: 500 };
+      const storage = await openPostgres(database.url, { isServing: true, limits });
+      expect(await storage.apply([create()])).toEqual([created(1n)]);
+      await reload(`SET ${name} = ${value}`);
+      const failures = [create(), remove(1n), create({ id: 7n })].map(async (write) => {
+        const failure = await storage.apply([write]).catch((error) => error);
+        return failure.code;
+      });
+      expect(await Promise.all(failures)).toEqual(failures.map(() => "unavailable"));
+      expect(await refusal()).toContain(`its ${name} is ${value}`);
+      await reload("RESET ALL");
+      const written = () => storage.apply([create({ id: 8n })]).catch(() => undefined);
+      expect(await waitFor(written)).toEqual([created(8n)]);
+      await storage.close();
+    });
+  });
 });
+
+/** Changes settings of the whole server, in open connections as well. */
+async function reload(change: string): Promise<void> {
+  await database.query(`ALTER SYSTEM ${change}`);
+  await database.query("SELECT pg_reload_conf()");
+  await Bun.sleep(200);
+}
 
 test.each([
   ["array_nulls", "off"],
@@ -92,6 +120,22 @@ test.each([
   expect(await storage.apply([keyed])).toEqual([created(2n, true)]);
   expect(await storage.apply([remove(1n)])).toEqual([{ kind: "deleted" }]);
   expect(await storage.list("home", undefined, 9)).toMatchObject([{ id: 2n, name: "\\n'" }]);
+  await storage.close();
+});
+
+test("what is moved there is not confirmed where the server warns of it", async () => {
+  const storage = await open();
+  const plant = { garden: "home", id: 1n, name: "Fern", tag: "" };
+  await database.query(
+    `CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql
+       AS $$ BEGIN RAISE WARNING 'no standby has it'; RETURN NEW; END $$;
+     CREATE TRIGGER warn BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION warn()`,
+  );
+  const failure = await storage
+    .transfer(0)
+    .add("plants", [plant])
+    .catch((error) => error);
+  expect(failure.message).toContain("did not confirm");
   await storage.close();
 });
 

@@ -42,7 +42,8 @@ export function eachByItself(attempts: Attempts): Statements {
         { dueMs: countMs },
       ),
     // Not as a commit whose outcome may be unknown: it can be done again.
-    write: (text, values) => attempts.transact((client) => client.query(text, [...values])),
+    write: (text, values) =>
+      attempts.transact((client) => client.query(text, [...values]), { isRepeatable: true }),
   };
 }
 

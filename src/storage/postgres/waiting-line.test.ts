@@ -71,6 +71,23 @@ test("who waited 500 ms may enter, who waited longer is refused for the sake of 
   expect(ends).toEqual(["late refused", "also late refused", "in time in"]);
 });
 
+test("thousands who are late are refused 256 a turn, and the place is kept for who is not", async () => {
+  const line = new WaitingLine(1);
+  const { ends, come } = follow(line);
+  come("first");
+  for (let count = 0; count < 600; count++) come("late");
+  nowMs += patienceMs + 1;
+  come("in time");
+  come("behind");
+  line.leave();
+  for (const refused of [256, 512, 600]) {
+    await Promise.resolve();
+    expect(ends.filter((end) => end === "late refused").length).toBe(refused);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(ends.slice(600)).toEqual(["in time in"]);
+});
+
 test("the last may enter however long it waited", async () => {
   const line = new WaitingLine(1);
   const { ends, come } = follow(line);

@@ -7,6 +7,8 @@ import { overloaded } from "../../domain/errors.ts";
 /** Who comes when so many wait is refused at once, and will ask again the sooner. */
 const waitingMax = 16_384;
 const patienceMs = 500;
+/** So that a turn of the event loop does not last for as long as it takes to refuse thousands. */
+const refusedATurn = 256;
 
 interface Waiter {
   readonly sinceMs: number;
@@ -37,18 +39,20 @@ export class WaitingLine {
     return new Promise((enter, refuse) => this.#waiting.push({ sinceMs, enter, refuse }));
   }
 
-  leave(): void {
-    this.#taken--;
+  /** Passes the place on. */
+  readonly leave = (): void => {
     const nowMs = performance.now();
-    for (let waiter = this.#waiting.shift(); waiter; waiter = this.#waiting.shift()) {
+    for (let refused = 0; refused < refusedATurn; refused++) {
+      const waiter = this.#waiting.shift();
       // If nobody waits behind it, there is no crowd that must be made smaller.
-      const isLate = nowMs - waiter.sinceMs > patienceMs && this.#waiting.length > 0;
+      const isLate = waiter && this.#waiting.length > 0 && nowMs - waiter.sinceMs > patienceMs;
       if (!isLate) {
-        this.#taken++;
-        waiter.enter();
+        if (waiter) waiter.enter();
+        else this.#taken--;
         return;
       }
       waiter.refuse(overloaded);
     }
-  }
+    setImmediate(this.leave);
+  };
 }
