@@ -11,6 +11,7 @@ import type { Primary } from "./primary.ts";
 const triesMax = 10;
 const pauseMs = 5;
 const pauseMaxMs = 250;
+const lookEveryMs = 1_000;
 
 /** Two transactions were in each other's way, and the server undid this one. */
 const races = ["40001", "40P01"];
@@ -29,6 +30,8 @@ export interface TransactOptions {
 
 export class Attempts {
   readonly #primary: Primary;
+  /** When a connection was last seen to confirm only what lasts. */
+  readonly #lookedAtMs = new WeakMap<ClientBase, number>();
 
   constructor(primary: Primary) {
     this.#primary = primary;
@@ -65,11 +68,10 @@ export class Attempts {
       let isCommitting = false;
       const attempt = (client: ClientBase) =>
         watched(client, async () => {
-          let durable = isRepeatable ? stillDurable(client) : undefined;
+          let durable = isRepeatable ? this.#lookAgain(client) : undefined;
           const result = await work(client, () => {
             isCommitting = true;
-            // On its way together with what it is about, and so without a wait.
-            durable = stillDurable(client);
+            durable = this.#lookAgain(client);
           });
           await durable;
           return result;
@@ -91,19 +93,23 @@ export class Attempts {
       }
     }
   }
-}
 
-/**
- * Whoever has a running server read its settings anew changes those of open connections, too. Then
- * none of them is used any more. That it fails says nothing of the write beside it.
- */
-function stillDurable(client: ClientBase): Promise<void> {
-  const durable = requireDurable(client).catch((cause) => {
-    const isCareless = cause instanceof PlantStoreError;
-    throw new (isCareless ? ConnectionLost : Error)("It may confirm too soon.", { cause });
-  });
-  durable.catch(() => {});
-  return durable;
+  /**
+   * Whoever has a running server read its settings anew changes those of open connections, too.
+   * Then none of them is used any more. The question goes out with a write, so that nobody waits
+   * for it; that it fails says nothing of the write.
+   */
+  #lookAgain(client: ClientBase): Promise<void> | undefined {
+    const nowMs = performance.now();
+    if (nowMs - (this.#lookedAtMs.get(client) ?? 0) < lookEveryMs) return undefined;
+    this.#lookedAtMs.set(client, nowMs);
+    const looked = requireDurable(client).catch((cause) => {
+      const isCareless = cause instanceof PlantStoreError;
+      throw new (isCareless ? ConnectionLost : Error)("It may confirm too soon.", { cause });
+    });
+    looked.catch(() => {});
+    return looked;
+  }
 }
 
 /**

@@ -99,7 +99,8 @@ describe.each([
 async function reload(change: string): Promise<void> {
   await database.query(`ALTER SYSTEM ${change}`);
   await database.query("SELECT pg_reload_conf()");
-  await Bun.sleep(200);
+  // A service looks at a connection once a second.
+  await Bun.sleep(1_100);
 }
 
 test.each([
