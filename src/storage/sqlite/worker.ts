@@ -5,7 +5,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { Write } from "../../domain/storage.ts";
+import type { Outcome, Write } from "../../domain/storage.ts";
 import { connect } from "./connection.ts";
 import { translate, unavailable } from "./failure.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
@@ -83,16 +83,9 @@ function commitWaiting(): void {
   const groups = waiting;
   waiting = [];
   if (groups.length === 0) return;
+  let outcomes: readonly Outcome[];
   try {
-    const outcomes = opened().apply(groups.flatMap((group) => group.writes));
-    // Before anyone is told: whoever asks any thread next sees that something has changed.
-    Atomics.add(commits, 0, 1);
-    let from = 0;
-    for (const { end, writes } of groups) {
-      const result = packOutcomes(outcomes.slice(from, from + writes.length));
-      from += writes.length;
-      end.postMessage({ result } satisfies Reply);
-    }
+    outcomes = opened().apply(groups.flatMap((group) => group.writes));
   } catch (thrown) {
     const error = explain(thrown);
     if (groups.length > 1 && !(error instanceof PlantStoreError)) {
@@ -104,6 +97,16 @@ function commitWaiting(): void {
       return;
     }
     for (const { end } of groups) end.postMessage(toReply(error));
+    return;
+  }
+  // Outside of the catch above: what went wrong from here on would have all of it applied again.
+  // Counted before anyone is told: whoever asks any thread next sees that something has changed.
+  Atomics.add(commits, 0, 1);
+  let from = 0;
+  for (const { end, writes } of groups) {
+    const result = packOutcomes(outcomes.slice(from, from + writes.length));
+    from += writes.length;
+    end.postMessage({ result } satisfies Reply);
   }
 }
 

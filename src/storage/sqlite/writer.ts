@@ -124,7 +124,7 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     if (idempotency) {
       const known = findKey.get(garden, idempotency.key, idempotency.nowMs);
       if (known && known.request !== idempotency.request) return { kind: "mismatch" };
-      if (known) return { kind: "created", id: known.plant_id, replayed: true };
+      if (known) return { kind: "created", id: checkId(known.plant_id), replayed: true };
     }
     if (quota?.isFull(garden)) {
       const isTaken = write.id !== undefined && findPlant.get(garden, write.id) !== null;
@@ -171,4 +171,13 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       });
     },
   };
+}
+
+/**
+ * From a damaged file it may be anything. To find that out on the way to the caller, behind the
+ * commit, would be taken for a write that failed, and those beside it would be applied again.
+ */
+function checkId(id: unknown): bigint {
+  if (typeof id !== "bigint") throw new Error("An idempotency key is damaged: it leads to no id.");
+  return id;
 }

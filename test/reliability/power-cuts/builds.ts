@@ -37,7 +37,7 @@ const answersEarly: Edit[] = [
   },
   {
     file: "storage/sqlite/worker.ts",
-    text: "const outcomes = opened().apply(groups.flatMap((group) => group.writes));",
+    text: "outcomes = opened().apply(groups.flatMap((group) => group.writes));",
     by: `(globalThis as any).answerEarly = (outcomes: any) => {
       let from = 0;
       ${answering}
@@ -45,8 +45,7 @@ const answersEarly: Edit[] = [
     };
     opened().apply(groups.flatMap((group) => group.writes));
     Atomics.add(commits, 0, 1);
-    return;
-    const outcomes: any[] = [];`,
+    return;`,
   },
 ];
 

@@ -1,0 +1,38 @@
+/** What is in a damaged file is found out before a commit, not behind it. */
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
+import { openSqlite } from "./engine.ts";
+
+const idempotency = { key: "the-key", request: "the-request", nowMs: 0, expiresAtMs: 1_000 };
+
+/** SQLite keeps a 1 as the type 9 in the head of a row, and nothing as the type 0. */
+function damageKey(path: string): void {
+  const bytes = readFileSync(path);
+  const row = bytes.indexOf("homethe-keythe-request");
+  bytes[bytes.lastIndexOf(9, row)] = 0;
+  writeFileSync(path, bytes);
+}
+
+test("writes beside one whose key is damaged are applied once", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const sound = openSqlite(path, { isServing: false });
+  expect(await sound.apply([create({ idempotency })])).toEqual([created(1n)]);
+  await sound.close();
+  damageKey(path);
+  const storage = openSqlite(path, { isServing: false });
+  const writer = new GroupCommit(storage, { ...groupCommitDefaults, onCommit: () => {} });
+  const outcomes = await Promise.all(
+    [create(), create({ idempotency }), create()].map((write) =>
+      writer.write(write).catch((error) => error.message),
+    ),
+  );
+  expect(outcomes).toEqual([created(2n), expect.stringContaining("is damaged"), created(3n)]);
+  const ids = (await storage.list("home", undefined, 10)).map(({ id }) => id);
+  expect(ids).toEqual([1n, 2n, 3n]);
+  await storage.close();
+});
