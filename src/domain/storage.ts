@@ -159,6 +159,8 @@ export interface StorageShare {
   readonly end: MessagePort;
   /** Counts the commits of all threads; a commit is counted before it is answered. */
   readonly commits: SharedArrayBuffer;
+  /** Which files they are: another one may have taken a name before a thread opens it. */
+  readonly files: string;
 }
 
 /** How a process means to use the storage that it opens. */

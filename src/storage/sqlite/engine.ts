@@ -24,13 +24,16 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
   try {
     const file = locate(path, options);
-    // Before it is opened: a file that takes its name later is another one.
-    const identity = statSync(file);
-    if (options.joins === undefined) lookAt(file, options.isServing);
-    const database = connect(file);
-    opened.push(database);
     if (options.joins === undefined) {
+      lookAt(file, options.isServing);
       if (options.isServing) opened.push(lockForServing(file));
+    }
+    // Behind the lock: whoever held it until now may have restored another file in its place. And
+    // before it is opened: a file that takes its name later is another one.
+    const identity = statSync(file);
+    const database = connect(file);
+    opened.unshift(database);
+    if (options.joins === undefined) {
       useWriteAheadLog(database);
       migrate(database);
       checkWritable(database);
@@ -56,7 +59,9 @@ function createStorage(
 ): Storage {
   const { list, seek, version } = createReader(database, () => thread?.countCommits());
   const tokens = createTokenStorage(database);
-  const checkStillThere = watchFiles(file, identity);
+  // The others' files are those of the worker that they join, whatever has their names by now.
+  const files = options.joins?.files ?? identify(file, identity);
+  const checkStillThere = watchFiles(file, files);
   let thread = options.joins ? WriteThread.join(options.joins) : undefined;
   let moving: Database | undefined;
   // At the start, where there are surely descriptors left for it. A command may never need one.
@@ -92,13 +97,13 @@ function createStorage(
       checkStillThere();
       return writeThread().apply(writes);
     },
-    share: () => writeThread().share(),
+    share: () => ({ ...writeThread().share(), files }),
     forgetKeys: (nowMs) => writeThread().forgetKeys(nowMs),
     noteTokenUses: (uses) => writeThread().noteTokenUses(uses),
     async close() {
       await thread?.close();
       moving?.close();
-      // In the order of opening: the lock is let go last.
+      // The lock is let go last.
       for (const each of opened) each.close();
     },
   };
@@ -109,21 +114,26 @@ function createStorage(
  * So it is with the log beside it, and without their common index, processes would not see each
  * other.
  */
-function watchFiles(file: string, identity: Stats): () => void {
-  const beside = [`${file}-wal`, `${file}-shm`];
-  const look = (path: string) => statSync(path, { throwIfNoEntry: false });
-  const identify = (each: Stats | undefined) => `${each?.dev} ${each?.ino}`;
-  const known = [identity, ...beside.map(look)].map(identify).join();
+function watchFiles(file: string, known: string): () => void {
   return () => {
     try {
       const found = look(file);
-      const isSame = [found, ...beside.map(look)].map(identify).join() === known;
-      if (isSame && found?.size !== 0) return;
+      if (identify(file, found) === known && found?.size !== 0) return;
     } catch {
       // It cannot be reached any more.
     }
     throw new PlantStoreError("unavailable", "The database file was removed, replaced or emptied.");
   };
+}
+
+/** Of a file that was found to be `stats`, and of what lies beside it. */
+function identify(file: string, stats: Stats | undefined): string {
+  const found = [stats, look(`${file}-wal`), look(`${file}-shm`)];
+  return found.map((each) => `${each?.dev} ${each?.ino}`).join();
+}
+
+function look(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
 }
 
 /**

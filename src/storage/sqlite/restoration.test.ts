@@ -1,7 +1,8 @@
 /**
  * A file takes the place of a store: at once, under the lock, and what was there before is kept.
  */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import {
   chownSync,
   copyFileSync,
@@ -157,4 +158,19 @@ test("again after a power cut in the middle, from which no half of a store is se
   expect(() => openSqlite(path, { isServing: true })).toThrow("several names");
   await restore(true);
   expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test("a service that began to start before it ended serves what was restored", async () => {
+  await openWith(path, "old").close();
+  // The service has looked at the older file, and gets the lock once the restoration lets it go.
+  const run = Database.prototype.run;
+  const spy = spyOn(Database.prototype, "run").mockImplementation(function (this: Database, sql) {
+    if (sql === "BEGIN EXCLUSIVE") renameSync(backup, path);
+    return run.call(this, sql);
+  });
+  const storage = openSqlite(path, { isServing: true });
+  spy.mockRestore();
+  expect(await storage.list("home", undefined, 9)).toMatchObject([{ name: "new" }]);
+  await storage.ping();
+  await storage.close();
 });

@@ -24,6 +24,8 @@ export type Reply =
       readonly cause: string | undefined;
     };
 
+type WriteThreadShare = Omit<StorageShare, "files">;
+
 interface Waiter {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -71,7 +73,7 @@ export class WriteThread {
   }
 
   /** Joins the worker that another thread of this process has started. */
-  static join({ end, commits }: StorageShare): WriteThread {
+  static join({ end, commits }: WriteThreadShare): WriteThread {
     return new WriteThread(end, commits);
   }
 
@@ -81,7 +83,7 @@ export class WriteThread {
   }
 
   /** What another thread joins by; its end is to be transferred. */
-  share(): StorageShare {
+  share(): WriteThreadShare {
     const { port1, port2 } = new MessageChannel();
     this.#end.postMessage({ kind: "join", end: port1 } satisfies WorkerRequest, [port1]);
     return { end: port2, commits: this.#commits };
