@@ -4,6 +4,10 @@ import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 
 export const unavailable = "The storage cannot be used right now. Try again shortly.";
 
+export const unknownOutcome =
+  "The storage failed during the commit, so the outcome is unknown. " +
+  "Retry with the same Idempotency-Key.";
+
 /** By primary result code: an extended one such as SQLITE_IOERR_FSYNC begins with it. */
 const failures: readonly [prefix: string, code: ErrorCode, message: string][] = [
   ["SQLITE_FULL", "storage-full", "The storage is full. Nothing was changed; reading still works."],
@@ -32,8 +36,5 @@ export function translate(error: unknown): unknown {
 export function translateCommit(error: unknown): unknown {
   const failure = translate(error);
   if (!(failure instanceof PlantStoreError) || failure.code !== "unavailable") return failure;
-  const message =
-    "The storage failed during the commit, so the outcome is unknown. " +
-    "Retry with the same Idempotency-Key.";
-  return new PlantStoreError("unavailable", message, { cause: error });
+  return new PlantStoreError("unavailable", unknownOutcome, { cause: error });
 }

@@ -1,6 +1,7 @@
 /** A thread's end of the worker that commits: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions, Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
+import { unknownOutcome } from "./failure.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
@@ -119,8 +120,9 @@ export class WriteThread {
   #request(request: WorkerRequest): Promise<unknown> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
       this.#end.postMessage(request);
+      // Only once it was sent: else every later reply would be taken for that of the one before.
+      this.#waiting.push({ resolve, reject });
     });
   }
 
@@ -132,12 +134,15 @@ export class WriteThread {
     else waiter.reject(new PlantStoreError(reply.code, reply.message, { cause: reply.cause }));
   }
 
-  /** The worker itself broke down: everything that waits, and all that comes, is refused. */
+  /**
+   * The worker itself broke down: everything that waits, and all that comes, is refused. What
+   * waited may have been committed.
+   */
   #fail(message: string): void {
-    this.#failure = new PlantStoreError("unavailable", "The storage cannot take writes.", {
-      cause: message,
-    });
-    for (const waiter of this.#waiting.splice(0)) waiter.reject(this.#failure);
+    const cause = { cause: message };
+    this.#failure = new PlantStoreError("unavailable", "The storage cannot take writes.", cause);
+    const unknown = new PlantStoreError("unavailable", unknownOutcome, cause);
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(unknown);
     this.#onFailure?.(message);
   }
 }
