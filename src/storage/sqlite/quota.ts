@@ -7,18 +7,27 @@ import type { Database } from "bun:sqlite";
 /** Beyond this many, all are counted again when they are next added to. */
 const knownGardensMax = 65_536;
 
+/**
+ * A garden may hold more, from before there was a quota. It is counted so far beyond, and again
+ * when so many were deleted: one that was counted anew for each deletion held all writers up.
+ */
+const countedShare = 1.25;
+
 export class Quota {
   readonly plantsMax: number;
-  /** One more than `plantsMax` stands for any number above it. */
+  readonly #countedMax: number;
+  /** Gardens that were not counted to the end: they hold as many at least. */
+  readonly #uncounted = new Set<string>();
   readonly #plants = new Map<string, number>();
   readonly #countPlants: (garden: string) => number;
 
   constructor(database: Database, plantsMax: number) {
     this.plantsMax = plantsMax;
+    this.#countedMax = Math.ceil(plantsMax * countedShare) + 1;
     const count = database.query<{ plants: bigint }, [string, number]>(
       "SELECT count(*) AS plants FROM (SELECT 1 FROM plants WHERE garden = ? LIMIT +?)",
     );
-    this.#countPlants = (garden) => Number(count.get(garden, plantsMax + 1)?.plants);
+    this.#countPlants = (garden) => Number(count.get(garden, this.#countedMax)?.plants);
   }
 
   isFull(garden: string): boolean {
@@ -27,19 +36,23 @@ export class Quota {
       if (this.#plants.size >= knownGardensMax) this.forget();
       plants = this.#countPlants(garden);
       this.#plants.set(garden, plants);
+      if (plants === this.#countedMax) this.#uncounted.add(garden);
     }
     return plants >= this.plantsMax;
   }
 
   count(garden: string, change: number): void {
-    const plants = this.#plants.get(garden);
-    if (plants === undefined) return;
-    if (plants > this.plantsMax) this.#plants.delete(garden);
-    else this.#plants.set(garden, plants + change);
+    const before = this.#plants.get(garden);
+    if (before === undefined) return;
+    const plants = before + change;
+    const isUnknown = plants < this.plantsMax && this.#uncounted.delete(garden);
+    if (isUnknown) this.#plants.delete(garden);
+    else this.#plants.set(garden, plants);
   }
 
   /** What was counted did not last. */
   forget(): void {
     this.#plants.clear();
+    this.#uncounted.clear();
   }
 }

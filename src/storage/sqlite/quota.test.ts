@@ -1,0 +1,41 @@
+/** How often a garden that holds more than it may is counted. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { Quota } from "./quota.ts";
+
+const plantsMax = 8;
+
+function makeGarden(plants: number): { quota: Quota; database: Database } {
+  const database = new Database(":memory:", { strict: true, safeIntegers: true });
+  database.run("CREATE TABLE plants (garden TEXT NOT NULL)");
+  const add = database.query("INSERT INTO plants VALUES ('home')");
+  for (let count = 0; count < plants; count++) add.run();
+  return { quota: new Quota(database, plantsMax), database };
+}
+
+/** Whether the garden is full after each of so many deletions. */
+function deleteFrom(quota: Quota, deletions: number): boolean[] {
+  return Array.from({ length: deletions }, () => {
+    quota.count("home", -1);
+    return quota.isFull("home");
+  });
+}
+
+test("a garden that holds more than it may is not counted anew for each deletion", () => {
+  const { quota, database } = makeGarden(plantsMax + 2);
+  expect(quota.isFull("home")).toBe(true);
+  // Whoever counted now would find none.
+  database.run("DELETE FROM plants");
+  expect(deleteFrom(quota, 3)).toEqual([true, true, false]);
+});
+
+test("nor is one that holds far more, until it may have come to its limit", () => {
+  const { quota, database } = makeGarden(100);
+  expect(quota.isFull("home")).toBe(true);
+  expect(deleteFrom(quota, 20)).not.toContain(false);
+  // Counted to 11 from here.
+  quota.forget();
+  expect(quota.isFull("home")).toBe(true);
+  database.run("DELETE FROM plants");
+  expect(deleteFrom(quota, 4)).toEqual([true, true, true, false]);
+});
