@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
+import { copySqlite } from "./snapshot.ts";
 
 const serving = { isServing: true };
 
@@ -42,6 +43,17 @@ test.each([
   spoil(path);
   const before = readBoth(path);
   expect(() => openSqlite(path, serving)).toThrow(reason);
+  expect(readBoth(path)).toEqual(before);
+});
+
+test("a backup leaves the log of a file that was emptied, too", async () => {
+  using folder = makeTemporaryFolder();
+  const path = await makeKilledStore(folder.path);
+  truncateSync(path);
+  const before = readBoth(path);
+  const copying = copySqlite(path, join(folder.path, "copy.db"), async () => {});
+  const failure = await copying.catch((error) => error.message);
+  expect(failure).toContain("its log (-wal) is not");
   expect(readBoth(path)).toEqual(before);
 });
 

@@ -18,21 +18,26 @@ const logHeaderBytes = 32;
 
 /** Fails if the file is another program's, of a newer version, or to be served and damaged. */
 export function lookAt(file: string, isServing: boolean): void {
-  const logBytes = sizeOf(`${file}-wal`);
-  const hasLog = logBytes > logHeaderBytes;
-  if (hasLog && sizeOf(file) === 0) {
-    // SQLite would take it for a new file, and remove the log of what it held.
-    throw new PlantStoreError("unavailable", "it is empty, but its log (-wal) is not");
-  }
+  const hasLog = checkLog(file);
   // Any other connection would fold the log into the file when it is closed; and this one would
   // leave an empty log behind where there was none, and cannot take back a journal.
   const database = connect(file, hasLog ? "read" : "write");
   try {
     checkFile(database);
-    if (isServing) checkWhole(database, sizeOf(file) + logBytes);
+    if (isServing) checkWhole(database, sizeOf(file) + sizeOf(`${file}-wal`));
   } finally {
     database.close();
   }
+}
+
+/**
+ * Whether a log with something in it lies beside the file. Fails if the file is empty then: SQLite
+ * would take it for a new one, and remove the log of what it held.
+ */
+export function checkLog(file: string): boolean {
+  const hasLog = sizeOf(`${file}-wal`) > logHeaderBytes;
+  if (!hasLog || sizeOf(file) > 0) return hasLog;
+  throw new PlantStoreError("unavailable", "it is empty, but its log (-wal) is not");
 }
 
 /** SQLite finds some damage only when it looks at everything; else it would answer from it. */

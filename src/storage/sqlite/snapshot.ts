@@ -8,6 +8,7 @@ import type { SnapshotCopy, Use } from "../backup.ts";
 import type { Tally } from "../copy.ts";
 import { applicationId, connect, countRows, readPragma } from "./connection.ts";
 import { translate } from "./failure.ts";
+import { checkLog } from "./first-look.ts";
 import { checkFile } from "./migrate.ts";
 import { explainOpening, locate } from "./opening.ts";
 
@@ -62,7 +63,9 @@ function explainCopying(path: string, cause: unknown): unknown {
 
 function open(path: string): Database {
   try {
-    const database = connect(locate(path, { isServing: false, mustExist: true }));
+    const file = locate(path, { isServing: false, mustExist: true });
+    checkLog(file);
+    const database = connect(file);
     try {
       checkFile(database);
       if (readPragma(database, "user_version") > 0n) return database;
