@@ -1,10 +1,12 @@
 /** The settings that durability and exactness rest on. */
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { makeEmptyFile, makeTemporaryFolder } from "../../../test/temporary-folder.ts";
-import { connect, readPragma } from "./connection.ts";
+import { connect, readPragma, useWriteAheadLog } from "./connection.ts";
 
 test.each([
   ["synchronous", 2n],
+  ["fullfsync", 1n],
   ["foreign_keys", 1n],
   ["busy_timeout", 5_000n],
 ])("every connection has %s set to %p", (pragma, value) => {
@@ -20,4 +22,10 @@ test("integers beyond 2^53 come back exactly", () => {
   const row = database.query<{ id: bigint }, [bigint]>("SELECT ? AS id").get(2n ** 53n + 1n);
   expect(row?.id).toBe(2n ** 53n + 1n);
   database.close();
+});
+
+test("a file that SQLite keeps no write-ahead log of is refused", () => {
+  // Whose mode it leaves as it is, without a word, as that of a file where memory is not shared.
+  using database = new Database(":memory:");
+  expect(() => useWriteAheadLog(database)).toThrow("no write-ahead log can be kept");
 });

@@ -1,5 +1,6 @@
 /** Opens a SQLite file with the settings that the promises of storage rest on. */
 import { Database } from "bun:sqlite";
+import { PlantStoreError } from "../../domain/errors.ts";
 
 /** Another process (a command beside the service) may hold the write lock for a moment. */
 const busyTimeoutMs = 5_000;
@@ -20,6 +21,8 @@ export function connect(path: string, access: "read" | "write" = "write"): Datab
     database.run("PRAGMA foreign_keys = ON");
     // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
     database.run("PRAGMA synchronous = FULL");
+    // A sync of macOS ends in the cache of the disk otherwise. Other systems do not know it.
+    database.run("PRAGMA fullfsync = ON");
     return database;
   } catch (error) {
     database.close();
@@ -27,9 +30,14 @@ export function connect(path: string, access: "read" | "write" = "write"): Datab
   }
 }
 
-/** Readers and the writer do not wait for each other. The mode is kept in the file. */
+/**
+ * Readers and the writer do not wait for each other. The mode is kept in the file. SQLite stays
+ * with another one, and does not fail, where it cannot share memory.
+ */
 export function useWriteAheadLog(database: Database): void {
-  database.run("PRAGMA journal_mode = WAL");
+  const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get();
+  if (mode?.journal_mode === "wal") return;
+  throw new PlantStoreError("unavailable", "no write-ahead log can be kept where it lies");
 }
 
 export function readPragma(database: Database, name: string): bigint {
