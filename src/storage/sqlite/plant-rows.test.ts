@@ -15,6 +15,8 @@ test.each([
   ["twice the same plant", [fern(1n), fern(1n)], undefined],
   ["a plant that leads back", [fern(1n), fern(3n), fern(2n)], undefined],
   ["a plant that is not behind where it should be", [fern(5n)], 5n],
+  ["a plant without an id", [{ id: null, name: "Fern", tag: "" }], undefined],
+  ["one behind others", [fern(-2n), { id: null, name: "Fern", tag: "" }], undefined],
   ["a plant without a name", [{ id: 1n, name: null, tag: "" }], undefined],
   ["a tag that is no text", [{ id: 1n, name: "Fern", tag: 7n }], undefined],
 ])("refuses %s", (_, rows, after) => {

@@ -12,7 +12,8 @@ import type { Plant, PlantId } from "../../domain/plant.ts";
 export function checkRows(plants: readonly Plant[], after: PlantId | undefined): readonly Plant[] {
   let last = after;
   for (const { id, name, tag } of plants) {
-    const isInOrder = last === undefined || id > last;
+    // Nothing at all is more than any negative id, and no plant would be behind it.
+    const isInOrder = typeof id === "bigint" && (last === undefined || id > last);
     if (!isInOrder || typeof name !== "string" || typeof tag !== "string") {
       throw new PlantStoreError("unavailable", "The storage is damaged, so this cannot be read.");
     }
