@@ -17,6 +17,7 @@ import { describeStorage } from "../../../test/storage-contract/storage-contract
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
+import { copySqlite } from "./snapshot.ts";
 
 describeStorage("SQLite", async (options) => {
   const folder = makeTemporaryFolder();
@@ -74,6 +75,16 @@ test("lets nobody serve a file under a second name", async () => {
   await serving.close();
   linkSync(path, join(folder.path, "second.db"));
   expect(() => openSqlite(path, { isServing: true })).toThrow("hard links");
+});
+
+test("lets no command use a file with two names, as one that is being replaced has", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await openSqlite(path, { isServing: false }).close();
+  linkSync(path, join(folder.path, "second.db"));
+  expect(() => openSqlite(path, { isServing: false })).toThrow("hard links");
+  const copying = copySqlite(path, join(folder.path, "copy.db"), async () => {});
+  expect(await copying.catch((error) => error.message)).toContain("hard links");
 });
 
 test("makes files that only their owner can read", async () => {

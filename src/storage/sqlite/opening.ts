@@ -7,10 +7,13 @@ import { syncFolderOf } from "../durable-file.ts";
 import { damaged } from "./first-look.ts";
 import { giveToOwnerOf } from "./ownership.ts";
 
-/** The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. */
+/**
+ * The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. Only
+ * what is to be replaced may have several names: under each of them it would have another log.
+ */
 export function locate(
   path: string,
-  options: Pick<OpenOptions, "isServing" | "mustExist">,
+  options: Pick<OpenOptions, "mustExist"> & { readonly isToBeReplaced?: boolean } = {},
 ): string {
   const file = resolve(path);
   if (!existsSync(file)) {
@@ -26,7 +29,7 @@ export function locate(
   if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
   // A pipe or a device is empty, as a file is that may be replaced.
   if (!stats.isFile()) throw new PlantStoreError("unavailable", "it is no plain file");
-  if (stats.nlink > 1 && options.isServing) {
+  if (stats.nlink > 1 && !options.isToBeReplaced) {
     throw new PlantStoreError(
       "unavailable",
       "it has several names (hard links), so it is not safe",

@@ -47,7 +47,7 @@ export async function restoreSqlite<Result>(
 
 function claim(path: string) {
   try {
-    const file = locate(path, { isServing: false });
+    const file = locate(path, { isToBeReplaced: true });
     // Nobody starts to serve it meanwhile.
     return { file, lock: lockForServing(file) };
   } catch (error) {
@@ -56,9 +56,9 @@ function claim(path: string) {
 }
 
 /**
- * The older file keeps its name until the new one takes it, and has both names until then: no
- * service opens a file with two names, so one that was cut off from its log is not served by
- * mistake.
+ * The older file keeps its name until the new one takes it, and has both names until then: nobody
+ * opens a file with two names, so one that was cut off from its log is not used by mistake, and no
+ * command leaves a log of it beside the new one.
  */
 function replace(file: string, unpackedPath: string): string | undefined {
   const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;

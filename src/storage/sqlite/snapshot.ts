@@ -63,7 +63,7 @@ function explainCopying(path: string, cause: unknown): unknown {
 
 function open(path: string): Database {
   try {
-    const file = locate(path, { isServing: false, mustExist: true });
+    const file = locate(path, { mustExist: true });
     checkLog(file);
     const database = connect(file);
     try {
