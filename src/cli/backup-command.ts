@@ -88,6 +88,8 @@ async function backUp(
     const description = { madeAt, version, ...contents };
     await seal(partial, description, signal);
     if (readDescription(partial) === undefined) throw new Error("The backup cannot be read again.");
+    // Once more: it may have taken hours, and something else may have come there meanwhile.
+    checkTarget(target, database, flags.force === true);
     renameDurably(partial, target);
     return description;
   } catch (error) {
