@@ -142,6 +142,24 @@ describe("the query of a list", () => {
   ])("%p is refused, with every fault named", async (query, expected) => {
     expect(await read(query)).toEqual(expected);
   });
+
+  test("is read behind any number of blanks between its parameters", async () => {
+    expect(await read(`${"&".repeat(15_000)}limit=5&&after=3`)).toEqual({ limit: 5n, after: 3n });
+  });
+
+  test("is looked at up to a bound, beyond which there are faults anyway", async () => {
+    if (!listPlants) throw new Error("There is no operation listPlants.");
+    const request = new Request("http://localhost/plants");
+    const arrival = { request, variable: "", body: "none", caller: undefined } as const;
+    const countFaults = (parameters: number) => {
+      const query = Array.from({ length: parameters }, (_, index) => `a${index}`).join("&");
+      const read = () => readInput(listPlants, { ...arrival, query });
+      return Promise.try(read).catch((error) => Number(/and (\d+) more/.exec(error.message)?.[1]));
+    };
+    expect(await countFaults(300)).toBe(299);
+    expect(await countFaults(301)).toBe(299);
+    expect(await countFaults(3_000)).toBe(299);
+  });
 });
 
 test("long bodies that end together have a turn each, and not too many of them wait", async () => {
