@@ -11,6 +11,7 @@ import { readCertificate } from "./listening/certificate.ts";
 import { startChore } from "./listening/chore.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listening/listener.ts";
 import { ListenerThread } from "./listening/listener-thread.ts";
+import { shareNext } from "./listening/shared-rendering.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { openStorage } from "./storage/open.ts";
@@ -69,10 +70,10 @@ async function start(
 ): Promise<Omit<Service, "failed">> {
   const metrics = new Metrics(version);
   const threads: ListenerThread[] = [];
-  async function render(): Promise<string> {
+  const render = shareNext(async () => {
     const counts = await Promise.all(threads.map((thread) => thread.readCounts()));
     return metrics.render(counts.filter((each) => each !== undefined));
-  }
+  });
   const listener = await openListener(config, storage, log, { metrics, render });
 
   // This thread answers already; the others join it.

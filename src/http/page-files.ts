@@ -1,6 +1,7 @@
 /** The files of the pages, made when they are first asked for and kept; named by what they hold. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { once } from "./made-once.ts";
 import { type PageSource, readConsole, readReference } from "./page-sources.ts";
 
 export interface PageFile {
@@ -49,16 +50,4 @@ async function makeFile(contentType: string, text: string): Promise<PageFile> {
 
 function hash(text: string): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/** Runs it once for all who ask; after a failure, again for the next. */
-function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined;
-  return () => {
-    made ??= make().catch((error) => {
-      made = undefined;
-      throw error;
-    });
-    return made;
-  };
 }

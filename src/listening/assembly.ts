@@ -10,6 +10,7 @@ import { unlimited } from "../domain/limits.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
+import { once } from "../http/made-once.ts";
 import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
 import { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
@@ -74,7 +75,7 @@ export function assemble(
         await storage.ping();
       },
       renderMetrics: render,
-      renderOpenApi: () => renderOpenApi(config.basePath),
+      renderOpenApi: once(() => renderOpenApi(config.basePath)),
     },
     authenticator,
     log,

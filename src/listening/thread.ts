@@ -8,6 +8,7 @@ import { version } from "../version.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { FromThread, ToThread } from "./listener-thread.ts";
+import { shareNext } from "./shared-rendering.ts";
 
 declare const self: Worker;
 
@@ -19,12 +20,13 @@ let log: Log | undefined;
 let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
 
-function renderAll(): Promise<string> {
-  return new Promise((resolve) => {
-    waitingForMetrics.push(resolve);
-    tell({ kind: "metrics-wanted" });
-  });
-}
+const renderAll = shareNext(
+  () =>
+    new Promise<string>((resolve) => {
+      waitingForMetrics.push(resolve);
+      tell({ kind: "metrics-wanted" });
+    }),
+);
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
   const { config, joins, logFormat } = message;
