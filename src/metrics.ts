@@ -137,9 +137,7 @@ export class Metrics {
         "How long a commit took, from its start until it was on stable storage.",
         renderHistogram(counts.commitDurations, durationBucketsSeconds, ""),
       ),
-      ...family("process_resident_memory_bytes", "gauge", "Resident memory.", [
-        ` ${process.memoryUsage.rss()}`,
-      ]),
+      ...family("process_resident_memory_bytes", "gauge", "Resident memory.", residentBytes()),
       ...family("process_cpu_seconds_total", "counter", "Processor time used.", [
         ` ${(cpu.user + cpu.system) / 1e6}`,
       ]),
@@ -148,6 +146,15 @@ export class Metrics {
       ]),
       "",
     ].join("\n");
+  }
+}
+
+/** Nothing where no descriptor is left to read it by, which is when the rest is wanted most. */
+function residentBytes(): string[] {
+  try {
+    return [` ${process.memoryUsage.rss()}`];
+  } catch {
+    return [];
   }
 }
 

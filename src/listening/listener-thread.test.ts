@@ -14,13 +14,13 @@ import { ListenerThread } from "./listener-thread.ts";
 
 const nothing = { certificate: undefined, buckets: undefined };
 
-function startThread(database: string, joins: StorageShare | undefined) {
+function startThread(database: string, joins: StorageShare | undefined, port = 0) {
   const failure = Promise.withResolvers<string>();
   const thread = new ListenerThread({
-    config: { ...readConfig({ port: "0", threads: "2", database }, {}), ...nothing },
+    config: { ...readConfig({ port: String(port), threads: "2", database }, {}), ...nothing },
     joins,
     log: createLog("off", () => {}),
-    renderMetrics: async () => "",
+    renderMetrics: () => Promise.reject(new Error("Failed to get memory usage")),
     onFailure: failure.resolve,
   });
   return { thread, failed: failure.promise };
@@ -45,6 +45,21 @@ test("one that cannot open is reported, with the reason", async () => {
   const { thread, failed } = startThread(join(folder.path, "missing/\0.db"), undefined);
   expect(await failed).toStartWith("Cannot open ");
   await thread.stop();
+});
+
+test("metrics that cannot be had are answered as that, as often as they are asked for", async () => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "plants.db");
+  const storage = await openStorage(database, { isServing: true });
+  const probe = Bun.serve({ port: 0, fetch: () => new Response() });
+  const port = probe.port ?? 0;
+  await probe.stop(true);
+  const { thread } = startThread(database, storage.share(), port);
+  const ask = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+  await waitFor(() => ask("/healthz"));
+  for (let turn = 0; turn < 2; turn++) expect((await ask("/metrics"))?.status).toBe(500);
+  await thread.stop();
+  await storage.close();
 });
 
 test("nothing is remembered of counts that were told", async () => {

@@ -20,7 +20,8 @@ export type ToThread =
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
   | { readonly kind: "counts-wanted" }
-  | { readonly kind: "metrics"; readonly text: string }
+  /** Without a text if there is none to be had. */
+  | { readonly kind: "metrics"; readonly text: string | undefined }
   | { readonly kind: "stop" };
 
 export type FromThread =
@@ -68,7 +69,11 @@ export class ListenerThread {
           this.#lastCounts = message.counts;
           return this.#waitingForCounts.shift()?.(message.counts);
         case "metrics-wanted":
-          return this.#tell({ kind: "metrics", text: await renderMetrics() });
+          // Whatever happens: the thread waits for it.
+          return this.#tell({
+            kind: "metrics",
+            text: await renderMetrics().catch(() => undefined),
+          });
         case "stopped":
           this.#lastCounts = message.counts;
           this.#isStopped = true;

@@ -15,18 +15,19 @@ declare const self: Worker;
 const tell = (message: FromThread) => self.postMessage(message);
 
 const metrics = new Metrics(version);
-const waitingForMetrics: ((text: string) => void)[] = [];
+const waitingForMetrics: ((text: string | undefined) => void)[] = [];
 let log: Log | undefined;
 let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
 
-const renderAll = shareNext(
-  () =>
-    new Promise<string>((resolve) => {
-      waitingForMetrics.push(resolve);
-      tell({ kind: "metrics-wanted" });
-    }),
-);
+const renderAll = shareNext(async () => {
+  const text = await new Promise<string | undefined>((resolve) => {
+    waitingForMetrics.push(resolve);
+    tell({ kind: "metrics-wanted" });
+  });
+  if (text === undefined) throw new Error("The main thread could not render the metrics.");
+  return text;
+});
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
   const { config, joins, logFormat } = message;
