@@ -19,6 +19,8 @@ const noteUsesMs = 60_000;
 const keyRefreshMs = 60_000;
 /** How long connections under the old certificate have to end by themselves, after an answer. */
 const handOverMs = 1_000;
+/** And how long before a stop: those in use are told in time, and nothing waits for idle ones. */
+const farewellMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
@@ -87,6 +89,10 @@ export async function openListener(
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
+      // A connection that is closed behind an answer can have taken another request meanwhile, and
+      // whoever sent it would not know what became of it.
+      for (const each of servers) closeAfterAnswers(each, app.fetch);
+      await Bun.sleep(farewellMs);
       await Promise.race([stop(false), isLate.then(() => stop(true))]);
       for (const stopChore of chores) stopChore();
       await Promise.race([writer.drain(), isLate]);
@@ -127,6 +133,13 @@ function listen(config: ListenerConfig, fetch: Fetch) {
  * (docs/operating.md).
  */
 async function retire(server: Server, fetch: Fetch): Promise<void> {
+  closeAfterAnswers(server, fetch);
+  await Bun.sleep(handOverMs);
+  await server.stop();
+}
+
+/** Each connection ends with its next answer, which tells the client to come again. */
+function closeAfterAnswers(server: Server, fetch: Fetch): void {
   server.reload({
     async fetch(request) {
       const response = await fetch(request);
@@ -135,8 +148,6 @@ async function retire(server: Server, fetch: Fetch): Promise<void> {
     },
     error: answerLostError,
   });
-  await Bun.sleep(handOverMs);
-  await server.stop();
 }
 
 /**

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { startService, waitFor } from "./running-service.ts";
 
@@ -120,6 +121,26 @@ describe("stopping", () => {
       expect(existsSync(`${service.database}-wal`)).toBe(false);
     },
   );
+
+  test("answers every request on connections in use, and tells them to come again", async () => {
+    await using service = await startService();
+    const { port, token } = service;
+    const request = writeRequest("GET /plants", { token });
+    const isLast = ([name, value]: readonly [string, string]) =>
+      name.toLowerCase() === "connection" && value === "close";
+    const clients = Array.from({ length: 8 }, async () => {
+      const connection = await KeptConnection.open({ port, isSecure: false });
+      // A request that got no answer would fail here.
+      while (
+        !(await Promise.all(connection.send(request))).some((each) => each.headers.some(isLast))
+      );
+      connection.close();
+    });
+    await Bun.sleep(200);
+    service.signal("SIGTERM");
+    await Promise.all(clients);
+    expect(await service.exited).toBe(0);
+  });
 
   test("takes a Ctrl+C that npm passes on a second time for one", async () => {
     await using service = await startService();
