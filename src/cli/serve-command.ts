@@ -55,6 +55,13 @@ export const serveCommand: Command = {
     const { serve } = await import("../serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
+    // Also while it starts, which may take seconds: the files may have been read before they
+    // changed. Without TLS the signal ends the process, as it does any other.
+    if (config.tls) {
+      process.on("SIGHUP", () =>
+        starting.then((service) => service.reloadCertificate()).catch(() => {}),
+      );
+    }
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Told to stop while it was waiting for its storage; what it had begun ends with the process.
     if (!service) return 0;
@@ -65,8 +72,6 @@ export const serveCommand: Command = {
       const database = maskAddress(config.database);
       log.event("info", "started", { url: service.url, database, version });
     }
-    // Without TLS the signal ends the process, as it does any other.
-    if (config.tls) process.on("SIGHUP", () => service.reloadCertificate());
     const signal = await Promise.race([stopped, service.failed]).catch((error) => {
       log.event("error", "broken down", { error });
       log.flush();

@@ -7,7 +7,13 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
+import {
+  type RunningService,
+  runProgram,
+  spawnProgram,
+  startService,
+  waitFor,
+} from "./running-service.ts";
 
 const certificates = join(import.meta.dir, "../certificates");
 const folder = makeTemporaryFolder();
@@ -203,6 +209,22 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
     service.signal("SIGHUP");
     await waitForRenewal(service, old);
   });
+});
+
+test("a certificate that changes during the start does not end it", async () => {
+  install("server");
+  // A database that says nothing holds the start up until it is given up.
+  const asked = Promise.withResolvers<void>();
+  const socket = { open: () => asked.resolve(), data() {} };
+  const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket });
+  const database = `postgres://plants@127.0.0.1:${silent.port}/plants`;
+  const program = spawnProgram(["serve", "--port", "0", "--database", database, ...flags]);
+  await asked.promise;
+  program.kill("SIGHUP");
+  await program.exited;
+  expect([program.exitCode, program.signalCode]).toEqual([1, null]);
+  expect(await new Response(program.stderr).text()).toContain("the host does not answer");
+  silent.stop(true);
 });
 
 test("commands say that a certificate is not trusted, and call when its authority is", async () => {
