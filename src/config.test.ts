@@ -226,6 +226,9 @@ describe("a value that makes no sense", () => {
   test.each([
     ["traceHeaders", "key=s\u00e9cret"],
     ["database", "'postgres://plants:s\u00e9cret@host/name'"],
+    ["url", "https://plants:s\u00e9cret@plants.example"],
+    ["traceEndpoint", "https://plants:s\u00e9c/r#e@t@collector.example?x"],
+    ["jwtIssuer", "https://plants:s\u00e9cret@login.example"],
   ] as const)("is not shown where it holds a secret, as %s may", (name, text) => {
     const { environment } = settings[name];
     const read = () => readSetting(name, {}, { [environment]: text });

@@ -28,6 +28,11 @@ export function integerBetween(
   };
 }
 
+/** As it can be shown: the address of anything may hold a name and a password. */
+export function withoutCredentials(text: string): string {
+  return text.replace(/\/\/.*@/s, "//***@");
+}
+
 /** A URL behind a quote or a space, or without its colon, is no path: it holds a password. */
 const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*(?::\/\/|\/\/[^/]*:[^/]*@)/is;
 
