@@ -97,7 +97,7 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
     terminal.say(`Plants are kept in ${database}. Stop with Ctrl+C.\n`);
   }
-  if ((await service.storage.listTokens()).length > 0) return;
+  if (await service.storage.hasTokens()) return;
   if (!isLoopback(config.host)) {
     terminal.say("No token exists yet, so nobody can call the service. Make one with:");
     const where = isFile(config.database) ? ` --database ${database}` : "";

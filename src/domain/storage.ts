@@ -103,6 +103,9 @@ export interface TokenUse {
 export interface TokenStorage {
   findToken(hash: string): Promise<TokenRecord | undefined>;
 
+  /** Whether a token was ever made: in the same time, however many there are. */
+  hasTokens(): Promise<boolean>;
+
   /** Every token ever made, the oldest first. */
   listTokens(): Promise<readonly TokenRecord[]>;
 

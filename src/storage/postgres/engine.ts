@@ -54,6 +54,7 @@ function createStorage(primary: Primary, { plantsMax }: OpenOptions): Storage {
     forgetKeys: translated(writer.forgetKeys),
     noteTokenUses: translated(writer.noteTokenUses),
     findToken: translated(tokens.findToken),
+    hasTokens: translated(tokens.hasTokens),
     listTokens: translated(tokens.listTokens),
     addToken: translated(tokens.addToken),
     revokeToken: translated(tokens.revokeToken),

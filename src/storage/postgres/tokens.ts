@@ -10,6 +10,11 @@ export function createTokenStorage(attempts: Attempts): Omit<TokenStorage, "note
       return rows.map(toTokenRecord)[0];
     },
 
+    async hasTokens() {
+      const { rows } = await attempts.read("SELECT 1 FROM tokens LIMIT 1");
+      return rows.length > 0;
+    },
+
     async listTokens() {
       const { rows } = await attempts.read("SELECT * FROM tokens ORDER BY created_at_ms, position");
       return rows.map(toTokenRecord);

@@ -77,6 +77,7 @@ function createStorage(
     seek: translated(seek),
     version,
     findToken: translated(tokens.findToken),
+    hasTokens: translated(tokens.hasTokens),
     listTokens: translated(tokens.listTokens),
     addToken: translated(tokens.addToken),
     revokeToken: translated(tokens.revokeToken),
