@@ -39,10 +39,11 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   return createStorage(primary, options);
 }
 
-function createStorage(primary: Primary, { plantsMax }: OpenOptions): Storage {
+function createStorage(primary: Primary, { plantsMax, limits }: OpenOptions): Storage {
   const attempts = new Attempts(primary);
   const { list, seek } = createReader(attempts);
-  const tokens = createTokenStorage(attempts);
+  const { poolSize } = limits ?? defaultConnectionLimits;
+  const tokens = createTokenStorage(attempts, poolSize);
   const buckets = createBucketStorage(attempts);
   const writer = createWriter(attempts, plantsMax);
   return {

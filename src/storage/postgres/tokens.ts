@@ -2,12 +2,25 @@
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
 import type { Attempts } from "./attempts.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
-export function createTokenStorage(attempts: Attempts): Omit<TokenStorage, "noteTokenUses"> {
+/** So that those who guess tokens do not keep lists from all connections. */
+const lookUpShare = 1 / 2;
+
+export function createTokenStorage(
+  attempts: Attempts,
+  connections: number,
+): Omit<TokenStorage, "noteTokenUses"> {
+  const lookUps = new WaitingLine(Math.max(1, Math.floor(connections * lookUpShare)));
   return {
     async findToken(hash) {
-      const { rows } = await attempts.serve("SELECT * FROM tokens WHERE hash = $1", [hash]);
-      return rows.map(toTokenRecord)[0];
+      await lookUps.enter();
+      try {
+        const { rows } = await attempts.serve("SELECT * FROM tokens WHERE hash = $1", [hash]);
+        return rows.map(toTokenRecord)[0];
+      } finally {
+        lookUps.leave();
+      }
     },
 
     async hasTokens() {
