@@ -5,7 +5,9 @@ import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } fro
 import { join } from "node:path";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { readDescription, seal } from "../sealed-file.ts";
 import { openSqlite } from "./engine.ts";
+import { inspectSqlite } from "./inspection.ts";
 import { copySqlite } from "./snapshot.ts";
 
 const serving = { isServing: true };
@@ -117,3 +119,48 @@ test.each([
   expect((await storage.list("home", undefined, 1_000)).length).toBe(1);
   await storage.close();
 });
+
+test.each([true, false])(
+  "a backup is no store, and stays as it is; served: %p",
+  async (isServing) => {
+    using folder = makeTemporaryFolder();
+    const path = await makeBackup(folder.path);
+    const before = readFileSync(path);
+    expect(() => openSqlite(path, { isServing })).toThrow("it is a backup (plantstore restore");
+    expect(readFileSync(path).equals(before)).toBe(true);
+  },
+);
+
+test("a store that was a backup, and whose seal is broken, opens", async () => {
+  using folder = makeTemporaryFolder();
+  const path = await makeBackup(folder.path);
+  using database = new Database(path);
+  database.run("PRAGMA journal_mode = WAL");
+  database.close();
+  await openSqlite(path, serving).close();
+});
+
+test("a store whose last page ends like a backup opens", async () => {
+  using folder = makeTemporaryFolder();
+  const path = await makeStoreInOneFile(folder.path);
+  const end = `${JSON.stringify({ kind: "plantstore backup 1", ...description })}\n`;
+  overwrite(path, statSync(path).size - end.length - 65, `${end}${"0".repeat(64)}\n`);
+  expect(readDescription(path)).toBeDefined();
+  await openSqlite(path, { isServing: false }).close();
+});
+
+const description = { madeAt: "2026-07-01T12:00:00.000Z", version: "1.2.3", plants: 0, tokens: 0 };
+
+async function makeBackup(folder: string): Promise<string> {
+  const path = await makeStoreInOneFile(folder);
+  await seal(path, description, new AbortController().signal);
+  return path;
+}
+
+/** Without a log, as backups and what was restored from them are. */
+async function makeStoreInOneFile(folder: string): Promise<string> {
+  const path = join(folder, "plants.db");
+  await openSqlite(path, { isServing: false }).close();
+  inspectSqlite(path, description);
+  return path;
+}

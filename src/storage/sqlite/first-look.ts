@@ -5,6 +5,7 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { readDescription } from "../sealed-file.ts";
 import { connect } from "./connection.ts";
 import { checkFile } from "./migrate.ts";
 
@@ -16,7 +17,13 @@ const checkedMebibytesMax = 16;
 /** A log that is no longer holds nothing, as a power cut in a first start may leave it. */
 const logHeaderBytes = 32;
 
-/** Fails if the file is another program's, of a newer version, or to be served and damaged. */
+/** The size of a database is a multiple of this. */
+const pageBytesMin = 512;
+
+/**
+ * Fails if the file is another program's, of a newer version, a backup, or to be served and
+ * damaged.
+ */
 export function lookAt(file: string, isServing: boolean): void {
   const hasLog = checkLog(file);
   // Any other connection would fold the log into the file when it is closed; and this one would
@@ -24,6 +31,9 @@ export function lookAt(file: string, isServing: boolean): void {
   const database = connect(file, hasLog ? "read" : "write");
   try {
     checkFile(database);
+    if (isSealed(database, file)) {
+      throw new PlantStoreError("unavailable", "it is a backup (plantstore restore unpacks it)");
+    }
     if (isServing) checkWhole(database, sizeOf(file) + sizeOf(`${file}-wal`));
   } finally {
     database.close();
@@ -38,6 +48,16 @@ export function checkLog(file: string): boolean {
   const hasLog = sizeOf(`${file}-wal`) > logHeaderBytes;
   if (!hasLog || sizeOf(file) > 0) return hasLog;
   throw new PlantStoreError("unavailable", "it is empty, but its log (-wal) is not");
+}
+
+/**
+ * A backup that was opened would be written to, if only to give it a log, and its seal be broken.
+ * Plants at the end of a store may be named like one, but do not stand behind its last page.
+ */
+function isSealed(database: Database, file: string): boolean {
+  if (sizeOf(file) % pageBytesMin === 0) return false;
+  const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get();
+  return mode?.journal_mode !== "wal" && readDescription(file) !== undefined;
 }
 
 /** SQLite finds some damage only when it looks at everything; else it would answer from it. */
