@@ -20,6 +20,9 @@ export class Deletions {
   readonly #events: DeletionEvents;
   readonly #box = find("undo");
   #waiting: Plant[] = [];
+  /** The plants that may be there still, once all that was begun is sent. */
+  #sending: Promise<Plant[]> | undefined;
+  #dropping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(events: DeletionEvents) {
@@ -55,18 +58,34 @@ export class Deletions {
     announce(`${count(plants.length, "plant")} kept.`);
   }
 
-  /** Sends what waits, now; answers the plants that may be there still. */
-  async finish(): Promise<Plant[]> {
-    const left: Plant[] = [];
-    for (const plant of this.#take()) {
-      if (!(await this.#events.send(plant))) left.push(plant);
-    }
-    return left;
+  /**
+   * Sends what waits, now, behind what is being sent; answers the plants that may be there still.
+   */
+  finish(): Promise<Plant[]> {
+    const sending = this.#send(this.#take(), this.#sending);
+    this.#sending = sending;
+    void sending.then(() => {
+      if (this.#sending === sending) this.#sending = undefined;
+    });
+    return sending;
   }
 
-  /** Drops what waits: those plants stay in the garden. */
+  /** Drops what waits, and what is being sent but its first: those plants stay in the garden. */
   forget(): void {
     this.#take();
+    this.#sending = undefined;
+    this.#dropping.abort();
+    this.#dropping = new AbortController();
+  }
+
+  async #send(plants: readonly Plant[], before?: Promise<Plant[]>): Promise<Plant[]> {
+    // Whoever signs in later has another garden, where these ids are other plants.
+    const { signal } = this.#dropping;
+    const left = [...((await before) ?? [])];
+    for (const plant of plants) {
+      if (signal.aborted || !(await this.#events.send(plant))) left.push(plant);
+    }
+    return left;
   }
 
   #take(): Plant[] {

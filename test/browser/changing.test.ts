@@ -170,6 +170,68 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toHaveLength(2);
   });
 
+  test("is not claimed of plants behind one whose token was refused", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 2));
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.route("**/plants/1", (route) => route.fulfill(refusal(401)));
+    await page.click("[aria-label='Delete Monstera deliciosa']");
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    await page.click("#sign-out");
+    await page.waitForSelector("#sign-in-reason:has-text('“Monstera deliciosa”, “Ficus lyrata”')");
+    expect(await page.isVisible("#notice")).toBe(false);
+    expect(await harvest(service, token)).toHaveLength(2);
+  });
+
+  test("that is under way is waited for by signing out", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, someplants.slice(0, 2));
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await signIn(page, token);
+    const held = Promise.withResolvers<void>();
+    await page.route("**/plants/1", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.click("[aria-label='Delete Monstera deliciosa']");
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    const begun = page.waitForRequest("**/plants/1");
+    await page.clock.fastForward(6_000);
+    await begun;
+    await page.click("#sign-out");
+    held.resolve();
+    await page.waitForSelector("#sign-in:not([hidden])");
+    expect(await harvest(service, token)).toEqual([]);
+  });
+
+  test("is never sent to the garden of who signs in next", async () => {
+    const { token } = await makeGardener(service);
+    const next = await makeGardener(service);
+    for (const each of [token, next.token]) await sow(service, each, someplants.slice(0, 2));
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await signIn(page, token);
+    await page.route("**/plants/1", (route) => route.fulfill(refusal(429, { "Retry-After": "9" })));
+    await page.click("[aria-label='Delete Monstera deliciosa']");
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    const limited = page.waitForResponse("**/plants/1");
+    await page.click("#sign-out");
+    await limited;
+    await page.clock.fastForward(5_000);
+    await page.waitForSelector("#sign-in:not([hidden])");
+    await signIn(page, next.token);
+    await page.clock.fastForward(5_000);
+    await page.click("[aria-label='Delete Ficus lyrata']");
+    await page.click("#undo-button");
+    for (const each of [token, next.token]) expect(await harvest(service, each)).toHaveLength(2);
+  });
+
   test("that got no answer shows the plant again, and one that was gone already does not", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, someplants.slice(0, 2));
@@ -225,3 +287,8 @@ describe.skipIf(isBrowserMissing)("a token that may only read", () => {
     expect(await shownNames(page)).toEqual(["Monstera deliciosa", "Ficus lyrata"]);
   });
 });
+
+function refusal(status: number, headers: Record<string, string> = {}) {
+  const body = JSON.stringify({ status, detail: "Refused." });
+  return { status, headers: { ...headers, "Content-Type": "application/problem+json" }, body };
+}
