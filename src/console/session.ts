@@ -6,13 +6,22 @@ const key = "plantstore-token";
 
 /** The token that outlived a reload, if there is one. */
 export function recallToken(): string | undefined {
-  return sessionStorage.getItem(key) ?? undefined;
+  return tabStorage()?.getItem(key) ?? undefined;
 }
 
 export function keepToken(token: string): void {
-  sessionStorage.setItem(key, token);
+  tabStorage()?.setItem(key, token);
 }
 
 export function forgetToken(): void {
-  sessionStorage.removeItem(key);
+  tabStorage()?.removeItem(key);
+}
+
+/** Where a browser lets sites keep nothing, even to ask for it fails. */
+function tabStorage(): Storage | undefined {
+  try {
+    return sessionStorage;
+  } catch {
+    return undefined;
+  }
 }

@@ -57,6 +57,23 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await page.isVisible("#token")).toBe(true);
   });
 
+  test("lets people in and out where the browser keeps nothing", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    await page.addInitScript(() => {
+      const get = () => {
+        throw new DOMException("Access is denied.", "SecurityError");
+      };
+      Object.defineProperty(window, "sessionStorage", { get });
+    });
+    await page.reload();
+    await page.check("#keep-token");
+    await signIn(page, token);
+    await page.click("#sign-out");
+    await page.waitForSelector("#sign-in:not([hidden])");
+  });
+
   test("keeps the token over a reload for who asked for it, until they sign out", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, someplants);
