@@ -114,7 +114,7 @@ export class PlantStore {
     });
     if (answer.status !== 201) throw toProblem(answer);
     return readAnswer(answer, ({ text, headers }) => ({
-      ...(JSON.parse(text) as wire.Plant),
+      ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
       id: BigInt(headers.get("location")?.split("/").at(-1) ?? "none"),
       replayed: headers.get("idempotency-replayed") === "true",
     }));
@@ -132,18 +132,20 @@ export class PlantStore {
     options: ListOptions<Field> = {},
   ): AsyncGenerator<Pick<Plant, Field>[], void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault, after } = options;
+    const fields: readonly PlantField[] = options.fields ?? ["id", "name", "tag"];
     let query: URLSearchParams | undefined = new URLSearchParams({
       limit: String(pageSize),
-      fields: (options.fields ?? ["id", "name", "tag"]).join(),
+      fields: fields.join(),
     });
     if (after !== undefined) query.set("after", renderId(after));
     for (let remaining = limit; query !== undefined && remaining !== 0; ) {
       if (remaining < pageSize) query.set("limit", String(remaining));
       const answer = await this.#call("GET", `${this.#address}?${query}`, options.signal);
       if (answer.status !== 200) throw toProblem(answer);
-      const page = readAnswer(answer, readPage) as Pick<Plant, Field>[];
+      const last: URLSearchParams = query;
+      const page = readAnswer(answer, () => readPage(answer.text, fields)) as Pick<Plant, Field>[];
       remaining -= page.length;
-      query = readNextQuery(answer.headers, query);
+      query = readAnswer(answer, () => readNextQuery(answer.headers, last));
       if (page.length > 0) yield page;
     }
   }
@@ -192,10 +194,20 @@ function readAnswer<Result>(answer: Answer, read: (answer: Answer) => Result): R
   }
 }
 
-function readPage({ text }: Answer): wire.PlantList {
+function readPage(text: string, fields: readonly PlantField[]): wire.PlantList {
   const items = parseWithNumbersAsText(text) as { id?: string | bigint }[];
-  for (const item of items) if (item.id !== undefined) item.id = BigInt(item.id);
+  for (const item of items) {
+    requireTexts(item, fields);
+    if (item.id !== undefined) item.id = BigInt(item.id);
+  }
   return items as wire.PlantList;
+}
+
+/** A service that does not know `fields` leaves the id out. */
+function requireTexts<Item extends object>(item: Item, fields: readonly PlantField[]): Item {
+  const members = item as Readonly<Record<string, unknown>>;
+  if (fields.every((field) => typeof members[field] === "string")) return item;
+  throw new TypeError("A field is missing.");
 }
 
 /**
