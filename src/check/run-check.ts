@@ -75,8 +75,9 @@ export async function runCheck(
     if (silences < silencesMax) silences = isSilent ? silences + 1 : 0;
     const result = maskTokens({ topic: rule.topic, rule: rule.name, ...outcome }, tokens);
     results.push(result);
-    tell(result);
     for (const garden of probe.touchedGardens) await garden.cleanUp().catch(() => {});
+    // Last: all may end here, because nobody reads the report on.
+    tell(result);
   }
   // Deleting goes on when the check was told to stop, but not for ever.
   line.stopOn(AbortSignal.timeout(cleanUpMs));

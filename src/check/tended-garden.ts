@@ -21,6 +21,8 @@ export class Garden {
   readonly #reserved = new Set<bigint>();
   /** Whether a plant was created without the service telling where. */
   #hasLost = false;
+  /** Whether one may have been: the answer that would tell did not come, or said nothing of it. */
+  #mayHaveLost = false;
 
   constructor(line: Line, token: string) {
     this.line = line;
@@ -33,7 +35,12 @@ export class Garden {
     const chosen = isCreate ? findChosenId(parts.body) : undefined;
     const isNew = chosen !== undefined && !this.#touched.has(chosen);
     if (isNew) this.#touched.add(chosen);
-    const answer = await this.line.send(request, { token: this.token, ...parts });
+    const isAssigned = isCreate && chosen === undefined;
+    const answer = await this.line.send(request, { token: this.token, ...parts }).catch((error) => {
+      this.#mayHaveLost ||= isAssigned;
+      throw error;
+    });
+    if (isAssigned && answer.status >= 500) this.#mayHaveLost = true;
     if (isCreate && answer.status < 300) {
       const located = findLocatedId(answer);
       if (located !== undefined) this.#touched.add(located);
@@ -96,7 +103,7 @@ export class Garden {
     for (const { id, name } of readPlants(answer)) {
       if (this.#removed.has(id) || name.startsWith(nameMark)) this.#touched.add(id);
     }
-    if (this.#hasLost) await this.#findLost();
+    if (this.#hasLost || this.#mayHaveLost) await this.#findLost();
   }
 
   /** Ids that the service assigned last are the highest below those of this run. */
@@ -114,12 +121,14 @@ export class Garden {
       this.#touched.add(id);
       this.#hasLost = false;
     }
+    this.#mayHaveLost = false;
   }
 
   /** What could not be deleted, in words. */
   get leftBehind(): string[] {
     const plants = [...this.#touched].map((id) => `the plant ${id}`);
     if (this.#hasLost) plants.push(`plants named "${nameMark} …"`);
+    else if (this.#mayHaveLost) plants.push(`plants named "${nameMark} …", if there are any`);
     return plants;
   }
 

@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
+import { allRules } from "../../src/check/rules/all-rules.ts";
+import { runCheck } from "../../src/check/run-check.ts";
 import { runCommand } from "../../src/cli/run.ts";
 import {
   type RunningService,
@@ -108,6 +110,35 @@ describe("a check", () => {
       run(`check ${url} --only idempotency`),
     );
     expect([exitCode, errors]).toEqual([0, ""]);
+    expect(await listGarden()).toBe(before);
+  });
+
+  test("finds plants again that it got no answer to", async () => {
+    const before = await listGarden();
+    const loses: Serve = async (request, forward) => {
+      const answer = await forward(request);
+      if (answer.status === 201 && !request.body.includes('"id"')) throw new Error("lost");
+      return answer;
+    };
+    const { exitCode, out } = await withBroken(loses, (url) =>
+      run(`check ${url} --only idempotency`),
+    );
+    expect(exitCode).toBe(1);
+    expect(out).toContain("What was created is deleted again.");
+    expect(await listGarden()).toBe(before);
+  });
+
+  test("has deleted what a rule created before it tells of the rule", async () => {
+    const before = await listGarden();
+    const tokens = { first: service.token };
+    const { signal } = new AbortController();
+    for (const rule of allRules.filter(({ topic }) => topic === "create")) {
+      const options = { url: service.url, tokens, timeoutMs: 5_000, isSlow: false, signal };
+      const checking = runCheck({ ...options, rules: [rule] }, () => {
+        throw new Error("Nobody reads on.");
+      });
+      await expect(checking).rejects.toThrow("Nobody reads on.");
+    }
     expect(await listGarden()).toBe(before);
   });
 
