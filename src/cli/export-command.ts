@@ -4,7 +4,7 @@ import type { Plant, PlantStore } from "../client/plant-store.ts";
 import { explainFile } from "../domain/file-failure.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { stoppable } from "./long-work.ts";
-import { writeOutput } from "./output.ts";
+import { writeResult } from "./output.ts";
 import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { exitCodes, variables, withStore } from "./service-client.ts";
@@ -30,7 +30,7 @@ export const exportCommand: Command = {
       if (path === "-") await exportTo(call, pages, format, (text) => call.terminal.out(text));
       else {
         await writeWhole(path, (descriptor) =>
-          exportTo(call, pages, format, (text) => writeText(path, descriptor, text)),
+          exportTo(call, pages, format, (text) => writeResult(descriptor, text, path)),
         );
       }
       return exitCodes.done;
@@ -75,14 +75,6 @@ function isPlainFile(path: string): boolean {
   }
 }
 
-function writeText(path: string, descriptor: number, text: string): void {
-  try {
-    writeOutput(descriptor, text);
-  } catch (error) {
-    throw explainFile("write", path, error);
-  }
-}
-
 /**
  * The file has its name only once it is whole; until then an older one stays. What is no plain
  * file, such as a pipe or a device, is written to as it is and never replaced.
@@ -92,10 +84,18 @@ async function writeWhole(path: string, write: (descriptor: number) => Promise<v
   try {
     await write(descriptor);
     closeSync(descriptor);
-    if (partial !== undefined) renameSync(partial, target);
+    if (partial !== undefined) rename(partial, target);
   } catch (error) {
     if (partial !== undefined) rmSync(partial, { force: true });
     throw error;
+  }
+}
+
+function rename(partial: string, target: string): void {
+  try {
+    renameSync(partial, target);
+  } catch (error) {
+    throw explainFile("write", target, error);
   }
 }
 

@@ -4,14 +4,33 @@
 import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayColor } from "../config.ts";
+import { explainFile } from "../domain/file-failure.ts";
 
+/** As if by SIGPIPE: nobody is left to read the results. */
+const unreadExitCode = 141;
 const pauseMs = 5;
 
 /**
- * Writes all of it, however slow the reader; fails if it cannot be written. A reader may go away:
- * then the answer is false.
+ * Writes all of it, and ends the process if its reader went away. Fails with `not-found`, which
+ * names the place, if it cannot be written.
  */
-export function writeOutput(descriptor: number, text: string): boolean {
+export function writeResult(descriptor: number, text: string, place: string): void {
+  try {
+    if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
+  } catch (error) {
+    throw explainFile("write", place, error);
+  }
+}
+
+/** Words for a person. Where they cannot be written there is nobody to tell, and work goes on. */
+export function writeWords(text: string): void {
+  try {
+    writeAll(2, text);
+  } catch {}
+}
+
+/** However slow the reader. A reader may go away: then the answer is false. */
+function writeAll(descriptor: number, text: string): boolean {
   let bytes = Buffer.from(text);
   while (bytes.length > 0) {
     try {

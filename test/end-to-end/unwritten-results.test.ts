@@ -1,0 +1,84 @@
+/** Results that cannot be written, or that nobody reads: told in one line, and nothing is left. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type RunningService, runProgram, startService } from "./running-service.ts";
+
+setDefaultTimeout(30_000);
+
+const program = join(import.meta.dir, "../../src/main.ts");
+const folder = makeTemporaryFolder();
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService();
+  await service.call("POST /plants", { body: '{"name":"Fern"}' });
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+/** The program, by "$@", within a line of the shell. */
+async function runInShell(line: string, args: readonly string[], url = service.url) {
+  const child = Bun.spawn(["sh", "-c", line, "sh", process.execPath, program, ...args], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH, PLANTSTORE_URL: url, PLANTSTORE_TOKEN: service.token },
+    stderr: "pipe",
+  });
+  return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
+}
+
+describe.skipIf(!existsSync("/dev/full"))("on a full disk", () => {
+  test.each([["plants list"], ["export"], ["--help"]])(
+    "%s says so, and ends with 1",
+    async (line) => {
+      const finished = await runInShell('"$@" > /dev/full', line.split(" "));
+      const errors = "plantstore: Cannot write standard output: the disk is full.\n";
+      expect(finished).toEqual({ exitCode: 1, errors });
+    },
+  );
+
+  test("words that cannot be written stop no export", async () => {
+    const finished = await runInShell('"$@" 2> /dev/full', ["export", "whole.csv"]);
+    expect(finished.exitCode).toBe(0);
+    expect(existsSync(join(folder.path, "whole.csv"))).toBe(true);
+  });
+});
+
+test("an export into a pipe ends with 141 when its reader goes away", async () => {
+  let pages = 0;
+  using endless = Bun.serve({
+    port: 0,
+    async fetch() {
+      // Its reader goes in between.
+      await Bun.sleep(300);
+      const link = `</plants?after=${++pages}>; rel="next"`;
+      return new Response(`[{"id":${pages},"name":"Fern","tag":""}]`, { headers: { link } });
+    },
+  });
+  const line = 'mkfifo pipe && { head -n 1 pipe > first & } && "$@"';
+  const finished = await runInShell(line, ["export", "pipe"], `${endless.url.origin}`);
+  expect(finished.exitCode).toBe(141);
+});
+
+test("an export whose file cannot get its name says why, and leaves nothing", async () => {
+  const path = join(folder.path, "taken.csv");
+  using meddling = Bun.serve({
+    port: 0,
+    fetch() {
+      mkdirSync(path, { recursive: true });
+      return new Response("[]");
+    },
+  });
+  const { exitCode, errors } = await runProgram(["export", path], {
+    PLANTSTORE_URL: meddling.url.origin,
+    PLANTSTORE_TOKEN: service.token,
+  });
+  expect(exitCode).toBe(1);
+  expect(errors).toContain(`plantstore: Cannot write ${path}: it is a folder.\n`);
+  expect(errors).not.toContain("    at ");
+  expect(readdirSync(folder.path).filter((name) => name.includes(".partial"))).toEqual([]);
+});
