@@ -256,3 +256,13 @@ test("refuses more threads than connections on PostgreSQL, and on no other stora
   ).toMatchObject({ threads: 4 });
   expect(readConfig(flags, {}).threads).toBe(4);
 });
+
+test.each([
+  ["url", "https://plants:secret@plants.example/v1"],
+  ["url", "https://plants:sec/secret@plants.example"],
+  ["jwtIssuer", "https://plants:secret@login.example?"],
+] as const)("the password in an address, as of %s, is not shown", (name, text) => {
+  const refuse = () => readSetting(name, { [settings[name].flag]: text }, {});
+  expect(refuse).toThrow('not "https://…@');
+  expect(refuse).not.toThrow("secret");
+});

@@ -12,12 +12,7 @@ import {
   securitySettings,
   type TlsFiles,
 } from "./settings/security-settings.ts";
-import {
-  databaseAddress,
-  integerBetween,
-  type Setting,
-  withoutCredentials,
-} from "./settings/setting.ts";
+import { databaseAddress, integerBetween, quoteText, type Setting } from "./settings/setting.ts";
 import {
   readTracing,
   type Tracing,
@@ -234,7 +229,7 @@ export function readSetting<Name extends SettingName>(
   if (value !== undefined) return value;
   const isVariable = typeof flag !== "string" && variable !== undefined;
   const source = isVariable ? setting.environment : `--${setting.flag}`;
-  const shown = setting.isSecret ? "" : `, not ${JSON.stringify(withoutCredentials(text))}`;
+  const shown = setting.isSecret ? "" : `, not ${quoteText(text)}`;
   const given = text === "" ? ", and is missing" : shown;
   throw new PlantStoreError("invalid-request", `${source} must be ${setting.expected}${given}.`);
 }

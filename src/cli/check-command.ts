@@ -5,6 +5,7 @@ import { allRules } from "../check/rules/all-rules.ts";
 import { CannotCheck, type CheckOptions, type CheckResult, runCheck } from "../check/run-check.ts";
 import { readToken, settings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { quoteText } from "../settings/setting.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
@@ -123,7 +124,7 @@ function readTimeout(text = String(timeoutSecondsDefault)): number {
 function misused(what: string, expected: string, text: string): PlantStoreError {
   return new PlantStoreError(
     "invalid-request",
-    `${what} must be ${expected}, not ${JSON.stringify(text)}.`,
+    `${what} must be ${expected}, not ${quoteText(text)}.`,
   );
 }
 

@@ -28,9 +28,9 @@ export function integerBetween(
   };
 }
 
-/** As it can be shown: the address of anything may hold a name and a password. */
-export function withoutCredentials(text: string): string {
-  return text.replace(/\/\/.*@/s, "//***@");
+/** A text that makes no sense, as it may be shown: an address without its user and password. */
+export function quoteText(text: string): string {
+  return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));
 }
 
 /** A URL behind a quote or a space, or without its colon, is no path: it holds a password. */

@@ -201,6 +201,7 @@ describe("a check", () => {
 test.each<[line: string, exitCode: number, named: string]>([
   ["check", 2, "URL"],
   ["check plants.example", 2, "URL must be"],
+  ["check http://me:secret@plants.example", 2, '"http://…@plants.example"'],
   ["check URL --only weather", 2, "--only must be one of surface, requests"],
   ["check URL --timeout soon", 2, "--timeout must be"],
   ["check URL --timeout 0", 2, "--timeout must be"],
