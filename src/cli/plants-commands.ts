@@ -1,5 +1,10 @@
 /** `plantstore plants add|list|delete`: the plants of a running service, by its HTTP API. */
-import type { Plant } from "../client/plant-store.ts";
+import {
+  type Deletion,
+  type Plant,
+  type PlantStore,
+  PlantStoreProblem,
+} from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { renderJsonPlant } from "./plant-file.ts";
@@ -80,13 +85,30 @@ export const deletePlantCommand: Command = {
   run: (call) =>
     withStore(call, async (store) => {
       const id = readId("ID", call.words[0] ?? "");
-      const { confirmed } = await store.delete(id);
+      const deletion = await tryToDelete(store, id);
+      if (deletion === undefined) {
+        call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
+        return exitCodes.notFound;
+      }
+      const { confirmed } = deletion;
       if (!isForPeople(call)) call.terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
       else if (confirmed) call.terminal.out(`Deleted plant ${id}.\n`);
       else call.terminal.out(`Plant ${id} is gone; an answer was lost, so perhaps before.\n`);
       return exitCodes.done;
     }),
 };
+
+/** Absent if there is no such plant. */
+async function tryToDelete(store: PlantStore, id: bigint): Promise<Deletion | undefined> {
+  try {
+    return await store.delete(id);
+  } catch (error) {
+    if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
+    // A wrong address is answered in the same way, but there no plants can be listed.
+    for await (const _page of store.pages({ limit: 1 })) break;
+    return undefined;
+  }
+}
 
 function isForPeople(call: Call): boolean {
   return call.terminal.isInteractive && call.flags.json !== true;

@@ -106,10 +106,7 @@ function explainProblem(problem: PlantStoreProblem, url: string): Failure {
         exitCode: exitCodes.tokenRefused,
       };
     case "not-found":
-      return {
-        message: `${detail} See plantstore plants list, and check --url.`,
-        exitCode: exitCodes.notFound,
-      };
+      return { message: `${url}: ${detail} Check --url.`, exitCode: exitCodes.failed };
     case "conflict":
       return {
         message: `${detail} Choose another id, or give none and get the next.`,

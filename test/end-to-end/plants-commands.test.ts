@@ -76,7 +76,7 @@ describe("plants", () => {
   });
 
   test.each<[line: string, exitCode: number, named: string]>([
-    ["plants delete 12345", 3, "no such plant"],
+    ["plants delete 12345", 3, "There is no plant 12345."],
     ["plants delete seven", 2, '"seven"'],
     ["plants delete 9223372036854775808", 2, "id"],
     ["plants add Fern --id 7", 5, "7"],
@@ -117,6 +117,15 @@ describe("plants", () => {
     const { exitCode, errors } = await run(["plants", "add", "Fern"]);
     expect([exitCode, errors]).toEqual([4, expect.stringContaining("scope write")]);
   });
+
+  test.each(["plants list", "plants add Fern", "plants delete 7", "export"])(
+    "plantstore %s at a wrong path of the service ends with 1, whatever is in the garden",
+    async (line) => {
+      const run = await openGarden("erin");
+      const { exitCode, errors } = await run(line.split(" "), `${service.url}/elsewhere`);
+      expect([exitCode, errors]).toEqual([1, expect.stringContaining("Check --url.")]);
+    },
+  );
 
   test("are not asked for where something else answers, or the service has no time", async () => {
     const run = await openGarden("dave");
