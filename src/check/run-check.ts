@@ -44,11 +44,14 @@ export interface CheckResult {
 
 /** The check cannot begin. */
 export class CannotCheck extends Error {
-  readonly reason: "unreachable" | "token-refused" | "unusable";
+  readonly reason: "unreachable" | "token-refused" | "no-room" | "unusable";
+  /** Of the failure, where the system has one for it. */
+  readonly code: string | undefined;
 
-  constructor(reason: CannotCheck["reason"], message: string) {
+  constructor(reason: CannotCheck["reason"], message: string, code?: string) {
     super(message);
     this.reason = reason;
+    this.code = code;
   }
 }
 
@@ -91,7 +94,7 @@ async function begin(probe: Probe, tokens: Tokens): Promise<boolean> {
   try {
     const obstacle = await probe.claimIds();
     if (obstacle !== undefined) {
-      throw new CannotCheck("unusable", `No free ids: ${obstacle}. Use a token to another garden.`);
+      throw new CannotCheck("no-room", `No free ids: ${obstacle}. Use a token to another garden.`);
     }
     // Of nothing, so that nothing changes.
     const { status } = await probe.garden.delete(probe.freshId());
@@ -101,11 +104,15 @@ async function begin(probe: Probe, tokens: Tokens): Promise<boolean> {
     if (error instanceof Interrupted) return false;
     if (error instanceof Unanswered) {
       const reason = abbreviate(maskText(error.message, tokens));
-      throw new CannotCheck("unreachable", `There is no answer: ${reason}.`);
+      throw new CannotCheck("unreachable", `There is no answer: ${reason}.`, error.code);
     }
     if (!(error instanceof CannotList)) throw error;
-    const { status } = error.answer;
-    if (status === 401) throw new CannotCheck("token-refused", "The service refuses the token.");
+    const { status, request } = error.answer;
+    if (status === 401) {
+      const isSecond = tokens.second !== undefined && request.includes(tokens.second);
+      const which = isSecond ? "the second token (--token-2)" : "the token";
+      throw new CannotCheck("token-refused", `The service refuses ${which}.`);
+    }
     throw new CannotCheck(
       "unusable",
       `GET /plants with limit, after and fields must be 200 with an array, but is ${status}. ` +

@@ -9,7 +9,7 @@ import { quoteText } from "../settings/setting.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
-import { exitCodes } from "./service-client.ts";
+import { adviseTrust, exitCodes } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
 const timeoutSecondsDefault = 10;
@@ -130,10 +130,14 @@ function misused(what: string, expected: string, text: string): PlantStoreError 
 
 function explain({ terminal }: Call, error: CannotCheck, url: string): number {
   const [advice, exitCode] = {
-    unreachable: [`Is the service running at ${url}?`, exitCodes.unavailable],
+    unreachable: [
+      adviseTrust(error.code) ?? `Is the service running at ${url}?`,
+      exitCodes.unavailable,
+    ],
     "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],
+    "no-room": ["", exitCodes.failed],
     unusable: [`Is ${url} a Plant Store?`, exitCodes.failed],
   }[error.reason] as [string, number];
-  terminal.say(`plantstore: ${showSafely(error.message)} ${advice}`);
+  terminal.say(`plantstore: ${showSafely(error.message)} ${advice}`.trimEnd());
   return exitCode;
 }
