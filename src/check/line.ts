@@ -77,7 +77,7 @@ export class Line {
       if (answer.status !== 429 || tries === limitedTriesMax) return answer;
       if (!(seconds <= retryAfterSecondsMax)) return answer;
       this.waitedSeconds += seconds;
-      await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+      await rest(seconds * 1_000, this.#signal);
     }
   }
 
@@ -110,6 +110,19 @@ export class Line {
       }),
     };
   }
+}
+
+/** Ends early once the signal is given. */
+async function rest(durationMs: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(end, durationMs);
+    function end() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    }
+    signal.addEventListener("abort", end);
+  });
 }
 
 function renderHeaders(headers: RequestHeaders): string[] {
