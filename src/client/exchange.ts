@@ -63,7 +63,8 @@ export async function exchange(wish: Exchange, patience: Patience): Promise<Answ
       isRepeated ||= !isLimited;
     } catch (error) {
       wish.signal?.throwIfAborted();
-      if (tries - limited > patience.retries) throw toUnreachable(wish, tries, error);
+      const hasPatience = tries - limited <= patience.retries;
+      if (!hasPatience) throw toUnreachable(wish, tries, error);
       isRepeated = true;
     }
     const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));

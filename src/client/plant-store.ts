@@ -139,7 +139,8 @@ export class PlantStore {
     });
     if (after !== undefined) query.set("after", renderId(after));
     for (let remaining = limit; query !== undefined && remaining !== 0; ) {
-      if (remaining < pageSize) query.set("limit", String(remaining));
+      // Also what is no number, so that the service refuses it.
+      if (!(remaining >= pageSize)) query.set("limit", String(remaining));
       const answer = await this.#call("GET", `${this.#address}?${query}`, options.signal);
       if (answer.status !== 200) throw toProblem(answer);
       const last: URLSearchParams = query;

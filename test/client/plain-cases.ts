@@ -2,7 +2,7 @@
  * The client against the live service, with nothing in between: what goes in comes back, exactly.
  */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "plantstore/client";
+import { PlantStoreProblem, PlantStoreUnreachable } from "plantstore/client";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 
 const idMax = 2n ** 63n - 1n;
@@ -111,8 +111,10 @@ export const plainCases: readonly ClientCase[] = [
       assert.deepEqual([taken.status, taken.code], [409, "conflict"]);
       const gone = await failure(store.delete(8), PlantStoreProblem);
       assert.deepEqual([gone.status, gone.code], [404, "not-found"]);
-      const list = collect(store.list({ limit: -1 }));
-      assert.equal((await failure(list, PlantStoreProblem)).errors[0]?.parameter, "limit");
+      for (const limit of [-1, 1.5, Number.NaN]) {
+        const list = collect(store.list({ limit }));
+        assert.equal((await failure(list, PlantStoreProblem)).errors[0]?.parameter, "limit");
+      }
       const stranger = openStore(world, { token: "nobody" });
       const refused = await failure(stranger.create({ name: "Fern" }), PlantStoreProblem);
       assert.deepEqual([refused.status, refused.code], [401, "unauthenticated"]);
@@ -128,6 +130,15 @@ export const plainCases: readonly ClientCase[] = [
       const other = await failure(store.create({ name: "Moss" }, options), PlantStoreProblem);
       assert.equal(other.code, "idempotency-mismatch");
       assert.equal((await collect(store.list())).length, 1);
+    },
+  },
+  {
+    name: "takes retries that are no number for none",
+    async run() {
+      const away = { url: "http://127.0.0.1:1", token: "t" };
+      const store = openStore(away, { retries: Number.NaN });
+      const { tries } = await failure(collect(store.list()), PlantStoreUnreachable);
+      assert.equal(tries, 1);
     },
   },
   {
