@@ -1,8 +1,11 @@
-/** What can be checked of the unit where no systemd runs: what it does when told to reload. */
+/**
+ * What can be checked of the unit where no systemd runs: what it does when told to reload, and when
+ * a start fails.
+ */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { startService, waitFor } from "../test/end-to-end/running-service.ts";
+import { runProgram, startService, waitFor } from "../test/end-to-end/running-service.ts";
 
 const unit = readFileSync(join(import.meta.dir, "systemd/plantstore.service"), "utf8");
 const certificates = join(import.meta.dir, "../test/certificates");
@@ -29,4 +32,16 @@ test("a reload without a certificate leaves the service alone", async () => {
   expect(await reload(service.pid, {})).toBe(0);
   await Bun.sleep(200);
   expect((await service.call("GET /healthz")).status).toBe(200);
+});
+
+test.each([
+  ["whose database is away is tried again, however often", "postgres://u@127.0.0.1:1/x", true],
+  ["that was called wrongly is not tried again", '"postgres://u@127.0.0.1:1/x"', false],
+])("a start %s", async (_, database, isTried) => {
+  const { exitCode } = await runProgram(["serve"], { PLANTSTORE_DATABASE: database });
+  const ending = Number(/^RestartPreventExitStatus=(\d+)$/m.exec(unit)?.[1]);
+  expect(exitCode).toBeGreaterThan(0);
+  expect(exitCode !== ending).toBe(isTried);
+  expect(unit).toMatch(/^\[Unit\]\n(?:.+\n)*StartLimitIntervalSec=0\n/m);
+  expect(unit).toMatch(/^Restart=on-failure$/m);
 });
