@@ -83,7 +83,8 @@ export function connect(token: string, signal: AbortSignal): Api {
   return {
     async list(address = `plants?limit=${pageSize}&fields=id,name,tag`) {
       const response = await call("GET", address);
-      return { plants: parsePlants(await readText(response)), next: readNext(response) };
+      const plants = await readBody(response, parsePlants);
+      return { plants, next: readNext(response) };
     },
     async create(draft, key) {
       const response = await call("POST", "plants", {
@@ -99,20 +100,30 @@ export function connect(token: string, signal: AbortSignal): Api {
   };
 }
 
-/** A body can break off after its head has come. */
-async function readText(response: Response): Promise<string> {
-  try {
-    return await response.text();
-  } catch {
+/** A body can break off after its head has come, and be somebody else's, as a page to sign in. */
+async function readBody<Result>(
+  response: Response,
+  read: (text: string) => Result,
+): Promise<Result> {
+  const text = await response.text().catch(() => {
     throw new Unreachable("The answer broke off.");
+  });
+  try {
+    return read(text);
+  } catch {
+    throw strange(response);
   }
 }
 
 async function readRefusal(response: Response): Promise<Refusal | Unreachable> {
   const isProblem = response.headers.get("Content-Type") === "application/problem+json";
-  if (!isProblem) return new Unreachable(`Something answered ${response.status}, not the service.`);
-  const problem = JSON.parse(await readText(response));
+  if (!isProblem) return strange(response);
+  const problem = await readBody(response, JSON.parse);
   return new Refusal(problem.status, problem.detail, problem.errors);
+}
+
+function strange({ status }: Response): Unreachable {
+  return new Unreachable(`Something answered ${status}, not the service.`);
 }
 
 /**

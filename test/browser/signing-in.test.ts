@@ -57,6 +57,18 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await page.isVisible("#token")).toBe(true);
   });
 
+  test("says that something else answered, where a page comes instead of plants", async () => {
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    const body = "<html>Sign in</html>";
+    await page.route("**/plants?*", (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.fill("#token", "somebody");
+    await page.click("#sign-in-button");
+    await page.waitForSelector("#token[aria-invalid=true]");
+    const fault = await page.textContent("#token-fault");
+    expect(fault).toBe("Something answered 200, not the service.");
+  });
+
   test("lets people in and out where the browser keeps nothing", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openPage(`${service.url}/`);
