@@ -20,6 +20,8 @@ import {
   tracingSettings,
 } from "./settings/tracing-settings.ts";
 
+export { quoteText };
+
 const logChoices = ["auto", "json", "text", "off"] as const;
 
 /** Each thread holds its own memory, and beyond a few the one that commits is the limit. */

@@ -1,7 +1,8 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
-import { closeSync, openSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
 import type { Plant, PlantStore } from "../client/plant-store.ts";
 import { explainFile } from "../domain/file-failure.ts";
+import { renameDurably } from "../storage/durable-file.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { stoppable } from "./long-work.ts";
 import { writeResult } from "./output.ts";
@@ -83,17 +84,20 @@ async function writeWhole(path: string, write: (descriptor: number) => Promise<v
   const { descriptor, target, partial } = openTarget(path);
   try {
     await write(descriptor);
-    closeSync(descriptor);
-    if (partial !== undefined) rename(partial, target);
+    if (partial === undefined) closeSync(descriptor);
+    else giveName(descriptor, partial, target);
   } catch (error) {
     if (partial !== undefined) rmSync(partial, { force: true });
     throw error;
   }
 }
 
-function rename(partial: string, target: string): void {
+/** Synced first: else a power cut could leave it empty, in the place of an older file. */
+function giveName(descriptor: number, partial: string, target: string): void {
   try {
-    renameSync(partial, target);
+    fsyncSync(descriptor);
+    closeSync(descriptor);
+    renameDurably(partial, target);
   } catch (error) {
     throw explainFile("write", target, error);
   }
