@@ -22,10 +22,11 @@ const translated = createTranslated(translate);
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
+  let keeper: Database | undefined;
   try {
     const file = locate(path, options);
     if (options.joins === undefined) {
-      lookAt(file, options.isServing);
+      keeper = lookAt(file, options.isServing);
       if (options.isServing) opened.push(lockForServing(file));
     }
     // Behind the lock: whoever held it until now may have restored another file in its place. And
@@ -42,6 +43,8 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   } catch (error) {
     for (const database of opened) database.close();
     throw explainOpening(path, error);
+  } finally {
+    keeper?.close();
   }
 }
 

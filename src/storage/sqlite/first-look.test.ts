@@ -37,6 +37,7 @@ test.each([
   ["damaged", "it is damaged", damage],
   // Its number is in the header of the file, which the log does not hold.
   ["of a newer schema", "use a newer version", (path: string) => overwrite(path, 60, "\0\0\0\x09")],
+  ["without a column", "no such column: count", renameColumn],
   ["another program's", "of another program", (path: string) => overwrite(path, 68, "\0\0\0\0")],
   ["empty beside its log", "its log (-wal) is not", (path: string) => truncateSync(path)],
 ])("a file that is %s is refused, and stays as it is with its log", async (_, reason, spoil) => {
@@ -62,6 +63,12 @@ test("a backup leaves the log of a file that was emptied, too", async () => {
 /** All but the first page, which says whose it is. */
 function damage(path: string): void {
   overwrite(path, 4096, "\0".repeat(statSync(path).size - 4096));
+}
+
+/** Well-formed in itself, so that only who asks for the column finds out. */
+function renameColumn(path: string): void {
+  const bytes = readFileSync(path);
+  overwrite(path, bytes.indexOf("count ", bytes.indexOf("TABLE token_changes")), "comut");
 }
 
 function overwrite(path: string, at: number, text: string): void {

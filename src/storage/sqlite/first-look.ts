@@ -22,22 +22,26 @@ const pageBytesMin = 512;
 
 /**
  * Fails if the file is another program's, of a newer version, a backup, or to be served and
- * damaged.
+ * damaged. What it hands back is to be closed when the opening has succeeded or failed: until then
+ * no other connection folds the log into the file.
  */
-export function lookAt(file: string, isServing: boolean): void {
+export function lookAt(file: string, isServing: boolean): Database | undefined {
   const hasLog = checkLog(file);
   // Any other connection would fold the log into the file when it is closed; and this one would
   // leave an empty log behind where there was none, and cannot take back a journal.
   const database = connect(file, hasLog ? "read" : "write");
+  let isKept = false;
   try {
     checkFile(database);
     if (isSealed(database, file)) {
       throw new PlantStoreError("unavailable", "it is a backup (plantstore restore unpacks it)");
     }
     if (isServing) checkWhole(database, sizeOf(file) + sizeOf(`${file}-wal`));
+    isKept = hasLog;
   } finally {
-    database.close();
+    if (!isKept) database.close();
   }
+  return isKept ? database : undefined;
 }
 
 /**
