@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 export interface VitalSigns {
   readonly atMs: number;
   readonly residentMb: number;
+  /** The part of it that is no file: what the program keeps, and not which of its code was used. */
+  readonly anonymousMb: number;
   readonly openFiles: number;
   readonly cpuSeconds: number;
 }
@@ -14,10 +16,12 @@ const ticksPerSecond = 100;
 /** Linux only. */
 export function takeVitalSigns(pid: number): VitalSigns {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const residentKb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  const megabytes = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1_024;
   return {
     atMs: performance.now(),
-    residentMb: residentKb / 1_024,
+    residentMb: megabytes("VmRSS"),
+    anonymousMb: megabytes("RssAnon"),
     openFiles: readdirSync(`/proc/${pid}/fd`).length,
     cpuSeconds: readCpuSeconds(pid),
   };

@@ -11,7 +11,7 @@ const sayEveryMs = 60_000;
 /** Caches fill and code is compiled in this part of the run. */
 const warmUpShare = 0.25;
 /** An hour. Slower growth than this would not matter in a month, or in a few days. */
-const growthMax = { residentMb: 0.1, openFiles: 1 };
+const growthMax = { residentMb: 0.1, anonymousMb: 0.1, openFiles: 1 };
 /** Behind more noise than this, a leak that matters could hide. */
 const noiseMaxPerHour = 5;
 
@@ -23,13 +23,13 @@ say(`${minutes} minutes at ${rate === undefined ? "half load" : `${rate} request
 const result = await soak({
   durationMs: minutes * 60_000,
   rate,
-  onSample({ atMs, residentMb, openFiles }, answers) {
+  onSample({ atMs, residentMb, anonymousMb, openFiles }, answers) {
     if (atMs - saidAtMs < sayEveryMs) return;
     saidAtMs = atMs;
     const elapsed = Math.round((atMs - startedAtMs) / 60_000);
     say(
       `${elapsed}/${minutes} min: ${answers.toLocaleString("en")} answers, ` +
-        `${residentMb.toFixed(1)} MB, ${openFiles} open files`,
+        `${residentMb.toFixed(1)} MB, ${anonymousMb.toFixed(1)} MB of them no files, ${openFiles} open files`,
     );
   },
 });
@@ -37,12 +37,13 @@ const result = await soak({
 const settled = result.samples.slice(Math.floor(result.samples.length * warmUpShare));
 const sizes = settled.map(({ residentMb }) => residentMb).toSorted((a, b) => a - b);
 const [memory, files] = [judge("residentMb", " MB"), judge("openFiles")];
+const anonymous = judge("anonymousMb", " MB");
 
 for (const fault of result.faults) say(`fault: ${fault}`);
 say(
   `${minutes} minutes at ${result.rate} requests a second, ${result.answers.toLocaleString("en")} ` +
     `answers, ${result.faults.length} faults; resident memory ${sizes.at(0)?.toFixed(1)} to ` +
-    `${sizes.at(-1)?.toFixed(1)} MB after the first quarter, ${memory.text}; ` +
+    `${sizes.at(-1)?.toFixed(1)} MB after the first quarter, ${memory.text} (without files ${anonymous.text}); ` +
     `open files ${files.text}`,
 );
 process.exit(memory.isFlat && files.isFlat && result.faults.length === 0 ? 0 : 1);
