@@ -1,5 +1,6 @@
 /** What changes a garden in the console, in a real browser: adding, faults, deleting, undoing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
 import {
@@ -147,8 +148,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   });
 
   test("is done at once by signing out", async () => {
-    const { token } = await makeGardener(service);
-    await sow(service, token, someplants.slice(0, 2));
+    const token = await makePair();
     await using opened = await openGarden(service, token);
     await opened.page.click("[aria-label='Delete Ficus lyrata']");
     await opened.page.click("#sign-out");
@@ -158,8 +158,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   });
 
   test("is not claimed where signing out got no answer to it", async () => {
-    const { token } = await makeGardener(service);
-    await sow(service, token, someplants.slice(0, 2));
+    const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
     await page.route("**/plants/*", (route) => route.abort());
@@ -171,8 +170,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   });
 
   test("is not claimed of plants behind one whose token was refused", async () => {
-    const { token } = await makeGardener(service);
-    await sow(service, token, someplants.slice(0, 2));
+    const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
     await page.route("**/plants/1", (route) => route.fulfill(refusal(401)));
@@ -185,13 +183,10 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   });
 
   test("that is under way is waited for by signing out", async () => {
-    const { token } = await makeGardener(service);
-    await sow(service, token, someplants.slice(0, 2));
+    const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    await page.clock.install();
-    await page.reload();
-    await signIn(page, token);
+    await takeClock(page, token);
     const held = Promise.withResolvers<void>();
     await page.route("**/plants/1", async (route) => {
       await held.promise;
@@ -209,14 +204,11 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   });
 
   test("is never sent to the garden of who signs in next", async () => {
-    const { token } = await makeGardener(service);
-    const next = await makeGardener(service);
-    for (const each of [token, next.token]) await sow(service, each, someplants.slice(0, 2));
+    const token = await makePair();
+    const next = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    await page.clock.install();
-    await page.reload();
-    await signIn(page, token);
+    await takeClock(page, token);
     await page.route("**/plants/1", (route) => route.fulfill(refusal(429, { "Retry-After": "9" })));
     await page.click("[aria-label='Delete Monstera deliciosa']");
     await page.click("[aria-label='Delete Ficus lyrata']");
@@ -225,21 +217,18 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     await limited;
     await page.clock.fastForward(5_000);
     await page.waitForSelector("#sign-in:not([hidden])");
-    await signIn(page, next.token);
+    await signIn(page, next);
     await page.clock.fastForward(5_000);
     await page.click("[aria-label='Delete Ficus lyrata']");
     await page.click("#undo-button");
-    for (const each of [token, next.token]) expect(await harvest(service, each)).toHaveLength(2);
+    for (const each of [token, next]) expect(await harvest(service, each)).toHaveLength(2);
   });
 
   test("that got no answer shows the plant again, and one that was gone already does not", async () => {
-    const { token } = await makeGardener(service);
-    await sow(service, token, someplants.slice(0, 2));
+    const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    await page.clock.install();
-    await page.reload();
-    await signIn(page, token);
+    await takeClock(page, token);
     await page.route("**/plants/1", (route) => route.abort());
     await page.click("[aria-label='Delete Monstera deliciosa']");
     await page.clock.fastForward(6_000);
@@ -278,15 +267,27 @@ describe.skipIf(isBrowserMissing)("a token that may only read", () => {
     const reader = await makeGardener(service, ["--scope", "read"], garden);
     await using opened = await openGarden(service, reader.token);
     const { page } = opened;
-    await page.clock.install();
-    await page.reload();
-    await signIn(page, reader.token);
+    await takeClock(page, reader.token);
     await page.click("[aria-label='Delete Ficus lyrata']");
     await page.clock.fastForward(6_000);
     await page.waitForSelector("#read-only:not([hidden])");
     expect(await shownNames(page)).toEqual(["Monstera deliciosa", "Ficus lyrata"]);
   });
 });
+
+/** The token of a garden with the first two of some plants. */
+async function makePair(): Promise<string> {
+  const { token } = await makeGardener(service);
+  await sow(service, token, someplants.slice(0, 2));
+  return token;
+}
+
+/** From now on the test can let time pass. */
+async function takeClock(page: Page, token: string): Promise<void> {
+  await page.clock.install();
+  await page.reload();
+  await signIn(page, token);
+}
 
 function refusal(status: number, headers: Record<string, string> = {}) {
   const body = JSON.stringify({ status, detail: "Refused." });
