@@ -14,6 +14,17 @@ test.each([
 });
 
 test.each([
+  "{}",
+  "null",
+  "[null]",
+  "[7]",
+  '[{"name":"Fern","tag":""}]',
+  '[{"id":1,"name":"Fern"}]',
+])("takes nothing else for plants: %s", (text) =>
+  expect(() => parsePlants(text)).toThrow(TypeError),
+);
+
+test.each([
   [{ name: "Fern", tag: "", id: "" }, '{"name":"Fern"}'],
   [{ name: " ", tag: "a", id: "7" }, '{"name":" ","tag":"a","id":7}'],
   [{ name: "", tag: "", id: "9223372036854775808" }, '{"name":"","id":9223372036854775808}'],

@@ -53,9 +53,17 @@ const pageSize = 500;
 const limitedTriesMax = 5;
 const limitedSecondsMax = 15;
 
+const problemTypeStart = "urn:plantstore:problem:";
+
 /** With the service whose page this is; all addresses are relative to it. */
 export function connect(token: string, signal: AbortSignal): Api {
-  async function call(method: string, address: string, init: RequestInit = {}): Promise<Response> {
+  /** `done` is the only status that says so: a page to sign in at has one that is good, too. */
+  async function call(
+    method: string,
+    address: string,
+    done: number,
+    init: RequestInit = {},
+  ): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set("Authorization", `Bearer ${token}`);
     const url = new URL(address, document.baseURI);
@@ -63,11 +71,11 @@ export function connect(token: string, signal: AbortSignal): Api {
     if (url.origin !== location.origin) throw new Unreachable("The link leads to another host.");
     for (let tries = 1; ; tries++) {
       const response = await send(url, { ...init, method, headers, signal, cache: "no-store" });
-      if (response.ok) return response;
+      if (response.status === done) return response;
       const seconds = Number(response.headers.get("Retry-After"));
       const isPassing = response.status === 429 && seconds <= limitedSecondsMax;
       if (!isPassing || tries === limitedTriesMax) throw await readRefusal(response);
-      await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+      await pause(seconds * 1_000, signal);
     }
   }
 
@@ -82,22 +90,38 @@ export function connect(token: string, signal: AbortSignal): Api {
 
   return {
     async list(address = `plants?limit=${pageSize}&fields=id,name,tag`) {
-      const response = await call("GET", address);
+      const response = await call("GET", address, 200);
       const plants = await readBody(response, parsePlants);
       return { plants, next: readNext(response) };
     },
     async create(draft, key) {
-      const response = await call("POST", "plants", {
+      const response = await call("POST", "plants", 201, {
         headers: { "Content-Type": "application/json", "Idempotency-Key": key },
         body: renderDraft(draft),
       });
-      const id = response.headers.get("Location")?.split("/").at(-1) ?? "";
+      const id = response.headers.get("Location")?.split("/").at(-1);
+      if (!id) throw strange(response);
       return { name: draft.name, tag: draft.tag, id };
     },
     async delete(id) {
-      await call("DELETE", `plants/${encodeURIComponent(id)}`);
+      await call("DELETE", `plants/${encodeURIComponent(id)}`, 204);
     },
   };
+}
+
+/** Fails once the signal is given: who has left must not be waited for, nor met later. */
+async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, durationMs);
+    signal.addEventListener("abort", end);
+  });
+  signal.throwIfAborted();
 }
 
 /** A body can break off after its head has come, and be somebody else's, as a page to sign in. */
@@ -115,11 +139,15 @@ async function readBody<Result>(
   }
 }
 
+/** Proxies refuse with problems, too, which say nothing of the token or the plant. */
 async function readRefusal(response: Response): Promise<Refusal | Unreachable> {
   const isProblem = response.headers.get("Content-Type") === "application/problem+json";
   if (!isProblem) return strange(response);
-  const problem = await readBody(response, JSON.parse);
-  return new Refusal(problem.status, problem.detail, problem.errors);
+  return readBody(response, (text) => {
+    const { type, detail, errors } = JSON.parse(text);
+    if (!type.startsWith(problemTypeStart)) return strange(response);
+    return new Refusal(response.status, detail, errors);
+  });
 }
 
 function strange({ status }: Response): Unreachable {
@@ -128,9 +156,14 @@ function strange({ status }: Response): Unreachable {
 
 /**
  * An unescaped quote begins or ends a string, so `"id":` is that field and never part of a name.
+ * Fails if these are no plants.
  */
 export function parsePlants(text: string): Plant[] {
-  return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
+  const plants: Plant[] = JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
+  const isPlant = ({ id, name, tag }: Plant) =>
+    [id, name, tag].every((part) => typeof part === "string");
+  if (plants.every(isPlant)) return plants;
+  throw new TypeError("These are no plants.");
 }
 
 /** An id that is an integer goes out with its own digits; any other text as text, to be refused. */

@@ -290,6 +290,6 @@ async function takeClock(page: Page, token: string): Promise<void> {
 }
 
 function refusal(status: number, headers: Record<string, string> = {}) {
-  const body = JSON.stringify({ status, detail: "Refused." });
+  const body = JSON.stringify({ type: "urn:plantstore:problem:refused", detail: "Refused." });
   return { status, headers: { ...headers, "Content-Type": "application/problem+json" }, body };
 }

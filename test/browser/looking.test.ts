@@ -176,7 +176,7 @@ describe.skipIf(isBrowserMissing)("trouble", () => {
     await page.click("#sign-in-button");
     await page.waitForSelector("#rows .row");
     const detail = "The storage is busy. Try again in a moment.";
-    const problem = JSON.stringify({ status: 503, detail });
+    const problem = JSON.stringify({ type: "urn:plantstore:problem:unavailable", detail });
     await page.route("**/plants?*", (route) =>
       route.fulfill({ status: 503, contentType: "application/problem+json", body: problem }),
     );

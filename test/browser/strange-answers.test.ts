@@ -1,0 +1,93 @@
+/** The console where something else answers for the service, or what waited comes too late. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { isBrowserMissing, watchPages } from "./browser.ts";
+import { harvest, makeGardener, openGarden, shownNames, signIn, sow } from "./signed-in.ts";
+
+watchPages();
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+/** As of a proxy that has people sign in. */
+const signInPage = { contentType: "text/html", body: "<html>Sign in</html>" };
+
+describe.skipIf(isBrowserMissing)("a page of somebody else's", () => {
+  test("is no plant that was added", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.route("**/plants", (route) => route.fulfill(signInPage));
+    await page.click("#first-add");
+    await page.fill("#add-name", "Acer");
+    await page.click("#add-button");
+    await page.waitForSelector("#add-fault:has-text('Something answered 200, not the service.')");
+    expect(await page.inputValue("#add-name")).toBe("Acer");
+    await page.unroute("**/plants");
+    await page.click("#add-button");
+    await page.waitForSelector("text=“Acer” was added with the id 1.");
+    expect(await harvest(service, token)).toEqual(["Acer"]);
+  });
+
+  test("is no deletion", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, [{ name: "Acer" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await signIn(page, token);
+    await page.route("**/plants/1", (route) => route.fulfill(signInPage));
+    await page.click("[aria-label='Delete Acer']");
+    await page.clock.fastForward(6_000);
+    await page.waitForSelector("#notice.trouble:has-text('“Acer” is shown again.')");
+    expect(await shownNames(page)).toEqual(["Acer"]);
+  });
+
+  test.each([{ title: "Bad gateway" }, null, { type: "about:blank", detail: "Who are you?" }])(
+    "is no problem of the service's: %j",
+    async (problem) => {
+      const { token } = await makeGardener(service);
+      await using opened = await openGarden(service, token);
+      const { page } = opened;
+      const contentType = "application/problem+json";
+      const answer = { status: 401, contentType, body: JSON.stringify(problem) };
+      await page.route("**/plants", (route) => route.fulfill(answer));
+      await page.click("#first-add");
+      await page.fill("#add-name", "Acer");
+      await page.click("#add-button");
+      await page.waitForSelector("#add-fault:has-text('Something answered 401, not the service.')");
+    },
+  );
+});
+
+test.skipIf(isBrowserMissing)("who has left is not met by what waited for them", async () => {
+  const { token } = await makeGardener(service);
+  const next = await makeGardener(service);
+  await using opened = await openGarden(service, token);
+  const { page } = opened;
+  await page.clock.install();
+  await page.reload();
+  await signIn(page, token);
+  const problem = { type: "urn:plantstore:problem:rate-limited", detail: "Too soon." };
+  const headers = { "Retry-After": "9", "Content-Type": "application/problem+json" };
+  const answer = { status: 429, headers, body: JSON.stringify(problem) };
+  await page.route("**/plants", (route) => route.fulfill(answer));
+  await page.click("#first-add");
+  await page.fill("#add-name", "Acer");
+  const limited = page.waitForResponse("**/plants");
+  await page.click("#add-button");
+  await limited;
+  await page.click("#sign-out");
+  await page.waitForSelector("#sign-in:not([hidden])");
+  await signIn(page, next.token);
+  await page.unroute("**/plants");
+  await page.click("#first-add");
+  expect(await page.isEnabled("#add-button")).toBe(true);
+  await page.clock.fastForward(10_000);
+  await page.fill("#add-name", "Betula");
+  expect(await page.textContent("#add-fault")).toBe("");
+  expect(await harvest(service, token)).toEqual([]);
+});
