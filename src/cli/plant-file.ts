@@ -69,8 +69,22 @@ async function* readCsv(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Plant
   for await (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
     if (record && record.fields.join("") === "" && record.fields.length === 1) continue;
     if (columns === undefined) columns = readColumns(record);
-    else yield { line, ...readCsvPlant(record, columns) };
+    else if (record === undefined || isAstray(record, columns)) {
+      yield { line, fault: `${astray}; nothing behind it was read` };
+      return;
+    } else yield { line, ...readCsvPlant(record, columns) };
   }
+}
+
+const astray = "a quote does not close where it should, or the line is too long";
+
+/**
+ * Whether nobody can tell where the next record begins: its lines may be parts of a name, and what
+ * looks like plants there would be stored.
+ */
+function isAstray({ fault, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
+  const isSound = fault === undefined && fields.length === columns.length;
+  return !isSound && fields.some((field) => field.includes("\n"));
 }
 
 function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
@@ -89,10 +103,9 @@ function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
 }
 
 function readCsvPlant(
-  record: CsvRecord | undefined,
+  record: CsvRecord,
   columns: readonly FieldName[],
 ): { draft: PlantDraft } | { fault: string } {
-  if (record === undefined) return { fault: "a quote does not close, or the line is too long" };
   if (record.fault !== undefined) return { fault: record.fault };
   if (record.fields.length !== columns.length) {
     return { fault: `there are ${record.fields.length} fields, not ${columns.length}` };
