@@ -2,7 +2,7 @@
  * `plantstore backup`: everything that a store keeps at one moment, into a file that proves itself
  * whole.
  */
-import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile } from "../domain/file-failure.ts";
@@ -13,6 +13,7 @@ import { version } from "../version.ts";
 import type { Call, Command } from "./command.ts";
 import { shown, stoppable } from "./long-work.ts";
 import { exitCodes } from "./service-client.ts";
+import { locateTarget } from "./target-file.ts";
 
 export const backupCommand: Command = {
   name: "backup",
@@ -41,11 +42,12 @@ export const backupCommand: Command = {
 
 /** The file itself, behind any symbolic link. Only an older backup is ever replaced. */
 function checkTarget(path: string, database: string, mayReplace: boolean): string {
-  const [, beside] = /^(.+)-(?:wal|shm|journal|serving)$/.exec(path) ?? [];
+  const target = locateTarget(path);
+  const [, beside] = /^(.+)-(?:wal|shm|journal|serving)$/.exec(target) ?? [];
   if (beside !== undefined && isSameDatabase(beside, database)) {
     throw new PlantStoreError("invalid-request", `${path} is a file of the database.`);
   }
-  if (!existsSync(path)) return path;
+  if (!existsSync(target)) return target;
   if (isSameDatabase(path, database)) {
     throw new PlantStoreError("invalid-request", `${path} is the database itself.`);
   }
@@ -55,7 +57,7 @@ function checkTarget(path: string, database: string, mayReplace: boolean): strin
   if (!mayReplace) {
     throw new PlantStoreError("conflict", `${path} is there already. With --force it is replaced.`);
   }
-  return realpathSync(path);
+  return target;
 }
 
 function isBackup(path: string): boolean {

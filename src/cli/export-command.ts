@@ -1,6 +1,7 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
-import { closeSync, fsyncSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import type { Plant, PlantStore } from "../client/plant-store.ts";
+import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile } from "../domain/file-failure.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
@@ -9,6 +10,7 @@ import { writeResult } from "./output.ts";
 import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { exitCodes, variables, withStore } from "./service-client.ts";
+import { isDatabase, locateTarget } from "./target-file.ts";
 
 const patience = { retries: 20 };
 
@@ -104,10 +106,15 @@ function giveName(descriptor: number, partial: string, target: string): void {
 }
 
 function openTarget(path: string) {
+  const target = locateTarget(path);
+  if (isPlainFile(target) && isDatabase(target)) {
+    // Meant for `backup`, or a slip: either way plants of others would go with it.
+    const message = `${path} is a database or a backup, which an export does not replace.`;
+    throw new PlantStoreError("conflict", message);
+  }
   try {
-    const older = statSync(path, { throwIfNoEntry: false });
-    if (older?.isFile() === false) return { descriptor: openSync(path, "w"), target: path };
-    const target = older ? realpathSync(path) : path;
+    const older = statSync(target, { throwIfNoEntry: false });
+    if (older?.isFile() === false) return { descriptor: openSync(path, "w"), target };
     // A name that nobody can have put there before, and readable by its owner only, as the database
     // is.
     const partial = `${target}.${crypto.randomUUID()}.partial`;

@@ -7,6 +7,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: "it lies on a disk that is read-only",
   EISDIR: "it is a folder",
   ENOTDIR: "a part of its path is a file, not a folder",
+  ELOOP: "its links lead in a circle",
   ENOSPC: "the disk is full",
   EDQUOT: "your share of the disk is used up",
 };

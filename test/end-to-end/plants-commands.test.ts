@@ -258,6 +258,26 @@ describe("an export", () => {
     expect([readFileSync(path, "utf8"), statSync(path).mode & 0o777]).toEqual(["", 0o600]);
   });
 
+  test("makes the file that a link leads to, where there is none yet", async () => {
+    const run = await openGarden("quinn");
+    symlinkSync("behind.jsonl", join(folder.path, "second.jsonl"));
+    symlinkSync(join(folder.path, "second.jsonl"), join(folder.path, "first.jsonl"));
+    expect(await run(["export", join(folder.path, "first.jsonl")])).toMatchObject({ exitCode: 0 });
+    const links = ["first", "second"].map((name) => lstatSync(join(folder.path, `${name}.jsonl`)));
+    expect(links.map((link) => link.isSymbolicLink())).toEqual([true, true]);
+    expect(readFileSync(join(folder.path, "behind.jsonl"), "utf8")).toBe("");
+  });
+
+  test("replaces no database, and follows no links in a circle", async () => {
+    const run = await openGarden("ruth");
+    symlinkSync("circle", join(folder.path, "circle"));
+    for (const path of [service.database, join(folder.path, "circle")]) {
+      const { exitCode, errors } = await run(["export", path]);
+      expect([exitCode, errors]).toEqual([1, expect.stringMatching(/ (?:database|circle)\b.*\n$/)]);
+    }
+    expect(await run(["plants", "list"])).toMatchObject({ exitCode: 0, out: "[]\n" });
+  });
+
   test("writes to a pipe as it is, and does not replace it", async () => {
     const run = await openGarden("peggy");
     await run(["plants", "add", "Fern", "--id", "7"]);
