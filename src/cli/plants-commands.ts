@@ -59,7 +59,7 @@ export const listPlantsCommand: Command = {
     withStore(call, async (store) => {
       const limit = readLimit(textFlag(call, "limit"));
       const tag = textFlag(call, "tag");
-      const show = isForPeople(call) ? showTable(call) : showJson(call);
+      const show = isForPeople(call) ? showTable(call, { limit, tag }) : showJson(call);
       let count = 0;
       // What is filtered here counts towards the limit here.
       for await (const page of store.pages(tag === undefined ? { limit } : {})) {
@@ -119,12 +119,20 @@ function describe({ id, name, tag }: Plant): string {
   return `plant ${id}: ${showSafely(name)}${suffix}`;
 }
 
-function showTable({ terminal }: Call) {
+function showTable(
+  { terminal }: Call,
+  { limit, tag }: { limit: number | undefined; tag: string | undefined },
+) {
   const table = new PlantTable(terminal.columns);
+  const none =
+    tag === undefined
+      ? "There are no plants. Add one: plantstore plants add NAME"
+      : `There are no plants with the tag "${showSafely(tag)}".`;
   return {
     page: (plants: readonly Plant[]) => terminal.out(table.render(plants)),
     end(count: number) {
-      if (count === 0) terminal.say("There are no plants. Add one: plantstore plants add NAME");
+      // Who asks for none learns nothing of how many there are.
+      if (count === 0 && limit !== 0) terminal.say(none);
     },
   };
 }

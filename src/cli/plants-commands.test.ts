@@ -1,0 +1,30 @@
+/** What a person is told of a garden where nothing fits. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { runCommand } from "./run.ts";
+
+const { PLANTSTORE_TOKEN } = process.env;
+beforeAll(() => {
+  process.env.PLANTSTORE_TOKEN = "somebody";
+});
+afterAll(() => {
+  if (PLANTSTORE_TOKEN === undefined) delete process.env.PLANTSTORE_TOKEN;
+  else process.env.PLANTSTORE_TOKEN = PLANTSTORE_TOKEN;
+});
+
+const moss = '[{"id":1,"name":"Moss","tag":"sun"}]';
+
+test.each<[flags: string[], garden: string, told: string[]]>([
+  [[], "[]", ["There are no plants. Add one: plantstore plants add NAME"]],
+  [["--tag", "shade"], moss, ['There are no plants with the tag "shade".']],
+  [["--limit", "0"], moss, []],
+])("plants list %j of %s", async (flags, garden, told) => {
+  using service = Bun.serve({ port: 0, fetch: () => new Response(garden) });
+  const said: string[] = [];
+  const exitCode = await runCommand(["plants", "list", "--url", service.url.origin, ...flags], {
+    isInteractive: true,
+    isWatched: true,
+    out: (text) => said.push(text),
+    say: (text) => said.push(text),
+  });
+  expect([exitCode, said]).toEqual([0, told]);
+});
