@@ -67,9 +67,17 @@ interface Failure {
   readonly exitCode: number;
 }
 
+/** Where no authority that is trusted besides would help. */
+const certificateFaults: Readonly<Record<string, string>> = {
+  ERR_TLS_CERT_ALTNAME_INVALID: "Its certificate is for another name. Call it by that one.",
+  CERT_HAS_EXPIRED: "Its certificate has expired.",
+  CERT_NOT_YET_VALID: "Its certificate is not valid yet.",
+};
+
 /** Absent unless it was the certificate that kept an answer from coming. */
 export function adviseTrust(code = ""): string | undefined {
   if (!/CERT|UNABLE_TO_VERIFY/.test(code)) return undefined;
+  if (certificateFaults[code] !== undefined) return certificateFaults[code];
   return "Its certificate is not trusted. NODE_EXTRA_CA_CERTS may name a file with its authority's.";
 }
 

@@ -229,16 +229,19 @@ test("a certificate that changes during the start does not end it", async () => 
 
 test("commands say that a certificate is not trusted, and call when its authority is", async () => {
   await using service = await start(1);
-  const list = (variables: Record<string, string>) =>
-    runProgram(["plants", "list", "--url", `https://localhost:${service.port}`], {
+  const list = (variables: Record<string, string>, host = "localhost") =>
+    runProgram(["plants", "list", "--url", `https://${host}:${service.port}`], {
       PLANTSTORE_TOKEN: service.token,
       ...variables,
     });
   const refused = await list({});
   expect(refused.exitCode).toBe(6);
   expect(refused.errors).toContain("Its certificate is not trusted. NODE_EXTRA_CA_CERTS may");
-  const trusted = await list({ NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") });
-  expect(trusted).toMatchObject({ exitCode: 0, errors: "" });
+  const trusting = { NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") };
+  expect(await list(trusting)).toMatchObject({ exitCode: 0, errors: "" });
+  const misnamed = await list(trusting, "127.0.0.1");
+  expect(misnamed.exitCode).toBe(6);
+  expect(misnamed.errors).toEndWith("Its certificate is for another name. Call it by that one.\n");
 });
 
 describe("at the start", () => {
