@@ -15,3 +15,16 @@ test("waits no longer once the check is told to stop", async () => {
   stopping.abort();
   expect(await sending).toBeInstanceOf(Interrupted);
 });
+
+test("does not begin to wait when it was told to stop while the answer was on its way", async () => {
+  const stopping = new AbortController();
+  using server = Bun.serve({
+    port: 0,
+    fetch() {
+      stopping.abort();
+      return new Response("", { status: 429, headers: { "Retry-After": "50" } });
+    },
+  });
+  const line = new Line(server.url.origin, 5_000, stopping.signal);
+  expect(await line.send("GET /plants").catch((error) => error)).toBeInstanceOf(Interrupted);
+});

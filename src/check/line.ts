@@ -114,6 +114,8 @@ export class Line {
 
 /** Ends early once the signal is given. */
 async function rest(durationMs: number, signal: AbortSignal): Promise<void> {
+  // While the answer was on its way: it is not given again.
+  if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(end, durationMs);
     function end() {
