@@ -1,6 +1,6 @@
 /** How the console reads and writes JSON: every digit of an id, whatever a plant is called. */
 import { expect, test } from "bun:test";
-import { makeKey, parsePlants, renderDraft } from "./api.ts";
+import { makeKey, parsePlants, readNext, renderDraft } from "./api.ts";
 
 test.each([
   ["9223372036854775807", "Fern"],
@@ -35,6 +35,15 @@ test.each([
 ])("writes what was typed, and leaves its faults to the service: %p", (draft, text) => {
   expect(renderDraft(draft)).toBe(text);
 });
+
+test.each(["/plants", "/v1/plants", "https://elsewhere.example/plants"])(
+  "goes on at its own address, wherever a link leads: %s",
+  (place) => {
+    const headers = new Headers({ Link: `<${place}?limit=500&after=-7>; rel="next"` });
+    expect(readNext(headers)).toBe("plants?limit=500&after=-7");
+    expect(readNext(new Headers())).toBeUndefined();
+  },
+);
 
 test("makes keys that the service takes, never twice the same", () => {
   const keys = Array.from({ length: 100 }, makeKey);
