@@ -93,13 +93,17 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-test("only if it may where there is one, which is kept with what its log held", async () => {
+/** As a crash leaves it: the plant is only in the log. */
+async function layCrashed(): Promise<void> {
   const old = openWith(path, "old");
-  // As a crash leaves it: the plant is only in the log.
   const crashed = join(folder.path, "data", "crashed.db");
   for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, crashed + suffix);
   await old.close();
   for (const suffix of ["", "-wal"]) renameSync(crashed + suffix, path + suffix);
+}
+
+test("only if it may where there is one, which is kept with what its log held", async () => {
+  await layCrashed();
 
   expect(await restore().catch((error) => error)).toMatchObject({ code: "conflict" });
   expect(existsSync(`${path}-wal`)).toBe(true);
@@ -158,6 +162,19 @@ test("again after a power cut in the middle, from which no half of a store is se
   expect(() => openSqlite(path, { isServing: true })).toThrow("several names");
   await restore(true);
   expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test.each([
+  ["before its log was moved", []],
+  ["behind that", ["-wal"]],
+])("again after a kill %s: the older store is kept whole, under one name", async (_, moved) => {
+  await layCrashed();
+  const keptPath = `${path}.before-2026-07-01T12-00-00.000Z`;
+  linkSync(path, keptPath);
+  for (const suffix of moved) renameSync(path + suffix, keptPath + suffix);
+  expect(await restore(true)).toBe(keptPath);
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(await namesIn(keptPath)).toEqual(["old"]);
 });
 
 test("a service that began to start before it ended serves what was restored", async () => {

@@ -1,5 +1,6 @@
 /** Puts a file in the place of a store that nobody serves, and keeps the older one beside it. */
-import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Restoration, Use } from "../backup.ts";
 import { removeLeftover, renameDurably, syncFolderOf } from "../durable-file.ts";
@@ -61,10 +62,11 @@ function claim(path: string) {
  * command leaves a log of it beside the new one.
  */
 function replace(file: string, unpackedPath: string): string | undefined {
-  const keptPath = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
+  const secondName = findSecondName(file);
+  const keptPath = secondName ?? `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
   try {
-    if (hasStore) linkSync(file, keptPath);
+    if (hasStore && secondName === undefined) linkSync(file, keptPath);
     moveLogs(file, keptPath);
     rmSync(file + sharedMemory, { force: true });
     syncFolderOf(file);
@@ -74,6 +76,23 @@ function replace(file: string, unpackedPath: string): string | undefined {
     throw error;
   }
   return hasStore ? keptPath : undefined;
+}
+
+/**
+ * What a restoration that was cut off has named it already, and may have moved its log to: under a
+ * third name it would be without that.
+ */
+function findSecondName(file: string): string | undefined {
+  const { dev, ino, nlink } = statSync(file);
+  if (nlink === 1) return undefined;
+  const folder = dirname(file);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(file)}.before-`))
+    .map((name) => join(folder, name))
+    .find((path) => {
+      const found = statSync(path, { throwIfNoEntry: false });
+      return found?.dev === dev && found.ino === ino;
+    });
 }
 
 /** Its second name goes last: should anything fail here too, nobody serves it. */
