@@ -10,8 +10,8 @@ import { connect, useWriteAheadLog } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { lookAt } from "./first-look.ts";
 import { lockForServing } from "./lock.ts";
-import { migrate } from "./migrate.ts";
-import { explainOpening, locate } from "./opening.ts";
+import { checkFile, migrate } from "./migrate.ts";
+import { checkUnmoved, explainOpening, locate } from "./opening.ts";
 import { checkRows } from "./plant-rows.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { createTransfer } from "./transfer.ts";
@@ -36,6 +36,8 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     opened.unshift(database);
     if (options.joins === undefined) {
       useWriteAheadLog(database);
+      checkFile(database);
+      checkUnmoved(file, identity);
       migrate(database);
       checkWritable(database);
     }

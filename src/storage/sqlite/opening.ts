@@ -1,5 +1,13 @@
 /** Finds the file of a store, and says in one line why it cannot be opened. */
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions } from "../../domain/storage.ts";
@@ -36,6 +44,16 @@ export function locate(
     );
   }
   return realpathSync(file);
+}
+
+/**
+ * Fails if the file that was `stats` is being replaced. To be asked once it is open with its log,
+ * before anything is written: if it still has one name then, the log is its own and stays with it.
+ */
+export function checkUnmoved(file: string, stats: Stats): void {
+  const { dev, ino } = statSync(locate(file, { mustExist: true }));
+  if (dev === stats.dev && ino === stats.ino) return;
+  throw new PlantStoreError("unavailable", "another file has just taken its place (try again)");
 }
 
 /** With all above it that are missing. SQLite syncs the folder of its file, but none above it. */

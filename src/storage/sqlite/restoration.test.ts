@@ -19,6 +19,7 @@ import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { openSqlite } from "./engine.ts";
 import { restoreSqlite } from "./restoration.ts";
+import { copySqlite } from "./snapshot.ts";
 
 const { signal } = new AbortController();
 const tally = { plants: 0, plantsInAll: 0 };
@@ -175,6 +176,75 @@ test.each([
   expect(await restore(true)).toBe(keptPath);
   expect(await namesIn(path)).toEqual(["new"]);
   expect(await namesIn(keptPath)).toEqual(["old"]);
+});
+
+/** Does what a restoration would, once somebody who opens the file has come so far. */
+function interrupt(method: "run" | "close", isMoment: (sql?: string) => boolean, step: () => void) {
+  const original = Database.prototype[method] as (...values: unknown[]) => never;
+  const spy = spyOn(Database.prototype, method).mockImplementation(function (
+    this: Database,
+    ...values: unknown[]
+  ) {
+    const result = original.apply(this, values);
+    if (isMoment(values[0] as string)) {
+      spy.mockRestore();
+      step();
+    }
+    return result;
+  });
+}
+
+test("a command that looked at the older file before it had two names leaves no log of it", async () => {
+  await openWith(path, "old").close();
+  interrupt(
+    "close",
+    () => true,
+    () => linkSync(path, `${path}.before-now`),
+  );
+  expect(() => openSqlite(path, { isServing: false })).toThrow("several names");
+  renameSync(backup, path);
+  expect(existsSync(`${path}-wal`)).toBe(false);
+  expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test("no backup is made of the older file while it is cut off from its log", async () => {
+  await layCrashed();
+  interrupt(
+    "run",
+    (sql) => sql === "PRAGMA foreign_keys = ON",
+    () => {
+      linkSync(path, `${path}.before-now`);
+      renameSync(`${path}-wal`, `${path}.before-now-wal`);
+    },
+  );
+  const copying = copySqlite(path, touch(join(folder.path, "copy.db")), async () => {});
+  expect(await copying.catch((error) => error.message)).toContain("several names");
+});
+
+test("a service does not begin on a file that is replaced while it opens it", async () => {
+  await openWith(path, "old").close();
+  interrupt(
+    "run",
+    (sql) => sql === "BEGIN EXCLUSIVE",
+    () =>
+      interrupt(
+        "run",
+        (sql) => sql === "PRAGMA foreign_keys = ON",
+        () => renameSync(backup, path),
+      ),
+  );
+  expect(() => openSqlite(path, { isServing: true })).toThrow("taken its place");
+  expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test("a service that waited for it, and then finds it cut off, does not begin", async () => {
+  await openWith(path, "old").close();
+  interrupt(
+    "run",
+    (sql) => sql === "BEGIN EXCLUSIVE",
+    () => linkSync(path, `${path}.before-now`),
+  );
+  expect(() => openSqlite(path, { isServing: true })).toThrow("several names");
 });
 
 test("a service that began to start before it ended serves what was restored", async () => {

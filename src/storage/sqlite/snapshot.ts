@@ -3,6 +3,7 @@
  * takes all tables of whatever schema, so it can also be done before an upgrade.
  */
 import { type Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { SnapshotCopy, Use } from "../backup.ts";
 import type { Tally } from "../copy.ts";
@@ -10,7 +11,7 @@ import { applicationId, connect, countRows, readPragma } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { checkLog } from "./first-look.ts";
 import { checkFile } from "./migrate.ts";
-import { explainOpening, locate } from "./opening.ts";
+import { checkUnmoved, explainOpening, locate } from "./opening.ts";
 
 /** A few tens of milliseconds of work, after which signals and progress have their turn. */
 const batchRows = 20_000;
@@ -65,9 +66,11 @@ function open(path: string): Database {
   try {
     const file = locate(path, { mustExist: true });
     checkLog(file);
+    const identity = statSync(file);
     const database = connect(file);
     try {
       checkFile(database);
+      checkUnmoved(file, identity);
       if (readPragma(database, "user_version") > 0n) return database;
       throw new PlantStoreError("unavailable", "it holds no plant store yet");
     } catch (error) {
