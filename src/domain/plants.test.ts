@@ -167,6 +167,16 @@ describe("an outcome of the writer", () => {
     expect(created).toMatchObject({ code: "conflict", message: expect.stringContaining("No id") });
   });
 
+  test("that the storage is damaged there is unavailable", async () => {
+    const created = await plantsOn({ kind: "damaged" })
+      .create(alice, fern())
+      .catch((error) => error);
+    expect(created).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("damaged"),
+    });
+  });
+
   test("that no create can have is a bug, not an expected failure", async () => {
     const created = await plantsOn({ kind: "deleted" })
       .create(alice, fern())

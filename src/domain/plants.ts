@@ -89,6 +89,11 @@ export function createPlants(deps: {
             "idempotency-mismatch",
             "This Idempotency-Key was used for another request. Use a new key for a new plant.",
           );
+        case "damaged":
+          throw new PlantStoreError(
+            "unavailable",
+            "The storage is damaged, so this cannot be stored. Nothing was changed.",
+          );
         default:
           throw new Error(`A create ended as ${outcome.kind}.`);
       }

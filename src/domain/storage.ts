@@ -47,6 +47,8 @@ export type Outcome =
   | { readonly kind: "exhausted" }
   /** The idempotency key was used for another request. Nothing changed. */
   | { readonly kind: "mismatch" }
+  /** What is kept of the garden or the key, and needed for it, is damaged. Nothing changed. */
+  | { readonly kind: "damaged" }
   | { readonly kind: "deleted" }
   /** The garden holds no plant with this id. Nothing changed. */
   | { readonly kind: "missing" };

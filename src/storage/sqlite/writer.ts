@@ -80,10 +80,12 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   class Counters {
     readonly #counters = new Map<string, { lastId: bigint; storedId: bigint }>();
 
-    of(garden: string): { lastId: bigint } {
+    /** Absent if what is stored is no id. */
+    of(garden: string): { lastId: bigint } | undefined {
       let counter = this.#counters.get(garden);
       if (counter === undefined) {
-        const storedId = findLastId.get(garden)?.last_id ?? 0n;
+        const { last_id: storedId } = findLastId.get(garden) ?? { last_id: 0n };
+        if (!isId(storedId)) return undefined;
         counter = { lastId: storedId, storedId };
         this.#counters.set(garden, counter);
       }
@@ -98,9 +100,10 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   }
 
   function insertWithGivenId(write: CreateWrite, id: bigint, counters: Counters): Outcome {
+    const counter = counters.of(write.garden);
+    if (counter === undefined) return { kind: "damaged" };
     const { changes } = insertPlant.run(write.garden, id, write.name, write.tag);
     if (changes === 0) return { kind: "taken" };
-    const counter = counters.of(write.garden);
     if (id > counter.lastId && id <= countedIdMax) counter.lastId = id;
     return { kind: "created", id, replayed: false };
   }
@@ -108,6 +111,7 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   function insertWithNextId(write: CreateWrite, counters: Counters): Outcome {
     const { garden, name, tag } = write;
     const counter = counters.of(garden);
+    if (counter === undefined) return { kind: "damaged" };
     let id = counter.lastId + 1n;
     if (id > assignedIdMax) return { kind: "exhausted" };
     if (insertPlant.run(garden, id, name, tag).changes === 0) {
@@ -124,7 +128,8 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     if (idempotency) {
       const known = findKey.get(garden, idempotency.key, idempotency.nowMs);
       if (known && known.request !== idempotency.request) return { kind: "mismatch" };
-      if (known) return { kind: "created", id: checkId(known.plant_id), replayed: true };
+      if (known && !isId(known.plant_id)) return { kind: "damaged" };
+      if (known) return { kind: "created", id: known.plant_id, replayed: true };
     }
     if (quota?.isFull(garden)) {
       const isTaken = write.id !== undefined && findPlant.get(garden, write.id) !== null;
@@ -174,10 +179,9 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
 }
 
 /**
- * From a damaged file it may be anything. To find that out on the way to the caller, behind the
- * commit, would be taken for a write that failed, and those beside it would be applied again.
+ * From a damaged file it may be anything. It is looked at before the commit: behind it, on the way
+ * to the caller, it would be too late to say that nothing was changed.
  */
-function checkId(id: unknown): bigint {
-  if (typeof id !== "bigint") throw new Error("An idempotency key is damaged: it leads to no id.");
-  return id;
+function isId(id: unknown): id is bigint {
+  return typeof id === "bigint";
 }
