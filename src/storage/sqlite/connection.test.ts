@@ -1,6 +1,7 @@
 /** The settings that durability and exactness rest on. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { makeEmptyFile, makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { connect, readPragma, useWriteAheadLog } from "./connection.ts";
 
@@ -28,4 +29,22 @@ test("a file that SQLite keeps no write-ahead log of is refused", () => {
   // Whose mode it leaves as it is, without a word, as that of a file where memory is not shared.
   using database = new Database(":memory:");
   expect(() => useWriteAheadLog(database)).toThrow("no write-ahead log can be kept");
+});
+
+test("a process that writes to a file without a log yet is waited for", async () => {
+  using folder = makeTemporaryFolder();
+  const path = makeEmptyFile(folder.path);
+  const script = `
+    const { connect } = await import(${JSON.stringify(join(import.meta.dir, "connection.ts"))});
+    const database = connect(${JSON.stringify(path)});
+    database.run("BEGIN IMMEDIATE");
+    process.stdout.write("begun");
+    setTimeout(() => database.run("COMMIT"), 300);
+  `;
+  const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  await other.stdout.getReader().read();
+  using database = connect(path);
+  useWriteAheadLog(database);
+  expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+  await other.exited;
 });

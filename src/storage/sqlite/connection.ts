@@ -1,9 +1,10 @@
 /** Opens a SQLite file with the settings that the promises of storage rest on. */
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 
 /** Another process (a command beside the service) may hold the write lock for a moment. */
 const busyTimeoutMs = 5_000;
+const busyPauseMs = 10;
 
 /** Marks a file as Plant Store's, so that no other program's database is taken for one. */
 export const applicationId = 0x504c4e54;
@@ -35,9 +36,22 @@ export function connect(path: string, access: "read" | "write" = "write"): Datab
  * with another one, and does not fail, where it cannot share memory.
  */
 export function useWriteAheadLog(database: Database): void {
-  const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get();
+  const change = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL");
+  const mode = waitWhileBusy(() => change.get());
   if (mode?.journal_mode === "wal") return;
   throw new PlantStoreError("unavailable", "no write-ahead log can be kept where it lies");
+}
+
+/** For what SQLite does not wait with, lest two who do the same wait for each other. */
+function waitWhileBusy<Result>(work: () => Result): Result {
+  for (const untilMs = performance.now() + busyTimeoutMs; ; Bun.sleepSync(busyPauseMs)) {
+    try {
+      return work();
+    } catch (error) {
+      const isBusy = error instanceof SQLiteError && error.code === "SQLITE_BUSY";
+      if (!isBusy || performance.now() > untilMs) throw error;
+    }
+  }
 }
 
 export function readPragma(database: Database, name: string): bigint {
