@@ -10,7 +10,7 @@ import { connect, useWriteAheadLog } from "./connection.ts";
 import { translate } from "./failure.ts";
 import { lookAt } from "./first-look.ts";
 import { lockForServing } from "./lock.ts";
-import { checkFile, migrate } from "./migrate.ts";
+import { checkFile, isMigrated, migrate } from "./migrate.ts";
 import { checkUnmoved, explainOpening, locate } from "./opening.ts";
 import { checkRows } from "./plant-rows.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -35,6 +35,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     const database = connect(file);
     opened.unshift(database);
     if (options.joins === undefined) {
+      if (isMigrated(database)) checkColumns(database);
       useWriteAheadLog(database);
       checkFile(database);
       checkUnmoved(file, identity);
@@ -48,6 +49,12 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   } finally {
     keeper?.close();
   }
+}
+
+/** One that is missing is no damage to SQLite. Its file is refused before it is given a log. */
+function checkColumns(database: Database): void {
+  createReader(database, () => undefined);
+  createTokenStorage(database);
 }
 
 function checkWritable(database: Database): void {

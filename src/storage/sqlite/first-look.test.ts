@@ -49,6 +49,15 @@ test.each([
   expect(readBoth(path)).toEqual(before);
 });
 
+test("a file without a column that has no log yet is refused, and given none", async () => {
+  using folder = makeTemporaryFolder();
+  const path = await makeStoreInOneFile(folder.path);
+  renameColumn(path);
+  const before = readFileSync(path);
+  expect(() => openSqlite(path, serving)).toThrow("no such column: count");
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
 test("a backup leaves the log of a file that was emptied, too", async () => {
   using folder = makeTemporaryFolder();
   const path = await makeKilledStore(folder.path);

@@ -24,8 +24,12 @@ export function checkFile(database: Database, known = migrations.length): void {
   }
 }
 
+export function isMigrated(database: Database, steps: readonly string[] = migrations): boolean {
+  return readPragma(database, "user_version") === BigInt(steps.length);
+}
+
 export function migrate(database: Database, steps: readonly string[] = migrations): void {
-  if (readPragma(database, "user_version") === BigInt(steps.length)) return;
+  if (isMigrated(database, steps)) return;
   // The lock comes first, so that of two processes that start at once only one migrates.
   database
     .transaction(() => {
