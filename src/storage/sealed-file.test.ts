@@ -118,3 +118,19 @@ test.each([
   await seal(path, { ...description, ...odd } as never, signal);
   expect(readDescription(path)).toBeUndefined();
 });
+
+test.skipIf(process.platform === "win32")(
+  "says why, as the system does, when only a part of its end can be written",
+  () => {
+    writeFileSync(path, Buffer.alloc(8_100));
+    const script = `
+      const { seal } = await import(${JSON.stringify(join(import.meta.dir, "sealed-file.ts"))});
+      const sealing = seal(${JSON.stringify(path)}, {}, new AbortController().signal);
+      process.stdout.write(await sealing.catch(({ code, syscall }) => code + " " + syscall));
+    `;
+    // In blocks of 512 bytes.
+    const limited = 'trap "" XFSZ; ulimit -f 16; exec "$0" -e "$1"';
+    const { stdout } = Bun.spawnSync(["sh", "-c", limited, process.execPath, script]);
+    expect(stdout.toString()).toBe("EFBIG write");
+  },
+);

@@ -45,8 +45,8 @@ export async function seal(
   const descriptor = openSync(path, "a");
   try {
     const end = Buffer.from(`${line}${hash.update(line).digest("hex")}\n`);
-    if (writeSync(descriptor, end) < end.length)
-      throw Object.assign(new Error(), { code: "ENOSPC" });
+    // Where there is no room for the rest, the next call says so.
+    for (let rest = end; rest.length > 0; ) rest = rest.subarray(writeSync(descriptor, rest));
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
