@@ -178,6 +178,24 @@ test.each([
   expect(await namesIn(keptPath)).toEqual(["old"]);
 });
 
+test("or not at all: commands that use the older file go on to share its index", async () => {
+  const command = openWith(path, "old");
+  const { ino } = statSync(`${path}-shm`);
+  const failing = restoreSqlite(path, true, ({ unpackedPath, fill }) => {
+    // Which cannot take the name of a file.
+    mkdirSync(unpackedPath);
+    return fill(tally, signal);
+  });
+  expect(await failing.catch((error) => error)).toMatchObject({ code: "unavailable" });
+  expect(statSync(`${path}-shm`).ino).toBe(ino);
+  const kept = (await restore(true)) ?? "";
+  expect(statSync(`${kept}-shm`).ino).toBe(ino);
+  expect(existsSync(`${path}-shm`)).toBe(false);
+  await command.close();
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(await namesIn(kept)).toEqual(["old"]);
+});
+
 /** Does what a restoration would, once somebody who opens the file has come so far. */
 function interrupt(method: "run" | "close", isMoment: (sql?: string) => boolean, step: () => void) {
   const original = Database.prototype[method] as (...values: unknown[]) => never;

@@ -8,9 +8,11 @@ import { lockForServing } from "./lock.ts";
 import { explainOpening, locate } from "./opening.ts";
 import { giveFileToOwnerOf } from "./ownership.ts";
 
-/** Part of the data while they exist, and applied to whatever lies beside them. */
-const logs = ["-wal", "-journal"];
-const sharedMemory = "-shm";
+/**
+ * The logs are part of the data while they exist, and applied to whatever lies beside them. By the
+ * index of the first, those who have the file open know of each other, and of who opens it next.
+ */
+const companions = ["-wal", "-journal", "-shm"];
 
 export async function restoreSqlite<Result>(
   path: string,
@@ -39,7 +41,7 @@ export async function restoreSqlite<Result>(
       },
     });
   } finally {
-    for (const suffix of ["", ...logs, sharedMemory]) removeLeftover(unpackedPath + suffix);
+    for (const suffix of ["", ...companions]) removeLeftover(unpackedPath + suffix);
     // An empty file would be served as an empty store.
     if (isNew && statSync(file).size === 0) rmSync(file);
     lock.close();
@@ -67,8 +69,7 @@ function replace(file: string, unpackedPath: string): string | undefined {
   const hasStore = statSync(file).size > 0;
   try {
     if (hasStore && secondName === undefined) linkSync(file, keptPath);
-    moveLogs(file, keptPath);
-    rmSync(file + sharedMemory, { force: true });
+    moveCompanions(file, keptPath);
     syncFolderOf(file);
     renameDurably(unpackedPath, file);
   } catch (error) {
@@ -98,7 +99,7 @@ function findSecondName(file: string): string | undefined {
 /** Its second name goes last: should anything fail here too, nobody serves it. */
 function putBack(file: string, keptPath: string): void {
   try {
-    moveLogs(keptPath, file);
+    moveCompanions(keptPath, file);
     syncFolderOf(file);
     rmSync(keptPath, { force: true });
   } catch {
@@ -106,6 +107,8 @@ function putBack(file: string, keptPath: string): void {
   }
 }
 
-function moveLogs(from: string, to: string): void {
-  for (const log of logs) if (existsSync(from + log)) renameSync(from + log, to + log);
+function moveCompanions(from: string, to: string): void {
+  for (const suffix of companions) {
+    if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
+  }
 }
