@@ -1,4 +1,5 @@
 /** What is in a damaged file is found out before a commit, not behind it. */
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,5 +57,18 @@ test("a garden whose counter of ids is damaged takes no plants, and other garden
   const damaged = { kind: "damaged" } as const;
   expect(await storage.apply(writes)).toEqual([damaged, damaged, created(1n)]);
   expect((await storage.list("home", undefined, 10)).length).toBe(2);
+  await storage.close();
+});
+
+test("a plant that SQLite does not take, whatever the reason, is not told as created", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: false });
+  using intruder = new Database(path);
+  intruder.run(`CREATE TRIGGER drop_weeds BEFORE INSERT ON plants WHEN new.name = 'Weed'
+    BEGIN SELECT raise(IGNORE); END`);
+  const outcomes = await storage.apply([create({ name: "Weed" }), create({ name: "Fern" })]);
+  expect(outcomes).toEqual([{ kind: "damaged" }, created(1n)]);
+  expect(await storage.list("home", undefined, 10)).toMatchObject([{ name: "Fern" }]);
   await storage.close();
 });

@@ -117,7 +117,7 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     if (insertPlant.run(garden, id, name, tag).changes === 0) {
       id = findFreeId.get(garden, id, garden)?.id ?? id;
       if (id > assignedIdMax) return { kind: "exhausted" };
-      insertPlant.run(garden, id, name, tag);
+      if (insertPlant.run(garden, id, name, tag).changes === 0) return { kind: "damaged" };
     }
     counter.lastId = id;
     return { kind: "created", id, replayed: false };
