@@ -147,6 +147,13 @@ test.each([true, false])(
   },
 );
 
+test("no backup is made of a backup: it would be dated anew", async () => {
+  using folder = makeTemporaryFolder();
+  const path = await makeBackup(folder.path);
+  const copying = copySqlite(path, join(folder.path, "copy.db"), async () => {});
+  expect(await copying.catch((error) => error.message)).toContain("it is a backup");
+});
+
 test("a store that was a backup, and whose seal is broken, opens", async () => {
   using folder = makeTemporaryFolder();
   const path = await makeBackup(folder.path);

@@ -33,9 +33,7 @@ export function lookAt(file: string, isServing: boolean): Database | undefined {
   let isKept = false;
   try {
     checkFile(database);
-    if (isSealed(database, file)) {
-      throw new PlantStoreError("unavailable", "it is a backup (plantstore restore unpacks it)");
-    }
+    checkUnsealed(database, file);
     if (isServing) checkWhole(database, sizeOf(file) + sizeOf(`${file}-wal`));
     isKept = hasLog;
   } finally {
@@ -55,13 +53,15 @@ export function checkLog(file: string): boolean {
 }
 
 /**
- * A backup that was opened would be written to, if only to give it a log, and its seal be broken.
- * Plants at the end of a store may be named like one, but do not stand behind its last page.
+ * Fails if the file is a backup: one that was opened would be written to, if only to give it a log,
+ * and its seal be broken; and a backup of it would be dated anew. Plants at the end of a store may
+ * be named like a seal, but do not stand behind its last page.
  */
-function isSealed(database: Database, file: string): boolean {
-  if (sizeOf(file) % pageBytesMin === 0) return false;
+export function checkUnsealed(database: Database, file: string): void {
+  if (sizeOf(file) % pageBytesMin === 0) return;
   const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get();
-  return mode?.journal_mode !== "wal" && readDescription(file) !== undefined;
+  if (mode?.journal_mode === "wal" || readDescription(file) === undefined) return;
+  throw new PlantStoreError("unavailable", "it is a backup (plantstore restore unpacks it)");
 }
 
 /** SQLite finds some damage only when it looks at everything; else it would answer from it. */

@@ -9,7 +9,7 @@ import type { SnapshotCopy, Use } from "../backup.ts";
 import type { Tally } from "../copy.ts";
 import { applicationId, connect, countRows, readPragma } from "./connection.ts";
 import { translate } from "./failure.ts";
-import { checkLog } from "./first-look.ts";
+import { checkLog, checkUnsealed } from "./first-look.ts";
 import { checkFile } from "./migrate.ts";
 import { checkUnmoved, explainOpening, locate } from "./opening.ts";
 
@@ -71,6 +71,7 @@ function open(path: string): Database {
     try {
       checkFile(database);
       checkUnmoved(file, identity);
+      checkUnsealed(database, file);
       if (readPragma(database, "user_version") > 0n) return database;
       throw new PlantStoreError("unavailable", "it holds no plant store yet");
     } catch (error) {
