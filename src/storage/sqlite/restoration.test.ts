@@ -113,6 +113,16 @@ test("only if it may where there is one, which is kept with what its log held", 
   expect(await namesIn(kept)).toEqual(["old"]);
 });
 
+test("only if it may also where a command has made one meanwhile", async () => {
+  const restoring = restoreSqlite(path, false, async ({ unpackedPath, fill }) => {
+    copyFileSync(backup, unpackedPath);
+    await openWith(path, "meanwhile").close();
+    return fill(tally, signal);
+  });
+  await expect(restoring).rejects.toThrow("With --force it is kept");
+  expect(await namesIn(path)).toEqual(["meanwhile"]);
+});
+
 test("also where only the logs of a lost file are left, which are not applied", async () => {
   const old = openWith(path, "old");
   copyFileSync(`${path}-wal`, join(folder.path, "log"));

@@ -22,16 +22,20 @@ export async function restoreSqlite<Result>(
   const isNew = !existsSync(path);
   const { file, lock } = claim(path);
   const unpackedPath = `${file}.${crypto.randomUUID()}.partial`;
+  function checkReplaceable(): void {
+    if (mayReplace || statSync(file).size === 0) return;
+    throw new PlantStoreError(
+      "conflict",
+      `${path} is there already. With --force it is kept under another name, and replaced.`,
+    );
+  }
   try {
-    if (statSync(file).size > 0 && !mayReplace) {
-      throw new PlantStoreError(
-        "conflict",
-        `${path} is there already. With --force it is kept under another name, and replaced.`,
-      );
-    }
+    checkReplaceable();
     return await use({
       unpackedPath,
       async fill() {
+        // A command may have made a store there meanwhile.
+        checkReplaceable();
         try {
           giveFileToOwnerOf(file, unpackedPath);
           return replace(file, unpackedPath);
