@@ -102,11 +102,15 @@ export class Attempts {
   #lookAgain(client: ClientBase): Promise<void> | undefined {
     const nowMs = performance.now();
     if (nowMs - (this.#lookedAtMs.get(client) ?? 0) < lookEveryMs) return undefined;
-    this.#lookedAtMs.set(client, nowMs);
-    const looked = requireDurable(client).catch((cause) => {
-      const isCareless = cause instanceof PlantStoreError;
-      throw new (isCareless ? ConnectionLost : Error)("It may confirm too soon.", { cause });
-    });
+    const looked = requireDurable(client).then(
+      () => {
+        this.#lookedAtMs.set(client, nowMs);
+      },
+      (cause) => {
+        const isCareless = cause instanceof PlantStoreError;
+        throw new (isCareless ? ConnectionLost : Error)("It may confirm too soon.", { cause });
+      },
+    );
     looked.catch(() => {});
     return looked;
   }

@@ -17,7 +17,7 @@ import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
-import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { countedIdMax, defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { recordKinds } from "../../domain/transfer.ts";
 import { copySnapshot } from "../open.ts";
 import { openPostgres } from "./engine.ts";
@@ -90,6 +90,16 @@ describe.each([
       await reload("RESET ALL");
       const written = () => storage.apply([create({ id: 8n })]).catch(() => undefined);
       expect(await waitFor(written)).toEqual([created(8n)]);
+      await storage.close();
+    });
+
+    test("nor is one that is tried again at once, because it met something else as well", async () => {
+      const storage = await open();
+      // The second has the id that the counter comes to, so that one statement does not do.
+      await storage.apply([create({ id: countedIdMax }), create({ id: countedIdMax + 1n })]);
+      await reload(`SET ${name} = ${value}`);
+      const failure = await storage.apply([create()]).catch((error) => error);
+      expect(failure).toMatchObject({ code: "unavailable" });
       await storage.close();
     });
   });
