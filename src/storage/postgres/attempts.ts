@@ -7,6 +7,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import { requireDurable } from "./connection.ts";
 import { ConnectionLost, hasState, isDoubtful, isLost, unknownOutcome } from "./failure.ts";
 import type { Primary } from "./primary.ts";
+import type { WaitingLine } from "./waiting-line.ts";
 
 const triesMax = 10;
 const pauseMs = 5;
@@ -24,6 +25,8 @@ export interface TransactOptions {
   readonly alsoRaces?: readonly string[];
   readonly dueMs?: number;
   readonly isRefusable?: boolean;
+  /** Where what can be refused waits, before it waits with all that can. */
+  readonly line?: WaitingLine | undefined;
   /** A write that may be done again, so that it need not call `commit`. */
   readonly isRepeatable?: boolean;
 }
@@ -45,8 +48,8 @@ export class Attempts {
   /**
    * The same for a request, which is refused with `overloaded` if it waits too long for its turn.
    */
-  serve(text: string, values: readonly unknown[]): Promise<QueryResult> {
-    return this.transact((client) => client.query(text, [...values]), { isRefusable: true });
+  serve(text: string, values: readonly unknown[], line?: WaitingLine): Promise<QueryResult> {
+    return this.transact((client) => client.query(text, [...values]), { isRefusable: true, line });
   }
 
   /** One statement that is a transaction of its own. */
@@ -62,7 +65,7 @@ export class Attempts {
    * All tries together take no longer than `dueMs`, or than one operation may.
    */
   async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueMs, isRefusable, isRepeatable } = options;
+    const { alsoRaces = [], dueMs, isRefusable, line, isRepeatable } = options;
     const dueAtMs = dueMs === undefined ? this.#primary.dueAtMs() : performance.now() + dueMs;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
@@ -78,7 +81,7 @@ export class Attempts {
         });
       try {
         const [result, warning] = isRefusable
-          ? await this.#primary.serve(attempt, dueAtMs)
+          ? await this.#primary.serve(attempt, dueAtMs, line)
           : await this.#primary.use(attempt, { dueAtMs });
         const isWrite = isCommitting || isRepeatable;
         if (isWrite && warning !== undefined) throw unknownOutcome(warning);

@@ -90,3 +90,17 @@ test("lists have connections however many tokens are looked up, which anyone can
   expect(await other.findToken("none")).toBeUndefined();
   await other.close();
 });
+
+test("who waited for another to look a token up has no more time than all others", async () => {
+  const hasty = { ...limits, statementTimeoutMs: 2_500 };
+  const other = await openPostgres(database.url, { isServing: true, limits: hasty });
+  await intruder.query("BEGIN");
+  await intruder.query("LOCK TABLE tokens");
+  const sinceMs = performance.now();
+  const lookUps = ["one", "other"].map((hash) => other.findToken(hash).catch(({ code }) => code));
+  expect(await Promise.all(lookUps)).toEqual(["unavailable", "unavailable"]);
+  // The statement timeout and a second; not two statement timeouts.
+  expect(performance.now() - sinceMs).toBeLessThan(4_500);
+  await release();
+  await other.close();
+});

@@ -18,6 +18,7 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { overloaded } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { parseAddress } from "./address.ts";
 import { openPostgres } from "./engine.ts";
@@ -191,6 +192,10 @@ describe("a server that is killed", () => {
     await waitFor(async () => (isAlive(server.pid) ? undefined : true));
     expect(await tryAll(storage)).toEqual(allUnavailable);
     expect(await tryAll(storage)).toEqual(allUnavailable);
+    // All are told at once, and none waits in a line for it.
+    const lookUps = Array.from({ length: 2_000 }, (_, index) => storage.findToken(`${index}`));
+    const failures = await Promise.all(lookUps.map((each) => each.catch((error) => error)));
+    expect(failures.filter((failure) => failure === overloaded).length).toBe(0);
 
     const options = { isServing: true, isOpenElsewhere: true, limits };
     const joined = await openPostgres(database.url, options);

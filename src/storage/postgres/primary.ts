@@ -115,19 +115,17 @@ export class Primary {
   /**
    * The same for a request that can be refused: it waits for its turn, and fails with `overloaded`
    * if that comes too late. One connection is left to all else: if commits waited behind requests,
-   * they would be too late themselves.
+   * they would be too late themselves. Where there is a line of its own for some, they wait there
+   * first.
    */
   async serve<Result>(
     work: (client: PoolClient) => Promise<Result>,
     dueAtMs: number,
+    line?: WaitingLine,
   ): Promise<Result> {
     if (!this.#pool) await this.#find(dueAtMs);
-    await this.#line.enter();
-    try {
-      return await this.use(work, { dueAtMs });
-    } finally {
-      this.#line.leave();
-    }
+    const serve = () => this.#line.pass(() => this.use(work, { dueAtMs }));
+    return line ? line.pass(serve) : serve();
   }
 
   /**

@@ -14,13 +14,9 @@ export function createTokenStorage(
   const lookUps = new WaitingLine(Math.max(1, Math.floor(connections * lookUpShare)));
   return {
     async findToken(hash) {
-      await lookUps.enter();
-      try {
-        const { rows } = await attempts.serve("SELECT * FROM tokens WHERE hash = $1", [hash]);
-        return rows.map(toTokenRecord)[0];
-      } finally {
-        lookUps.leave();
-      }
+      const text = "SELECT * FROM tokens WHERE hash = $1";
+      const { rows } = await attempts.serve(text, [hash], lookUps);
+      return rows.map(toTokenRecord)[0];
     },
 
     async hasTokens() {

@@ -25,6 +25,16 @@ export class WaitingLine {
     this.#places = places;
   }
 
+  /** Does the work once there is a place for it, or fails with `overloaded`. */
+  async pass<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.enter();
+    try {
+      return await work();
+    } finally {
+      this.leave();
+    }
+  }
+
   /**
    * Absent: there is a place at once. Else it resolves when there is one, or fails with
    * `overloaded`. Whoever got a place leaves it.
