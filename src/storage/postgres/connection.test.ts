@@ -73,6 +73,21 @@ test("a page is read in order also where the server does not know how large a ga
   await storage.close();
 });
 
+test("PGOPTIONS says where the tables are, as with PostgreSQL's own tools", async () => {
+  const other = await makeDatabase(server);
+  await other.query("CREATE SCHEMA elsewhere");
+  process.env.PGOPTIONS = "-c search_path=elsewhere";
+  try {
+    const storage = await openPostgres(other.url, { isServing: true });
+    await storage.close();
+  } finally {
+    delete process.env.PGOPTIONS;
+  }
+  const found = "SELECT schemaname FROM pg_tables WHERE tablename = 'plants'";
+  expect(await other.query(found)).toEqual([{ schemaname: "elsewhere" }]);
+  await other.drop();
+});
+
 describe("of a server without TLS", () => {
   test.each(["disable", "prefer"])("a connection with sslmode=%s is plain", async (mode) => {
     expect(await openWith(`sslmode=${mode}`)).toBe("plain");

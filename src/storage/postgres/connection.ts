@@ -46,7 +46,8 @@ export function clientConfig(
     application_name: address.applicationName,
     ssl: server.isEncrypted && tlsOptions(address),
     statement_timeout: server.takesSettings && limits.statementTimeoutMs,
-    ...(server.takesSettings && { options: settings }),
+    // Where options are given, PGOPTIONS is not read.
+    ...(server.takesSettings && { options: `${process.env.PGOPTIONS ?? ""} ${settings}` }),
     keepAlive: true,
     // Statements that do not need each other's results share one way there and back.
     pipeline: true,
