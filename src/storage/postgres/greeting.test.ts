@@ -91,3 +91,52 @@ test("a group of writes is applied over another one, once", async () => {
   expect(await storage.apply([create({ id: 1n }), create()])).toEqual([created(1n), created(2n)]);
   expect(next).toBe("passed");
 });
+
+type Fate = "passed" | "lost" | "silent";
+
+/** A way to the server, and what becomes of all connections from now on. */
+async function openWay(fate: Fate): Promise<{ port: number; turn(fate: Fate): void }> {
+  const { hostname, port } = new URL(database.url);
+  const clients = new Set<Socket>();
+  let current = fate;
+  const way = createServer((client) => {
+    clients.add(client);
+    client.on("error", () => {});
+    if (current === "passed") pass(client, connect(Number(port), hostname));
+    if (current === "lost") client.destroy();
+  });
+  await new Promise<void>((resolve) => way.listen(0, "127.0.0.1", resolve));
+  way.unref();
+  return {
+    port: (way.address() as { port: number }).port,
+    turn(next) {
+      current = next;
+      for (const client of clients) client.destroy();
+    },
+  };
+}
+
+test.each(["lost", "silent"] as const)(
+  "another way is found, though somebody always waits for the only connection (%s)",
+  async (fate) => {
+    const [first, second] = [await openWay("passed"), await openWay("lost")];
+    const hosts = [first, second].map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const url = database.url.replace(/@[^/]+/, `@${hosts}`);
+    const limits = { poolSize: 1, connectTimeoutMs: 500, statementTimeoutMs: 500 };
+    const crowded = await openPostgres(url, { isServing: true, limits });
+    second.turn("passed");
+    first.turn(fate);
+    const isOver = AbortSignal.timeout(5_000);
+    let isFound = false;
+    const ask = async () => {
+      while (!isFound && !isOver.aborted) {
+        const found = await crowded.countTokenChanges().catch(() => undefined);
+        isFound ||= found !== undefined && !isOver.aborted;
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, ask));
+    expect(isFound).toBe(true);
+    await crowded.close();
+    for (const way of [first, second]) way.turn("lost");
+  },
+);

@@ -20,6 +20,7 @@ import {
 import { before } from "./deadline.ts";
 import { ConnectionLost, hasState, isLost } from "./failure.ts";
 import { isBehind, type Lineage, replaced, requireSame } from "./lineage.ts";
+import { clientsThatTell } from "./telling-client.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 /** Beyond the server's own limit, so that its answer is heard before the connection is cut. */
@@ -161,13 +162,12 @@ export class Primary {
         const client = await before(dueAtMs, connecting);
         return [pool, client];
       } catch (error) {
-        const isLate = error instanceof ConnectionLost && reasonOf(error) === undefined;
-        // That the work had no time left says nothing of the server; how the connection ends does.
         connecting.then(
           (client) => client.release(),
-          (failure) => isLate && this.#leaveUnlessFull(pool, failure),
+          () => {},
         );
-        const isLeft = !isLate && this.#leaveUnlessFull(pool, error);
+        // Else all connections are in use, here or there, or the work had no time left.
+        const isLeft = this.#pool !== pool;
         if (!isLeft || isLastTry || performance.now() >= dueAtMs) {
           throw error instanceof ConnectionLost
             ? error
@@ -249,10 +249,13 @@ export class Primary {
 
   #makePool(server: Server): Pool {
     if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
+    // That the server has no connection left is no reason to drop those that work.
+    const note = (failure: unknown) => !hasState(failure, "53300") && this.#leave(pool);
     const pool = new Pool({
       ...clientConfig(this.#address, server, this.#limits),
       max: this.#limits.poolSize,
       connectionTimeoutMillis: this.#limits.connectTimeoutMs,
+      Client: clientsThatTell(note),
       onConnect: async (client) => {
         // From its first moment on: it may be lost before it is handed out.
         client.on("error", () => this.#lost.add(client));
@@ -260,21 +263,15 @@ export class Primary {
           await requireWritable(client);
           await requireDurable(client);
           await requireSame(client, server.lineage);
+        }).catch((failure) => {
+          note(failure);
+          throw failure;
         });
       },
     });
     // What is lost is noticed where it is used; without a listener it would end the process.
     pool.on("error", () => {});
     return pool;
-  }
-
-  /** That all connections are in use, here or there, is no reason to drop those that work. */
-  #leaveUnlessFull(pool: Pool, error: unknown): boolean {
-    const isFull =
-      hasState(error, "53300") ||
-      (pool.totalCount >= this.#limits.poolSize && reasonOf(error) === undefined);
-    if (!isFull) this.#leave(pool);
-    return !isFull;
   }
 
   #leave(pool: Pool): void {
