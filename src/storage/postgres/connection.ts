@@ -81,7 +81,7 @@ export async function probe(
 
 /** Another way to try the same server, where the failure says that it may not take this one. */
 function lessDemanding(address: Address, server: Way, error: unknown): Way | undefined {
-  if (server.takesSettings && hasState(error, "08P01", "42704"))
+  if (server.takesSettings && hasState(error, "08P01", "0A000", "42704"))
     return { ...server, takesSettings: false };
   const isTlsTrouble = error instanceof ConnectionLost && reasonOf(error) === undefined;
   if (address.tls === "prefer" && server.isEncrypted && isTlsTrouble) {

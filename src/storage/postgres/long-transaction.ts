@@ -3,17 +3,23 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { TransferStorage } from "../../domain/transfer.ts";
 import { retold } from "../../domain/transfer.ts";
 import { watched } from "./attempts.ts";
-import { liftTimeouts } from "./connection.ts";
+import { liftTimeouts, requireDurable } from "./connection.ts";
 import { isDoubtful, translate } from "./failure.ts";
 import type { Primary } from "./primary.ts";
 import { allOn, createTransfer } from "./transfer.ts";
 
 const moveMs = 7 * 24 * 60 * 60 * 1000;
 
+/** What is read is of one moment; what is written is compared with what others have by then. */
+const begins = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+};
+
 /** What `use` stored lasts if it resolves; if it rejects, nothing does, unless it says so. */
 export async function inTransaction<Result>(
   primary: Primary,
-  begin: string,
+  kind: keyof typeof begins,
   nowMs: number,
   use: (transfer: TransferStorage) => Promise<Result>,
 ): Promise<Result> {
@@ -21,11 +27,15 @@ export async function inTransaction<Result>(
   try {
     return await primary.use(
       async (client) => {
-        await client.query(begin);
+        await client.query(begins[kind]);
         try {
           await liftTimeouts(client);
           const result = await use(retold(createTransfer(allOn(client), nowMs), translate));
-          isCommitting = true;
+          if (kind === "write") {
+            // Since the connection was made, which may be hours ago, it may have been set to.
+            await requireDurable(client);
+            isCommitting = true;
+          }
           const [, warning] = await watched(client, () => client.query("COMMIT"));
           if (warning !== undefined) throw new Error("It was not replicated.", { cause: warning });
           return result;

@@ -57,15 +57,14 @@ async function prepare(
   openUnpacked: (path: string) => Promise<Storage>,
 ): Promise<Restoration> {
   const nowMs = Date.now();
-  const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
-  await inTransaction(primary, begin, nowMs, (target) => requireEmpty(url, target));
+  await inTransaction(primary, "read", nowMs, (target) => requireEmpty(url, target));
   return {
     unpackedPath,
     async fill(tally, signal) {
       const storage = await openUnpacked(unpackedPath);
       try {
         const source = storage.transfer(nowMs);
-        await inTransaction(primary, begin, nowMs, async (target) => {
+        await inTransaction(primary, "write", nowMs, async (target) => {
           await requireEmpty(url, target);
           await copyAll(source, target, tally, signal);
           await requireSame(source, target, signal);

@@ -21,12 +21,11 @@ export async function copyPostgres<Result>(
     await requireAllRows(client);
   });
   const nowMs = Date.now();
-  const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
   try {
     const target = await openTarget();
     try {
       const copied = target.transfer(nowMs);
-      return await inTransaction(primary, begin, nowMs, (source) =>
+      return await inTransaction(primary, "read", nowMs, (source) =>
         use({
           copy: (tally, signal) => copyAll(source, copied, tally, signal),
           async compare(tally, signal) {

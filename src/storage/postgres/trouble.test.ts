@@ -210,7 +210,7 @@ describe("a commit that waits for a standby", () => {
       await wait(true);
       const primary = new Primary(parseAddress(database.url), defaultConnectionLimits);
       await primary.open();
-      const moving = inTransaction(primary, "BEGIN", 0, (target) =>
+      const moving = inTransaction(primary, "write", 0, (target) =>
         target.add("counters", [{ garden: "home", lastId: 7n }]),
       ).catch((error) => error.message);
       await strike(how, "IPC");
