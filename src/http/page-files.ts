@@ -1,6 +1,5 @@
 /** The files of the pages, made when they are first asked for and kept; named by what they hold. */
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import { once } from "./made-once.ts";
 import { type PageSource, readConsole, readReference } from "./page-sources.ts";
 
@@ -42,6 +41,8 @@ async function addAsset(stem: string, extension: "js" | "css", text: string): Pr
 }
 
 async function makeFile(contentType: string, text: string): Promise<PageFile> {
+  // Not imported above: it takes 15 ms to load, and most processes are never asked.
+  const { gzip } = await import("node:zlib");
   // Not on the event loop: the renderer has megabytes.
   const gzipped = new Blob([await promisify(gzip)(text, { level: 9 })]);
   // Weak, because the text and its compressed form share it.

@@ -16,6 +16,8 @@ export interface PageSource {
 }
 
 const folder = join(import.meta.dir, "../console");
+/** Found when this is loaded: what is first looked for without a descriptor left is never found. */
+const renderer = new URL("js/standalone.js", import.meta.resolve("@scalar/fastify-api-reference"));
 
 export async function readConsole(): Promise<PageSource> {
   return {
@@ -26,16 +28,20 @@ export async function readConsole(): Promise<PageSource> {
 }
 
 export async function readReference(): Promise<PageSource> {
-  const renderer = new URL(
-    "js/standalone.js",
-    import.meta.resolve("@scalar/fastify-api-reference"),
-  );
   return {
     page: await Bun.file(join(folder, "reference.html")).text(),
     style: await bundle("reference.css"),
     script: await bundle("reference.ts"),
     library: await Bun.file(fileURLToPath(renderer)).text(),
   };
+}
+
+/**
+ * Has the bundler, which all threads share, open what it keeps open. Where no descriptor is left
+ * for that it ends the process.
+ */
+export async function prepareSources(): Promise<void> {
+  if (Bun.isMainThread) await Bun.build({ entrypoints: ["/empty.js"], files: { "/empty.js": "" } });
 }
 
 /** The file with all that it imports, small enough to send. */

@@ -95,9 +95,15 @@ const readAsset = openOperation({
 
 export const pages = [readConsole, readReference, readAsset];
 
-/** Loaded when it is first asked for: most processes never are, and the start is faster. */
 function loadFiles() {
   return import("./page-files.ts");
+}
+
+/** Loads and opens what the pages need and the start does not. */
+export async function preparePages(): Promise<void> {
+  await loadFiles();
+  const { prepareSources } = await import("./page-sources.ts");
+  await prepareSources();
 }
 
 function pageAnswer(file: PageFile, policy: string, input: Input): Answer {

@@ -11,6 +11,7 @@ import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
 import { once } from "../http/made-once.ts";
+import { preparePages } from "../http/pages.ts";
 import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
 import { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
@@ -18,7 +19,7 @@ import { Metrics } from "../metrics.ts";
 import type { Tracing } from "../settings/tracing-settings.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { Tracer } from "../tracing/request-trace.ts";
-import { SpanExporter } from "../tracing/span-exporter.ts";
+import { prepareRequests, SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
 
 /** A collector that is away would otherwise fill the log. */
@@ -108,8 +109,19 @@ function createSpanExporter(
   });
 }
 
-/** Loaded when it is first asked for: most processes never are, and the start is faster. */
 async function renderOpenApi(basePath: string): Promise<string> {
-  const { createOpenApi } = await import("../http/openapi.ts");
+  const { createOpenApi } = await loadOpenApi();
   return JSON.stringify(createOpenApi({ version, basePath }));
+}
+
+function loadOpenApi() {
+  return import("../http/openapi.ts");
+}
+
+/**
+ * Loads what the start need not wait for. Not when it is first asked for: clients may hold all
+ * descriptors then, and the runtime takes a module that it could not open for missing ever after.
+ */
+export async function loadLater({ tracing }: Pick<AssemblyConfig, "tracing">): Promise<void> {
+  await Promise.all([loadOpenApi(), preparePages(), tracing && prepareRequests()]);
 }

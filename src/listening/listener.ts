@@ -8,7 +8,7 @@ import type { Storage } from "../domain/storage.ts";
 import { answerLostError } from "../http/problem.ts";
 import type { BucketMemory } from "../limiting/buckets.ts";
 import type { Log } from "../log.ts";
-import { assemble, type Counting } from "./assembly.ts";
+import { assemble, type Counting, loadLater } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { startChore } from "./chore.ts";
 
@@ -67,6 +67,9 @@ export async function openListener(
   let server = listen(config, app.fetch);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
+  const loading = loadLater(config).catch((error) =>
+    log.event("warn", "loading of pages failed", { error }),
+  );
   const chores = [
     startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
     startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),
@@ -98,6 +101,7 @@ export async function openListener(
       await Promise.race([writer.drain(), isLate]);
       await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
       await Promise.race([spans?.flush(), isLate]);
+      await Promise.race([loading, isLate]);
     },
   };
 }
