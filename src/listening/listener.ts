@@ -85,7 +85,7 @@ export async function openListener(
       const old = server;
       server = listen({ ...config, port, certificate }, app.fetch);
       servers.add(server);
-      retire(old, app.fetch).finally(() => servers.delete(old));
+      retire(old).finally(() => servers.delete(old));
     },
     async drain() {
       // One span of time for all of it.
@@ -94,7 +94,7 @@ export async function openListener(
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
       // A connection that is closed behind an answer can have taken another request meanwhile, and
       // whoever sent it would not know what became of it.
-      for (const each of servers) closeAfterAnswers(each, app.fetch);
+      for (const each of servers) each.closeAfterAnswers();
       await Bun.sleep(farewellMs);
       await Promise.race([stop(false), isLate.then(() => stop(true))]);
       for (const stopChore of chores) stopChore();
@@ -111,11 +111,17 @@ type Server = ReturnType<typeof listen>;
 
 function listen(config: ListenerConfig, fetch: Fetch) {
   const { host, port, threads, certificate } = config;
-  return orExplain(config, () =>
+  let isClosing = false;
+  const server = orExplain(config, () =>
     Bun.serve({
       hostname: host,
       port,
-      fetch,
+      async fetch(request) {
+        const response = await fetch(request);
+        // Looked at now, and not before: what was under way then has its last answer, too.
+        if (isClosing) response.headers.set("Connection", "close");
+        return response;
+      },
       error: answerLostError,
       development: false,
       // The kernel shares the connections out among the threads that listen. A new certificate
@@ -127,6 +133,14 @@ function listen(config: ListenerConfig, fetch: Fetch) {
       ...(certificate && { tls: { cert: certificate.cert, key: certificate.key } }),
     }),
   );
+  return {
+    port: server.port,
+    stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
+    /** Each connection ends with its next answer, which tells the client to come again. */
+    closeAfterAnswers() {
+      isClosing = true;
+    },
+  };
 }
 
 /**
@@ -136,22 +150,10 @@ function listen(config: ListenerConfig, fetch: Fetch) {
  * has accepted are lost when a socket closes, unless it is told to hand them on
  * (docs/operating.md).
  */
-async function retire(server: Server, fetch: Fetch): Promise<void> {
-  closeAfterAnswers(server, fetch);
+async function retire(server: Server): Promise<void> {
+  server.closeAfterAnswers();
   await Bun.sleep(handOverMs);
   await server.stop();
-}
-
-/** Each connection ends with its next answer, which tells the client to come again. */
-function closeAfterAnswers(server: Server, fetch: Fetch): void {
-  server.reload({
-    async fetch(request) {
-      const response = await fetch(request);
-      response.headers.set("Connection", "close");
-      return response;
-    },
-    error: answerLostError,
-  });
 }
 
 /**

@@ -116,7 +116,10 @@ describe("stopping", () => {
         });
         service.call("POST /plants", { body }).then(resolve, reject);
       });
-      expect((await half).status).toBe(201);
+      const { status, headers } = await half;
+      expect(status).toBe(201);
+      // Behind it the connection is closed, and another request on it would be lost.
+      expect(headers.get("connection")).toBe("close");
       expect(await service.exited).toBe(0);
       expect(existsSync(`${service.database}-wal`)).toBe(false);
     },
