@@ -52,6 +52,8 @@ export class Authenticator {
   /** Uses by token id that storage has not been told of. */
   #uses = new Map<string, number>();
   #changes = -1;
+  /** How often all was forgotten. */
+  #forgotten = 0;
   #confirmedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(storage: RefreshableTokens, nowMs: () => number, jwts?: JsonWebTokens) {
@@ -127,6 +129,7 @@ export class Authenticator {
       this.#gatherUses();
       this.#known.clear();
       this.#refused.clear();
+      this.#forgotten++;
     }
     this.#changes = changes;
     this.#confirmedAtMs = nowMs;
@@ -165,11 +168,11 @@ export class Authenticator {
   }
 
   async #lookUp(token: string): Promise<Caller | undefined> {
-    const changes = this.#changes;
+    const forgotten = this.#forgotten;
     const record = await this.#storage.findToken(hashToken(token));
     const nowMs = this.#nowMs();
     // Tokens may have changed while the answer was on its way: then it is used, but not kept.
-    const isCurrent = changes === this.#changes;
+    const isCurrent = forgotten === this.#forgotten;
     if (record === undefined || tokenState(record, nowMs) !== "active") {
       if (isCurrent) this.#refuse(token);
       return undefined;
