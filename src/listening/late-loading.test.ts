@@ -4,6 +4,7 @@
  */
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
+import { runWithFewDescriptors } from "../../test/few-descriptors.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { readConfig } from "../config.ts";
 import { createLog } from "../log.ts";
@@ -42,14 +43,8 @@ const script = `
 `;
 
 test("what was first asked for without a descriptor left is there when there are some", async () => {
-  const command = 'ulimit -n 100 && exec "$0" -e "$1"';
-  const child = Bun.spawn(["sh", "-c", command, process.execPath, script], { stderr: "pipe" });
-  const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect({ exitCode: await child.exited, out, errors }).toEqual({
-    exitCode: 0,
-    out: "200,200,200",
-    errors: "",
-  });
+  const answered = { exitCode: 0, out: "200,200,200", errors: "" };
+  expect(await runWithFewDescriptors(script)).toEqual(answered);
 });
 
 test("a service loads it when it listens, without being asked", async () => {

@@ -12,6 +12,9 @@ import { shareNext } from "./shared-rendering.ts";
 
 declare const self: Worker;
 
+/** Of a certificate that the other threads show already. */
+const retryMs = 1_000;
+
 const tell = (message: FromThread) => self.postMessage(message);
 
 const metrics = new Metrics(version);
@@ -19,6 +22,7 @@ const waitingForMetrics: ((text: string | undefined) => void)[] = [];
 let log: Log | undefined;
 let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
+let wanted: Certificate | undefined;
 
 const renderAll = shareNext(async () => {
   const text = await new Promise<string | undefined>((resolve) => {
@@ -43,12 +47,20 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
   return openListener(config, storage, log, { metrics, render: renderAll });
 }
 
-/** It may come while this thread is still opening with the one before. */
+/**
+ * It may come while this thread is still opening with the one before. Where it cannot be shown, as
+ * when no descriptor is left, it is tried again: nobody else would, until the old one has expired.
+ */
 async function useCertificate(certificate: Certificate): Promise<void> {
-  try {
-    (await opening)?.useCertificate(certificate);
-  } catch (error) {
-    log?.event("error", "certificate reload failed", { error });
+  wanted = certificate;
+  const listener = await opening?.catch(() => undefined);
+  while (listener && wanted === certificate) {
+    try {
+      return listener.useCertificate(certificate);
+    } catch (error) {
+      log?.event("error", "certificate reload failed", { error });
+    }
+    await Bun.sleep(retryMs);
   }
 }
 
@@ -64,6 +76,7 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
     case "metrics":
       return waitingForMetrics.shift()?.(message.text);
     case "stop":
+      wanted = undefined;
       await opening?.then(
         (listener) => listener.drain(),
         () => {},
