@@ -23,6 +23,8 @@ const forgetKeysMs = 60_000;
  */
 const exchangeMs = 1_000;
 const forgetBucketsMs = 60_000;
+/** Of a certificate that could not be shown for a reason that passes. */
+const reloadAgainMs = 2_000;
 
 export interface Service {
   /** Where it answers, without a slash at the end. */
@@ -102,10 +104,12 @@ async function start(
     chores.push(startChore("forgetting of rates", forgetBucketsMs, log, forget));
   }
   let reloading = Promise.resolve();
+  let again: Timer | undefined;
   let isStopping = false;
   async function reload(): Promise<void> {
+    clearTimeout(again);
     try {
-      if (!config.tls) return;
+      if (!config.tls || isStopping) return;
       const certificate = await readCertificate(config.tls);
       // A new listener would open the port again.
       if (isStopping) return;
@@ -114,18 +118,22 @@ async function start(
       log.event("info", "certificate reloaded", { expires: certificate.expires });
     } catch (error) {
       log.event("error", "certificate reload failed", { error });
+      // Nobody signals again before the old one has expired.
+      const mayPass = error instanceof PlantStoreError && error.code === "unavailable";
+      if (mayPass) again = setTimeout(reloadCertificate, reloadAgainMs).unref();
     }
+  }
+  function reloadCertificate(): Promise<void> {
+    // One after the other, so that the files as they are last win.
+    reloading = reloading.then(reload);
+    return reloading;
   }
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
 
   return {
     url: `${config.tls ? "https" : "http"}://${host}:${listener.port}${config.basePath}`,
     storage,
-    reloadCertificate() {
-      // One after the other, so that the files as they are last win.
-      reloading = reloading.then(reload);
-      return reloading;
-    },
+    reloadCertificate,
     async stop() {
       isStopping = true;
       for (const stopChore of chores) stopChore();

@@ -15,7 +15,10 @@ export interface Certificate {
   readonly expires: string;
 }
 
-/** Fails with `invalid-request`, in one line, if the files do not hold a pair that can be used. */
+/**
+ * Fails with `invalid-request`, in one line, if the files do not hold a pair that can be used; with
+ * `unavailable` if no descriptor is left to read them.
+ */
 export async function readCertificate(files: TlsFiles): Promise<Certificate> {
   const [cert, key] = await Promise.all([readPem("cert", files.cert), readPem("key", files.key)]);
   // Not imported above: a service without TLS starts faster.
@@ -38,7 +41,9 @@ export async function readCertificate(files: TlsFiles): Promise<Certificate> {
 
 function readPem(kind: "cert" | "key", path: string): Promise<string> {
   return readFile(path, "utf8").catch((error) => {
-    throw refuse(`--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`);
+    const reason = `--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`;
+    if (!["EMFILE", "ENFILE"].includes(error.code)) throw refuse(reason);
+    throw new PlantStoreError("unavailable", `${reason}.`);
   });
 }
 

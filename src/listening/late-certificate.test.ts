@@ -7,7 +7,10 @@ import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 
 const certificates = join(import.meta.dir, "../../test/certificates");
 
-test("a thread that had no descriptor left for it shows the new certificate later", async () => {
+test.each([
+  ["a thread", 2],
+  ["a service", 0],
+])("%s that had no descriptor left for it shows the new certificate later", async (_, left) => {
   using folder = makeTemporaryFolder();
   const cert = join(folder.path, "cert.pem");
   const key = join(folder.path, "key.pem");
@@ -42,9 +45,9 @@ test("a thread that had no descriptor left for it shows the new certificate late
     try {
       for (;;) held.push(openSync("/dev/null"));
     } catch {}
-    // Enough to read two files, and then for two threads to listen.
-    for (let count = 0; count < 2; count++) closeSync(held.pop());
-    while (!lines.includes("certificate reloaded")) await service.reloadCertificate();
+    // Two are enough to read two files, and then for two threads to listen.
+    for (let count = 0; count < ${left}; count++) closeSync(held.pop());
+    await service.reloadCertificate();
     for (let tries = 0; tries < 100 && !lines.includes("reload failed"); tries++) {
       await Bun.sleep(10);
     }
