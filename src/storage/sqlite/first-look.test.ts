@@ -86,7 +86,7 @@ function overwrite(path: string, at: number, text: string): void {
   writeFileSync(path, bytes);
 }
 
-test("a damaged file that is not to be served is opened, so that a copy can save what it holds", async () => {
+test("a damaged file that is not to be served is opened, so that tokens can be revoked", async () => {
   using folder = makeTemporaryFolder();
   const path = await makeKilledStore(folder.path);
   damage(path);
