@@ -1,5 +1,8 @@
 /** The log's way out: it holds what a reader does not take, then drops and says so. */
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { createLogOutput } from "./output.ts";
 
 const line = `${"x".repeat(1023)}\n`;
@@ -41,4 +44,20 @@ test("drops what is too much, and says how much once the reader is back", async 
   await Bun.sleep(300);
   const last = output.taken.trimEnd().split("\n").at(-1) ?? "";
   expect(JSON.parse(last)).toMatchObject({ event: "log lines dropped", droppedBytes: 904 * 1024 });
+});
+
+test("a socket that nobody reads, as the journal's may be, holds nothing up", async () => {
+  using folder = makeTemporaryFolder();
+  const done = join(folder.path, "done");
+  const script = `
+    import { writeLog } from ${JSON.stringify(join(import.meta.dir, "output.ts"))};
+    for (let lines = 0; lines < 2_000; lines++) writeLog(${JSON.stringify(line)});
+    await Bun.write(${JSON.stringify(done)}, "");
+  `;
+  // What the runtime calls a pipe is a socket, and is read in turns of the event loop only.
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  for (let tries = 0; tries < 200 && !existsSync(done); tries++) Bun.sleepSync(50);
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(existsSync(done)).toBe(true);
 });

@@ -106,13 +106,16 @@ export const writeLog = createLogOutput((bytes) => {
 });
 
 /**
- * A pipe that is full would hold the whole process up until somebody reads, so it is opened a
- * second time in a way that says so instead. What is no pipe, or is on a system without /proc,
- * stays as it is.
+ * What is full would hold the whole process up until somebody reads. So a pipe is opened a second
+ * time in a way that says so instead. A socket, as that of systemd's journal, cannot be; but to
+ * make a writer of the runtime's for it, which is used for nothing else, has it say so, too. What
+ * is neither, or is on a system without /proc, stays as it is.
  */
 function openLogDescriptor(): number {
   try {
-    if (!fstatSync(1).isFIFO()) return 1;
+    const output = fstatSync(1);
+    if (output.isSocket()) Bun.file(1).writer();
+    if (!output.isFIFO()) return 1;
     return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {
     return 1;
