@@ -1,6 +1,6 @@
 /** Numbers keep all their digits, and strings stay what they are. */
 import { expect, test } from "bun:test";
-import { parseWithNumbersAsText, renderId } from "./exact-json.ts";
+import { parseWithNumbersAsText, readId, renderId } from "./exact-json.ts";
 
 test.each<[string, unknown]>([
   ["[]", []],
@@ -25,5 +25,12 @@ test("an id is written with all its digits, or refused", () => {
   expect(renderId(Number.MAX_SAFE_INTEGER)).toBe("9007199254740991");
   for (const id of [2 ** 53, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     expect(() => renderId(id)).toThrow(RangeError);
+  }
+});
+
+test("an id is read from its digits, and from nothing else", () => {
+  expect(readId("-9223372036854775808")).toBe(-(2n ** 63n));
+  for (const text of ["", " 7", "0x7", "1e3", "-", undefined, 7]) {
+    expect(() => readId(text)).toThrow(SyntaxError);
   }
 });

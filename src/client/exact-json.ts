@@ -15,3 +15,9 @@ export function renderId(id: bigint | number): string {
   if (typeof id === "bigint" || Number.isSafeInteger(id)) return String(id);
   throw new RangeError(`An id must be a bigint or a safe integer, not ${id}.`);
 }
+
+/** Fails if no id looks like that: `BigInt` takes nothing at all for 0, and `0x7` for 7. */
+export function readId(text: unknown): bigint {
+  if (typeof text === "string" && /^-?\d+$/.test(text)) return BigInt(text);
+  throw new SyntaxError("An id must be a decimal integer.");
+}

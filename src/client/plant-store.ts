@@ -2,7 +2,7 @@
  * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, talks to the
  * HTTP API only, and imports nothing else of the project.
  */
-import { parseWithNumbersAsText, renderId } from "./exact-json.ts";
+import { parseWithNumbersAsText, readId, renderId } from "./exact-json.ts";
 import { type Answer, exchange, type Patience, toProblem } from "./exchange.ts";
 import type * as wire from "./wire-types.ts";
 
@@ -73,6 +73,8 @@ export interface Deletion {
 }
 
 const pageSizeDefault = 1_000;
+/** A timer that is set for longer ends at once. */
+const timerMsMax = 2 ** 31 - 1;
 
 /**
  * Calls fail with `PlantStoreProblem` if the service refuses, with `PlantStoreUnreachable` if it
@@ -84,8 +86,12 @@ export class PlantStore {
   readonly #patience: Patience;
 
   constructor(options: PlantStoreOptions) {
-    const { origin, pathname, username } = new URL(options.url);
-    if (username !== "") throw new TypeError("The url must not hold a user or a password.");
+    const { protocol, origin, pathname, username, password } = new URL(options.url);
+    // Such as localhost:8080, which a browser would take for a path of the page's own service.
+    if (!/^https?:$/.test(protocol)) throw new TypeError("The url must begin with http(s)://.");
+    if (username + password !== "") {
+      throw new TypeError("The url must not hold a user or a password.");
+    }
     this.#address = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
     if (!options.token) throw new TypeError("A token is needed.");
     this.#authorization = `Bearer ${options.token}`;
@@ -94,7 +100,7 @@ export class PlantStore {
       fetch: options.fetch ?? globalThis.fetch,
       retries,
       limitedRetries: options.limitedRetries ?? retries,
-      timeoutMs: options.timeoutMs ?? 30_000,
+      timeoutMs: Math.min(options.timeoutMs ?? 30_000, timerMsMax),
     };
     // A token that no header can hold fails here, not as a call without an answer.
     this.#headers();
@@ -115,7 +121,7 @@ export class PlantStore {
     if (answer.status !== 201) throw toProblem(answer);
     return readAnswer(answer, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
-      id: BigInt(headers.get("location")?.split("/").at(-1) ?? "none"),
+      id: readId(headers.get("location")?.split("/").at(-1)),
       replayed: headers.get("idempotency-replayed") === "true",
     }));
   }
@@ -199,7 +205,7 @@ function readPage(text: string, fields: readonly PlantField[]): wire.PlantList {
   const items = parseWithNumbersAsText(text) as { id?: string | bigint }[];
   for (const item of items) {
     requireTexts(item, fields);
-    if (item.id !== undefined) item.id = BigInt(item.id);
+    if (item.id !== undefined) item.id = readId(item.id);
   }
   return items as wire.PlantList;
 }

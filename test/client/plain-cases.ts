@@ -142,11 +142,31 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
+    name: "waits for as long as it takes where it was told to",
+    async run(world) {
+      const slowly = async (_address: string, { signal }: RequestInit) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        signal?.throwIfAborted();
+        return new Response("[]");
+      };
+      for (const timeoutMs of [2 ** 31, Number.POSITIVE_INFINITY]) {
+        const store = openStore(world, { timeoutMs, retries: 0, fetch: slowly });
+        assert.deepEqual(await collect(store.list()), []);
+      }
+    },
+  },
+  {
     name: "refuses what no header can hold, and an address that is none",
     async run(world) {
       assert.throws(() => openStore(world, { token: "two\nlines" }), TypeError);
       assert.throws(() => openStore(world, { url: "plants" }), TypeError);
-      assert.throws(() => openStore(world, { url: "http://user:word@localhost" }), TypeError);
+      // Without a scheme, a browser would take the address for a path of the page's own service.
+      for (const url of ["localhost:8080", "ftp://localhost", "file:///plants"]) {
+        assert.throws(() => openStore(world, { url }), TypeError);
+      }
+      for (const person of ["user:word", "user", ":word"]) {
+        assert.throws(() => openStore(world, { url: `http://${person}@localhost` }), TypeError);
+      }
       const call = openStore(world).create({ name: "Fern" }, { idempotencyKey: "two\nlines" });
       await failure(call, TypeError);
     },

@@ -150,7 +150,9 @@ export const scriptedCases: readonly ClientCase[] = [
     { status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" },
     { status: 201, body: "{}" },
     { status: 201, headers: { location: "/plants/7" }, body: '{"name":"Fern"}' },
+    ...["/plants/", "/plants/0x7"].map((location) => ({ ...createdAnswer, headers: { location } })),
     { status: 200, body: '[{"name":"Fern","tag":"shade"}]' },
+    { status: 200, body: '[{"id":"","name":"Fern","tag":"shade"}]' },
     { status: 200, body: '[{"id":7,"name":"Fern","tag":null}]' },
     { status: 404, body: "nothing here" },
     ...[
