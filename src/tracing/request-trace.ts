@@ -42,7 +42,9 @@ export class RequestTrace {
   readonly context: TraceContext;
   readonly #parent: TraceContext | undefined;
   readonly #take: TracerOptions["take"];
-  readonly #startedAtMs = nowMs();
+  /** The same to its end, so that no span ends before it begins. */
+  readonly #originMs = findOrigin();
+  readonly #startedAtMs = this.#nowMs();
   readonly #stages: { readonly name: string; readonly fromMs: number }[] = [];
 
   constructor(parent: TraceContext | undefined, isSampled: boolean, take: TracerOptions["take"]) {
@@ -58,13 +60,13 @@ export class RequestTrace {
 
   /** The stage before it ends here. */
   enter(name: string): void {
-    if (this.context.isSampled) this.#stages.push({ name, fromMs: nowMs() });
+    if (this.context.isSampled) this.#stages.push({ name, fromMs: this.#nowMs() });
   }
 
   end({ method, route, status, requestId, garden }: RequestEnd): void {
     const { traceId, spanId, isSampled } = this.context;
     if (!isSampled) return;
-    const endedAtMs = nowMs();
+    const endedAtMs = this.#nowMs();
     const whole: Span = {
       traceId,
       spanId,
@@ -98,9 +100,22 @@ export class RequestTrace {
     );
     this.#take([whole, ...stages]);
   }
+
+  /** Finer than milliseconds, which a stage seldom takes. */
+  #nowMs(): number {
+    return this.#originMs + performance.now();
+  }
 }
 
-/** Finer than milliseconds, which a stage seldom takes. */
-function nowMs(): number {
-  return performance.timeOrigin + performance.now();
+/** Further apart than two looks at two clocks. */
+const setMs = 1_000;
+
+/**
+ * Where `performance.now` began, by the clock of the system as it is: that may have been set since,
+ * as shortly after a machine has started, and it goes on while a machine sleeps.
+ */
+function findOrigin(): number {
+  const originMs = Date.now() - performance.now();
+  const isSet = Math.abs(originMs - performance.timeOrigin) > setMs;
+  return isSet ? originMs : performance.timeOrigin;
 }
