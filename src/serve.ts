@@ -78,11 +78,13 @@ async function start(
   });
   const listener = await openListener(config, storage, log, { metrics, render });
 
+  const { buckets, usage } = config;
   // This thread answers already; the others join it.
   for (let index = 1; index < config.threads; index++) {
+    const startMs = performance.now();
     threads.push(
       new ListenerThread({
-        config: { ...config, port: listener.port },
+        config: { ...config, port: listener.port, buckets: buckets && { ...buckets, startMs } },
         joins: storage.share(),
         log,
         renderMetrics: render,
@@ -95,7 +97,6 @@ async function start(
       while (await storage.forgetKeys(Date.now()));
     }),
   ];
-  const { buckets, usage } = config;
   if (usage.rate && buckets && storage.buckets) {
     const shared = storage.buckets;
     const exchange = createBucketExchange(usage.rate, buckets, shared);

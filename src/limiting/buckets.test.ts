@@ -145,6 +145,19 @@ describe("what is told to others", () => {
   });
 });
 
+test.each([864_000_000, -864_000_000])(
+  "threads agree on the time though the clock was set by %i ms before one of them began",
+  (setMs) => {
+    const rate = { requests: 5, windowSeconds: 86_400 };
+    const memory = makeBucketMemory();
+    const first = new Buckets(rate, memory);
+    const later = new Buckets(rate, { ...memory, originMs: memory.originMs - setMs });
+    const turns = [later, first, later, first, later, first, later];
+    const fitted = turns.filter((buckets) => buckets.pour(7) <= buckets.capacity);
+    expect(fitted).toHaveLength(5);
+  },
+);
+
 test("threads get together what the limit says, and not one more, however they hurry", async () => {
   const order: PouringOrder = {
     limit: { requests: 500_000, windowSeconds: 1 },

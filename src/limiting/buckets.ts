@@ -10,6 +10,8 @@ export interface BucketMemory {
   readonly memory: SharedArrayBuffer;
   /** Where time begins, the same for all threads. */
   readonly originMs: number;
+  /** The time of the buckets just before the thread that uses this was started. */
+  readonly startMs: number;
   /** What shelves are chosen by: two random odd numbers of 32 bits. */
   readonly factors: readonly [low: number, high: number];
 }
@@ -41,6 +43,7 @@ export function makeBucketMemory(): BucketMemory {
   return {
     memory: new SharedArrayBuffer(bytes),
     originMs: performance.timeOrigin,
+    startMs: 0,
     factors: [low | 1, high | 1],
   };
 }
@@ -64,8 +67,8 @@ export class Buckets {
 
   constructor(
     { requests, windowSeconds }: RateLimit,
-    { memory, originMs, factors }: BucketMemory,
-    nowMs = createClock(originMs),
+    { memory, factors, ...start }: BucketMemory,
+    nowMs = createClock(start),
   ) {
     this.requestGrains = grainsPerMicrosecond * Math.ceil((windowSeconds * 1e6) / requests);
     this.capacity = requests * this.requestGrains;
@@ -173,9 +176,20 @@ export class Buckets {
   }
 }
 
-/** It never goes back, and is the same on all threads of a process, which start together. */
-function createClock(originMs: number): () => number {
-  const aheadMs = performance.timeOrigin - originMs;
+/** More than a thread takes to start. */
+const startingMs = 2_000;
+
+/**
+ * It never goes back, and is the same on all threads of a process. Each counts from its own start,
+ * and when that was, only the clock of the system says exactly. Where that was set in between, as
+ * shortly after a machine has started, it is wrong by as much for good.
+ */
+function createClock({
+  originMs,
+  startMs,
+}: Pick<BucketMemory, "originMs" | "startMs">): () => number {
+  const saidMs = performance.timeOrigin - originMs;
+  const aheadMs = Math.abs(saidMs - startMs) > startingMs ? startMs : saidMs;
   return () => performance.now() + aheadMs;
 }
 
