@@ -120,6 +120,13 @@ export const scriptedCases: readonly ClientCase[] = [
     },
   ),
   scripted(
+    "does not take a stranger's 404 for a plant that is gone, though a try was lost before",
+    [problemAnswer(503, "unavailable"), { status: 404, body: "404 page not found" }],
+    async (store) => {
+      assert.equal((await failure(store.delete(7), PlantStoreProblem)).code, "unexpected");
+    },
+  ),
+  scripted(
     "does not carry the token to where a redirection points",
     [{ status: 307, headers: { location: "/elsewhere" } }, createdAnswer],
     async (store, { requests }) => {
