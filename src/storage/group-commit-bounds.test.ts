@@ -67,13 +67,37 @@ test("writes whose commit is under way do not count", async () => {
 });
 
 test("a burst before the first commit is taken, however long the service has been idle", async () => {
-  const { commits, counts, writeMany } = create({ groupWritesMax: 2, patienceMs: 0.001 });
-  await Bun.sleep(2);
-  writeMany(2);
-  await settle();
-  commits[0]?.end();
-  await settle();
-  expect(counts).toEqual({ done: 2, unavailable: 0 });
+  jest.useFakeTimers();
+  try {
+    const { commits, counts, writeMany } = create({ groupWritesMax: 2, patienceMs: 500 });
+    jest.advanceTimersByTime(60_000);
+    writeMany(4);
+    for (const index of [0, 1]) {
+      await settle();
+      commits[index]?.end();
+    }
+    await settle();
+    expect(counts).toEqual({ done: 4, unavailable: 0 });
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test("the pace is that of single commits, however long there has been no pause between them", async () => {
+  jest.useFakeTimers();
+  try {
+    const { group, commits, writeMany } = create({ groupWritesMax: 2, patienceMs: 500 });
+    writeMany(2);
+    for (const index of [0, 1, 2, 3]) {
+      await settle();
+      writeMany(2);
+      jest.advanceTimersByTime(240);
+      expect(group.isFull).toBe(false);
+      commits[index]?.end();
+    }
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 /** With groups of 10 and a patience of 500 ms; the commit under way began `runningMs` ago. */
@@ -103,6 +127,7 @@ test.each([
   ["seven groups that take 80 ms each", 80, 0, 70, true],
   ["one group behind a commit that has run for 450 ms", 1, 450, 10, false],
   ["one group behind a commit that has run for 501 ms", 1, 501, 10, true],
+  ["one group, and a part of the next, behind such a one of 450 ms", 1, 450, 19, false],
 ])("behind %s", async (_what, lastMs, runningMs, waiting, isFull) => {
   expect(await tryWith(lastMs, runningMs, waiting)).toBe(isFull);
 });

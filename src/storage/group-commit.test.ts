@@ -134,6 +134,7 @@ describe("a failure", () => {
     for (const [index, isGood] of [true, false, true].entries()) {
       await settle();
       expect(commits[index + 1]?.ids).toEqual([BigInt(index + 1)]);
+      expect(commits).toHaveLength(index + 2);
       if (isGood) commits[index + 1]?.succeed();
       else commits[index + 1]?.fail(new Error("this one is bad"));
     }
