@@ -63,6 +63,13 @@ export function describeQuota(
       expect(await kinds(create({ id: 7n }))).toEqual(["taken"]);
     });
 
+    test("counts neither a plant whose id was taken nor the deletion of one that is missing", async () => {
+      await apply(create({ id: 7n }));
+      expect(await kinds(create({ id: 7n }), create({ id: 7n }))).toEqual(["taken", "taken"]);
+      expect(await kinds(create(), create())).toEqual(["created", "created"]);
+      expect(await kinds(remove(1_000n), create())).toEqual(["missing", "full"]);
+    });
+
     test("remembers no key of a plant that it refused", async () => {
       await apply(create(), create(), create());
       const keyed = create({ idempotency: { key: "k", request: "r", nowMs: 0, expiresAtMs: 9 } });

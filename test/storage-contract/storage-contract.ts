@@ -155,6 +155,29 @@ export function describeStorage(
         ]);
       });
 
+      test.each([[[]], [[assignedIdMax - 1n]]])(
+        "end with the highest, where the ids %p are in the way",
+        async (inTheWay) => {
+          const lastId = assignedIdMax - 1n - BigInt(inTheWay.length);
+          await storage.transfer(0).add("counters", [{ garden: "home", lastId }]);
+          await apply(...inTheWay.map((id) => create({ id })));
+          const exhausted: Outcome = { kind: "exhausted" };
+          expect(await apply(create())).toEqual([created(assignedIdMax)]);
+          expect(await apply(create(), create({ id: 5n }))).toEqual([exhausted, created(5n)]);
+          expect(await apply(create())).toEqual([exhausted]);
+        },
+      );
+
+      test("end before the highest, where that is taken", async () => {
+        const counter = { garden: "home", lastId: assignedIdMax - 2n };
+        await storage.transfer(0).add("counters", [counter]);
+        await apply(create({ id: assignedIdMax }));
+        expect(await apply(create(), create())).toEqual([
+          created(assignedIdMax - 1n),
+          { kind: "exhausted" },
+        ]);
+      });
+
       test("count in each garden for itself", async () => {
         await apply(create({ id: 100n }));
         expect(await apply(create({ garden: "other" }))).toEqual([created(1n)]);

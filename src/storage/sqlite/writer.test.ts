@@ -1,4 +1,4 @@
-/** What is in a damaged file is found out before a commit, not behind it. */
+/** What is wrong with a file is found out before a commit, not behind it. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -7,6 +7,7 @@ import { create, created } from "../../../test/storage-contract/tested-storage.t
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
 import { openSqlite } from "./engine.ts";
+import { unavailable } from "./failure.ts";
 
 const idempotency = { key: "the-key", request: "the-request", nowMs: 0, expiresAtMs: 1_000 };
 
@@ -70,5 +71,29 @@ test("a plant that SQLite does not take, whatever the reason, is not told as cre
   const outcomes = await storage.apply([create({ name: "Weed" }), create({ name: "Fern" })]);
   expect(outcomes).toEqual([{ kind: "damaged" }, created(1n)]);
   expect(await storage.list("home", undefined, 10)).toMatchObject([{ name: "Fern" }]);
+  await storage.close();
+});
+
+/** So that SQLite cannot add to it. */
+function damagePlants(path: string): void {
+  using database = new Database(path);
+  const pageOf = database.query<{ page: number; size: number }, []>(
+    `SELECT rootpage AS page, page_size AS size FROM sqlite_master, pragma_page_size
+       WHERE name = 'plants'`,
+  );
+  const { page, size } = pageOf.get() ?? { page: 0, size: 0 };
+  const bytes = readFileSync(path);
+  bytes.fill(0xff, (page - 1) * size, page * size);
+  writeFileSync(path, bytes);
+}
+
+test("a write that failed before its commit is not told as one of unknown outcome", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await openSqlite(path, { isServing: false }).close();
+  damagePlants(path);
+  const storage = openSqlite(path, { isServing: false });
+  const failure = await storage.apply([create()]).catch((error) => error);
+  expect(failure).toMatchObject({ code: "unavailable", message: unavailable });
   await storage.close();
 });
