@@ -16,6 +16,12 @@ const retryMs = 1_000;
 /** How long keys count although the issuer cannot be asked whether they still do. */
 const trustMs = 3_600_000;
 
+export interface FoundKey {
+  readonly key: Awaited<ReturnType<JWTVerifyGetKey>>;
+  /** The state of the keys that it was found among; they may have changed since. */
+  readonly changes: number;
+}
+
 export class IssuerKeys {
   readonly #issuer: JwtIssuer;
   readonly #nowMs: () => number;
@@ -49,14 +55,15 @@ export class IssuerKeys {
     header: JWTHeaderParameters,
     token: FlattenedJWSInput,
     traceparent?: string,
-  ): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+  ): Promise<FoundKey> {
     if (!this.#findKey || !this.areTrusted(this.#nowMs())) {
       await this.#refreshUnlessWithin(retryMs, traceparent);
     }
     const findKey = this.#findKey;
+    const changes = this.#changes;
     if (!findKey || !this.areTrusted(this.#nowMs())) throw unreachable();
     try {
-      return await findKey(header, token);
+      return { key: await findKey(header, token), changes };
     } catch (error) {
       // The issuer may have a new key. If it does not answer, the keys that count are all there
       // are.

@@ -60,12 +60,13 @@ export class JsonWebTokens {
     const { jwtVerify } = await import("jose");
     const { issuer, audiences, algorithms, clockSkewSeconds } = this.#issuer;
     const nowMs = this.#nowMs();
-    // Keys may change while a signature is checked: then the caller is used, but not kept.
+    // Keys may change while one of them is read and a signature is checked with it: then the caller
+    // is used, but not kept.
     let changes = -1;
     const findKey: JWTVerifyGetKey = async (header, parts) => {
-      const key = await this.#keys.find(header, parts, traceparent);
-      changes = this.#keys.changes;
-      return key;
+      const found = await this.#keys.find(header, parts, traceparent);
+      changes = found.changes;
+      return found.key;
     };
     try {
       const { payload, protectedHeader } = await jwtVerify(token, findKey, {
