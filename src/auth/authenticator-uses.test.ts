@@ -14,6 +14,7 @@ let storage: Storage;
 let nowMs: number;
 let noted: TokenUse[][];
 let isFailing: boolean;
+let whileNoting: () => Promise<unknown>;
 let authenticator: Authenticator;
 
 beforeEach(async () => {
@@ -22,10 +23,12 @@ beforeEach(async () => {
   nowMs = 1_000_000;
   noted = [];
   isFailing = false;
+  whileNoting = async () => {};
   const tokens: RefreshableTokens = {
     findToken: storage.findToken,
     countTokenChanges: storage.countTokenChanges,
     async noteTokenUses(uses) {
+      await whileNoting();
       if (isFailing) throw new PlantStoreError("storage-full", "The storage is full.");
       noted.push([...uses]);
       await storage.noteTokenUses(uses);
@@ -117,4 +120,52 @@ test("notes a use at the next time when the storage failed", async () => {
   isFailing = false;
   await authenticator.noteUses();
   expect(await lastUseOf(record.id)).toBe(nowMs);
+});
+
+test("notes the latest use, also where an earlier one could not be noted meanwhile", async () => {
+  const { token, record } = await issue();
+  await authenticator.authenticate(token);
+  isFailing = true;
+  whileNoting = async () => {
+    nowMs += 1;
+    await authenticator.authenticate(token);
+    await issue("bob");
+  };
+  await authenticator.noteUses().catch(() => {});
+  isFailing = false;
+  whileNoting = async () => {};
+  await authenticator.noteUses();
+  expect(await lastUseOf(record.id)).toBe(nowMs);
+});
+
+test("notes the last use of a token that has expired since", async () => {
+  const usedAtMs = nowMs;
+  const wish = { user: "alice", expiresAtMs: nowMs + 100 };
+  const { token, record } = await issueToken(storage, wish, nowMs);
+  await authenticator.refresh();
+  await authenticator.authenticate(token);
+  nowMs += 100;
+  await authenticator.authenticate(token).catch(() => {});
+  await authenticator.noteUses();
+  expect(await lastUseOf(record.id)).toBe(usedAtMs);
+});
+
+test("notes very many uses in several steps, and each of them once", async () => {
+  const { record } = await issue();
+  authenticator = new Authenticator(
+    {
+      findToken: async (hash) => ({ ...record, id: hash }),
+      countTokenChanges: async () => 1,
+      noteTokenUses: async (uses) => {
+        noted.push([...uses]);
+      },
+    },
+    () => nowMs,
+  );
+  await authenticator.refresh();
+  const tokens = Array.from({ length: 2_001 }, (_, index) => `token ${index}`);
+  await Promise.all(tokens.map((token) => authenticator.authenticate(token)));
+  await authenticator.noteUses();
+  expect(noted.map(({ length }) => length)).toEqual([1_000, 1_000, 1]);
+  expect(new Set(noted.flat().map(({ id }) => id)).size).toBe(2_001);
 });
