@@ -136,6 +136,25 @@ describe("what is told to others", () => {
     expect(pour(7, 9)).toBe(1);
   });
 
+  test("comes back late, and has run out meanwhile as all else does", () => {
+    const { buckets, pour, wait } = openBuckets();
+    pour(7, 1);
+    buckets.takePours();
+    wait(4_000);
+    buckets.raise(7, 5 * buckets.requestGrains);
+    expect(pour(7, 9)).toBe(2);
+  });
+
+  test("is not what was poured into a bucket whose place another has taken", () => {
+    const { buckets, pour } = openBuckets(limit, { ...makeBucketMemory(), factors: [2 ** 19, 0] });
+    for (let index = 1; index <= 8; index++) pour(8_192 * index, index === 3 ? 1 : 5);
+    pour(8_192 * 9, 1);
+    // Others have used it, too.
+    buckets.raise(8_192 * 9, 3 * buckets.requestGrains);
+    const pours = buckets.takePours().filter(({ key }) => key === 8_192 * 9);
+    expect(pours).toEqual([{ key: 8_192 * 9, grains: buckets.requestGrains }]);
+  });
+
   test("never gives back what was used here", () => {
     const { buckets, pour } = openBuckets();
     pour(7, 5);

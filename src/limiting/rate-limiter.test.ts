@@ -54,3 +54,10 @@ test("counts by the credential, and not by who remembers it", () => {
   const take = (credential: string) => limiter.permits(limiter.take(caller(credential)));
   expect([take("a"), take("a"), take("a"), take("b")]).toEqual([true, true, false, true]);
 });
+
+test("nothing is left, and not less, where other processes let through more than there was", () => {
+  const limit = { requests: 5, windowSeconds: 10 };
+  const limiter = new RateLimiter(limit, makeBucketMemory(), () => 0);
+  const requestLevel = limiter.take(caller("a"));
+  expect(limiter.allowance(requestLevel * 9)).toEqual({ remaining: 0, nextSeconds: 8 });
+});
