@@ -164,6 +164,42 @@ describe("a list with a limit", () => {
     expect(listing.next).toEqual({ limit: 10_001, after: 10_001n });
   });
 
+  test("lets others in between two seeks", async () => {
+    await growGarden(1);
+    const others: number[] = [];
+    let seeks = 0;
+    const reader: PlantReader = {
+      list: async () => [],
+      async seek() {
+        if (++seeks === 1) setImmediate(() => others.push(seeks));
+        return 1n;
+      },
+    };
+    await list({ limit: 30_000 }, reader);
+    expect([seeks, others]).toEqual([3, [1]]);
+  });
+
+  test("of 2,000 is read in one go, and shows one moment", async () => {
+    await growGarden(2);
+    const reads: number[] = [];
+    const reader: PlantReader = {
+      seek: () => Promise.reject(new Error("This need not seek.")),
+      list(garden, after, count) {
+        reads.push(count);
+        return storage.list(garden, after, count);
+      },
+    };
+    await list({ limit: 2_000 }, reader);
+    expect(reads).toEqual([2_001]);
+  });
+
+  test("too large for one go starts behind `after`, too", async () => {
+    await growGarden(4_100);
+    const listing = await list({ limit: 2_001, after: 2_050n });
+    expect(await collect(listing)).toEqual(range(2_051, 4_051));
+    expect(listing.next).toEqual({ limit: 2_001, after: 4_051n });
+  });
+
   test.each([1, 7, 500, 501, 999, 2001])(
     "visits every plant exactly once when next is followed, %i at a time",
     async (limit) => {

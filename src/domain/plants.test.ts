@@ -101,6 +101,12 @@ describe("create with an idempotency key", () => {
     expect(await idsOf(alice)).toEqual([7n]);
   });
 
+  test("tells a request with the id 0 from one without an id", async () => {
+    await plants.create(alice, fern(0n), "key");
+    const other = await plants.create(alice, fern(), "key").catch((error) => error);
+    expect(other).toMatchObject({ code: "idempotency-mismatch" });
+  });
+
   test("tells requests apart whose fields only look alike when joined", async () => {
     await plants.create(alice, { name: 'a","b', tag: "" }, "key");
     const other = await plants.create(alice, { name: "a", tag: 'b","' }, "key").catch((e) => e);

@@ -64,6 +64,19 @@ test.each([
   expect(read.database.toString()).toBe(name);
 });
 
+/** In which pieces it is read. */
+const pieceBytes = 64 * 1024;
+
+test.each([pieceBytes - 150, pieceBytes - 1, pieceBytes, pieceBytes + 1])(
+  "comes back as it was, wherever its end begins in a piece: behind %i bytes",
+  async (bytes) => {
+    const content = Buffer.alloc(bytes, 0xa5);
+    writeFileSync(path, content);
+    await seal(path, description, signal);
+    expect((await readBack()).database.equals(content)).toBe(true);
+  },
+);
+
 test("can be checked with other tools: the last line is the SHA-256 of all before it", async () => {
   writeFileSync(path, database);
   await seal(path, description, signal);
@@ -112,6 +125,7 @@ test("stops when it is told to", async () => {
 test.each([
   ["a count that is none", { plants: "many" }],
   ["no count", { tokens: undefined }],
+  ["a count below zero", { plants: -1 }],
   ["a time that is none", { madeAt: "\u001b[31mtoday" }],
 ])("is no backup with %s in its description", async (_, odd) => {
   writeFileSync(path, database);

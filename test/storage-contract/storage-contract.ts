@@ -80,6 +80,15 @@ export function describeStorage(
         ]);
       });
 
+      test("deletes a plant once, also in a group of nothing but deletions", async () => {
+        await apply(create({ id: 7n }), create({ id: 7n, garden: "other" }));
+        expect(await apply(remove(7n), remove(7n), remove(7n, "other"))).toEqual([
+          { kind: "deleted" },
+          { kind: "missing" },
+          { kind: "deleted" },
+        ]);
+      });
+
       test("keeps gardens apart", async () => {
         await apply(create({ id: 7n }), create({ id: 7n, garden: "other" }));
         expect(await apply(remove(7n, "third"))).toEqual([{ kind: "missing" }]);
@@ -178,9 +187,12 @@ export function describeStorage(
         ]);
       });
 
-      test("count in each garden for itself", async () => {
+      test("count in each garden for itself, also where some are in the way", async () => {
         await apply(create({ id: 100n }));
         expect(await apply(create({ garden: "other" }))).toEqual([created(1n)]);
+        await apply(create({ id: countedIdMax }), create({ id: countedIdMax + 1n }));
+        await apply(create({ id: countedIdMax + 2n, garden: "other" }));
+        expect(await apply(create())).toEqual([created(countedIdMax + 2n)]);
       });
     });
 

@@ -1,7 +1,8 @@
 /** How often a transaction is tried, over connections that fail as the test says. */
 import { expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
 import { type ClientBase, DatabaseError } from "pg";
-import { Attempts } from "./attempts.ts";
+import { Attempts, watched } from "./attempts.ts";
 import { ConnectionLost } from "./failure.ts";
 import type { Primary } from "./primary.ts";
 
@@ -13,7 +14,14 @@ function failing(failures: readonly unknown[], dueMs = 60_000) {
     query: async () => ({ rows: [{ synchronous_commit: "on", client_min_messages: "notice" }] }),
   } as unknown as ClientBase;
   const dueAtMs = performance.now() + dueMs;
-  const use = <Result>(work: (client: ClientBase) => Promise<Result>) => work(client);
+  const use = <Result>(
+    work: (client: ClientBase) => Promise<Result>,
+    options: { dueAtMs: number },
+  ) => {
+    // All tries share one time.
+    expect(options.dueAtMs).toBe(dueAtMs);
+    return work(client);
+  };
   const attempts = new Attempts({ dueAtMs: () => dueAtMs, use } as unknown as Primary);
   let tries = 0;
   const run = async (isCommitting: (tried: number) => boolean = () => false) => {
@@ -63,4 +71,30 @@ test("whether the outcome is unknown depends on the last try alone", async () =>
   const { outcome, tries } = await failing([race, lost])((tried) => !isFirst(tried));
   expect(outcome).toMatchObject({ message: expect.stringContaining("outcome is unknown") });
   expect(tries).toBe(2);
+});
+
+test("what may be done again is not confirmed either where answered writes could be lost", async () => {
+  const rows = [{ synchronous_commit: "off", client_min_messages: "notice" }];
+  const client = Object.assign(new EventEmitter(), { query: async () => ({ rows }) });
+  const attempts = new Attempts({
+    dueAtMs: () => performance.now() + 60_000,
+    use: <Result>(work: (client: unknown) => Promise<Result>) => work(client),
+  } as unknown as Primary);
+  // It looks at a connection once a second.
+  await Bun.sleep(Math.max(0, 1_100 - performance.now()));
+  const work = attempts.transact(async () => "done", { isRepeatable: true });
+  expect(await work.catch((error) => error)).toBeInstanceOf(ConnectionLost);
+});
+
+test.each([
+  ["a warning is noticed", "01000", { code: "01000" }],
+  ["a notice is none", "00000", undefined],
+])("%s, and nobody listens for more afterwards", async (_, code, expected) => {
+  const client = new EventEmitter();
+  const [result, warning] = await watched(client as unknown as ClientBase, async () => {
+    client.emit("notice", { code });
+    return "done";
+  });
+  expect([result, warning]).toEqual(["done", expected]);
+  expect(client.listenerCount("notice")).toBe(0);
 });

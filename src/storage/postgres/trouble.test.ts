@@ -64,6 +64,17 @@ async function strike(how: "terminate" | "cancel", waitingFor: string): Promise<
   });
 }
 
+/** Resolves once somebody waits for another one's transaction. */
+async function waitForLock(): Promise<void> {
+  await waitFor(async () => {
+    const waiting = await database.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+         AND wait_event_type = 'Lock'`,
+    );
+    return waiting.length > 0 ? true : undefined;
+  });
+}
+
 async function countPlants(): Promise<number> {
   return (await storage.list("home", undefined, 1_000)).length;
 }
@@ -81,13 +92,7 @@ describe("transactions in each other's way", () => {
     await intruder.query("BEGIN");
     await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'b'");
     const applying = storage.apply(group);
-    await waitFor(async () => {
-      const waiting = await database.query(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
-           AND wait_event_type = 'Lock'`,
-      );
-      return waiting.length > 0 ? true : undefined;
-    });
+    await waitForLock();
     await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'a'");
     await intruder.query("COMMIT");
     expect(await applying).toEqual([created(2n), created(2n)]);
@@ -105,6 +110,26 @@ describe("transactions in each other's way", () => {
     await Promise.all([applyMany(storage), applyMany(other)]);
     await other.close();
     expect(await countPlants()).toBe(120);
+  });
+
+  test("are tried again where a plant came in between that nobody had locked the garden for", async () => {
+    await intruder.query("BEGIN");
+    await intruder.query("INSERT INTO plants VALUES ('home', 7, 'Fern', '')");
+    const applying = storage.apply([create({ id: 7n }), create({ id: 8n })]);
+    await waitForLock();
+    await intruder.query("COMMIT");
+    expect(await applying).toEqual([{ kind: "taken" }, created(8n)]);
+  });
+
+  test("do not forget a key that is used anew while its row is waited for", async () => {
+    await storage.apply([keyed]);
+    await intruder.query("BEGIN");
+    await intruder.query("UPDATE idempotency_keys SET expires_at_ms = 3000");
+    const forgetting = storage.forgetKeys(2_000);
+    await waitForLock();
+    await intruder.query("COMMIT");
+    await forgetting;
+    expect(await database.query("SELECT 1 FROM idempotency_keys")).toHaveLength(1);
   });
 
   test("are given up in the end, and say that nothing was changed", async () => {

@@ -1,4 +1,4 @@
-/** How often a garden that holds more than it may is counted. */
+/** How often gardens are counted, and what is known of them in between. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { Quota } from "./quota.ts";
@@ -38,4 +38,23 @@ test("nor is one that holds far more, until it may have come to its limit", () =
   expect(quota.isFull("home")).toBe(true);
   database.run("DELETE FROM plants");
   expect(deleteFrom(quota, 4)).toEqual([true, true, true, false]);
+});
+
+test("what is deleted from a garden that nobody has counted is not kept count of", () => {
+  const { quota, database } = makeGarden(plantsMax);
+  database.run("DELETE FROM plants WHERE rowid = 1");
+  quota.count("home", -1);
+  expect(quota.isFull("home")).toBe(false);
+  quota.count("home", 1);
+  expect(quota.isFull("home")).toBe(true);
+});
+
+test("of more gardens than there is room for all are counted again", () => {
+  const { quota, database } = makeGarden(plantsMax);
+  expect(quota.isFull("home")).toBe(true);
+  for (let other = 1; other < 65_536; other++) quota.isFull(`garden ${other}`);
+  database.run("DELETE FROM plants");
+  expect(quota.isFull("home")).toBe(true);
+  quota.isFull("one more");
+  expect(quota.isFull("home")).toBe(false);
 });

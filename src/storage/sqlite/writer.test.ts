@@ -1,4 +1,4 @@
-/** What is wrong with a file is found out before a commit, not behind it. */
+/** What others did to a file, damage too, is found out before a commit, not behind it. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -95,5 +95,19 @@ test("a write that failed before its commit is not told as one of unknown outcom
   const storage = openSqlite(path, { isServing: false });
   const failure = await storage.apply([create()]).catch((error) => error);
   expect(failure).toMatchObject({ code: "unavailable", message: unavailable });
+  await storage.close();
+});
+
+test("a write waits for that of another process, and is decided by what that left", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: false });
+  using intruder = new Database(path);
+  intruder.run("BEGIN IMMEDIATE");
+  intruder.run("INSERT INTO plants (garden, id, name, tag) VALUES ('home', 1, 'Fern', '')");
+  const applying = storage.apply([create({ id: 2n, idempotency }), create({ id: 1n })]);
+  await Bun.sleep(100);
+  intruder.run("COMMIT");
+  expect(await applying).toEqual([created(2n), { kind: "taken" }]);
   await storage.close();
 });

@@ -1,0 +1,61 @@
+/** What a restoration leaves to its owner: files that it did not make, and names that it did not give. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, linkSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { openSqlite } from "./engine.ts";
+import { restoreSqlite } from "./restoration.ts";
+
+const tally = { plants: 0, plantsInAll: 0 };
+const { signal } = new AbortController();
+
+let folder: ReturnType<typeof makeTemporaryFolder>;
+let path: string;
+
+beforeEach(() => {
+  folder = makeTemporaryFolder();
+  path = join(folder.path, "data", "plants.db");
+  mkdirSync(dirname(path));
+});
+
+afterEach(() => folder[Symbol.dispose]());
+
+test("where it may not replace a store nothing is unpacked before that is told", async () => {
+  await openSqlite(path, { isServing: false }).close();
+  let isUnpacked = false;
+  const restoring = restoreSqlite(path, false, async () => {
+    isUnpacked = true;
+  });
+  await expect(restoring).rejects.toThrow("With --force it is kept");
+  expect(isUnpacked).toBe(false);
+});
+
+test("one that fails leaves no log of what it unpacked", async () => {
+  const restoring = restoreSqlite(path, false, async ({ unpackedPath }) => {
+    for (const suffix of ["", "-wal", "-shm", "-journal"]) touch(unpackedPath + suffix);
+    throw new Error("enough");
+  });
+  await expect(restoring).rejects.toThrow("enough");
+  expect(readdirSync(dirname(path))).toEqual(["plants.db-serving"]);
+});
+
+test("one that fails leaves an empty file that was there before", async () => {
+  touch(path);
+  const restoring = restoreSqlite(path, false, async () => {
+    throw new Error("enough");
+  });
+  await expect(restoring).rejects.toThrow("enough");
+  expect(existsSync(path)).toBe(true);
+});
+
+test("an older store that has another name besides is kept under one that tells what it is", async () => {
+  await openSqlite(path, { isServing: false }).close();
+  const { ino } = statSync(path);
+  linkSync(path, join(dirname(path), "mine.db"));
+  const kept = await restoreSqlite(path, true, ({ unpackedPath, fill }) => {
+    touch(unpackedPath);
+    return fill(tally, signal);
+  });
+  expect(kept).toStartWith(`${path}.before-`);
+  expect(statSync(kept ?? "").ino).toBe(ino);
+});
