@@ -12,23 +12,26 @@ afterAll(stop);
 test.each([
   ["looked up", "importKey"],
   ["used", "verify"],
-] as const)("a key that is withdrawn while it is being %s is not relied on again", async (_, step) => {
-  const jwts = new JsonWebTokens(issuer.trust, () => clock.nowMs);
-  await jwts.refreshKeys();
-  const token = await sign(key, good());
-  const newer = await issuer.makeKey();
-  const { subtle } = crypto;
-  const original = subtle[step].bind(subtle) as (...values: unknown[]) => Promise<never>;
-  const spy = spyOn(subtle, step).mockImplementation(async (...values: unknown[]) => {
-    spy.mockRestore();
-    issuer.published = [newer.publicJwk];
+] as const)(
+  "a key that is withdrawn while it is being %s is not relied on again",
+  async (_, step) => {
+    const jwts = new JsonWebTokens(issuer.trust, () => clock.nowMs);
     await jwts.refreshKeys();
-    return original(...values);
-  });
-  expect(await jwts.check(token)).toMatchObject({ user: "alice" });
-  expect(jwts.recall(token, clock.nowMs)).toBeUndefined();
-  expect(await jwts.check(token)).toBeUndefined();
-});
+    const token = await sign(key, good());
+    const newer = await issuer.makeKey();
+    const { subtle } = crypto;
+    const original = subtle[step].bind(subtle) as (...values: unknown[]) => Promise<never>;
+    const spy = spyOn(subtle, step).mockImplementation(async (...values: unknown[]) => {
+      spy.mockRestore();
+      issuer.published = [newer.publicJwk];
+      await jwts.refreshKeys();
+      return original(...values);
+    });
+    expect(await jwts.check(token)).toMatchObject({ user: "alice" });
+    expect(jwts.recall(token, clock.nowMs)).toBeUndefined();
+    expect(await jwts.check(token)).toBeUndefined();
+  },
+);
 
 test("a text of 8,192 characters may be a token, and a longer one is none", () => {
   const longest = `a.b.${"c".repeat(8_188)}`;

@@ -97,4 +97,23 @@ describe("an answer", () => {
     expect((await ask("key 0", make(long))).body).toEndWith("201");
     expect((await ask("key 199", make(long))).body).toEndWith("200");
   });
+
+  test("is kept up to 65,536 characters", async () => {
+    const longest = "x".repeat(64 * 1024 - 1);
+    expect((await ask("a", make(longest))).body).toHaveLength(64 * 1024);
+    expect((await ask("a", make())).body).toBe(`${longest}1`);
+  });
+
+  test("takes its room once, however many have it made at the same time", async () => {
+    await ask("a", make());
+    const long = "x".repeat(60 * 1024);
+    await Promise.all(Array.from({ length: 200 }, () => ask("b", make(long))));
+    expect((await ask("a", make())).body).toBe("[]1");
+  });
+
+  test("takes room beside its text, so that very many short ones are too many, too", async () => {
+    for (let key = 0; key < 9_000; key++) await ask(`key ${key}`, make());
+    expect((await ask("key 0", make())).body).toBe("[]9001");
+    expect((await ask("key 8999", make())).body).toBe("[]9000");
+  });
 });

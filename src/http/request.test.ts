@@ -2,6 +2,7 @@
  * What is read off a request before its operation is known: target, host, token; then its query.
  */
 import { describe, expect, test } from "bun:test";
+import { bodyBytesMax, callerBytesMax } from "./body.ts";
 import { operations } from "./operations.ts";
 import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
 
@@ -19,6 +20,7 @@ describe("the target", () => {
     ["/plants?limit=1", "/plants", "limit=1"],
     ["/a://b", "/a://b", ""],
     ["https://a.example/v1/plants", "/v1/plants", ""],
+    ["https://a.example", "/", ""],
   ])("%s has the path %s and the query %p", (url, path, query) => {
     expect(readTarget(url)).toEqual({ path, query });
   });
@@ -179,4 +181,32 @@ test("long bodies that end together have a turn each, and not too many of them w
   expect(refused[0]).toMatchObject({ reason: { code: "unavailable" } });
   const short = await Promise.all(Array.from({ length: 40 }, () => read(4_000)));
   expect(short).toHaveLength(40);
+});
+
+test("bodies that one credential does not send to their end leave room for those of others", async () => {
+  const operation = operations.find(({ name }) => name === "createPlant");
+  if (!operation) throw new Error("There is no such operation.");
+  const read = (credential: string, body: BodyInit) => {
+    const headers = { "content-type": "application/json" };
+    const request = new Request("http://localhost/plants", { method: "POST", headers, body });
+    const caller = { credential, user: "alice", garden: "alice", scope: "write" } as const;
+    const arrival = { request, query: "", variable: "", caller, body: "unread" } as const;
+    return Promise.try(() => readInput(operation, { ...arrival })).then(
+      () => "read",
+      (error) => error.code,
+    );
+  };
+  const ends: (() => void)[] = [];
+  const start = (controller: ReadableStreamDefaultController) => {
+    ends.push(() => controller.close());
+  };
+  const waiting = Array.from({ length: callerBytesMax / bodyBytesMax }, () =>
+    read("one", new ReadableStream({ start })),
+  );
+  expect([await read("one", '{"name":"a"}'), await read("other", '{"name":"a"}')]).toEqual([
+    "unavailable",
+    "read",
+  ]);
+  for (const end of ends) end();
+  await Promise.all(waiting);
 });

@@ -116,6 +116,17 @@ describe.each(engines)("on %s", (engine) => {
   });
 
   describe("faults", () => {
+    runScenarios(world, [
+      {
+        name: "of the query are told also where the body is no text",
+        request: "POST /plants?color=red",
+        body: new Uint8Array([0xff]),
+        status: 400,
+        problem: "invalid-request",
+        faults: ["color", ""],
+      },
+    ]);
+
     test("are told once each, and a hundred at most", async () => {
       const names = Array.from({ length: 150 }, (_, index) => `a${index}&a${index}`).join("&");
       const problem = (await (await world.fetch(`GET /healthz?${names}`)).json()) as {
@@ -127,6 +138,27 @@ describe.each(engines)("on %s", (engine) => {
         "a0 is not a parameter of this operation. (and 149 more; see errors)",
       );
     });
+  });
+
+  describe("a connection", () => {
+    const answerHeaders = { Connection: null };
+    runScenarios(world, [
+      {
+        name: "is kept behind a body that was read, whatever was wrong with it",
+        request: "POST /plants",
+        body: { name: "" },
+        status: 400,
+        answerHeaders,
+      },
+      {
+        name: "is kept behind a plant that was created",
+        request: "POST /plants",
+        body: { name: "Fern" },
+        status: 201,
+        answerHeaders,
+        left: [1n],
+      },
+    ]);
   });
 
   describe("the host", () => {
