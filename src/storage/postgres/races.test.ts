@@ -145,6 +145,15 @@ test("a garden is filled to its quota and no further, by instances that all add 
   await Promise.all(limited.map((storage) => storage.close()));
 });
 
+test("a garden is full, too, by what instances without a quota added since it was counted", async () => {
+  const limited = await openPostgres(database.url, { isServing: true, plantsMax: 4 });
+  await limited.apply([create()]);
+  await limited.apply([create()]);
+  await instances[0]?.apply([create(), create()]);
+  expect(await limited.apply([create()])).toEqual([{ kind: "full", plantsMax: 4 }]);
+  await limited.close();
+});
+
 test("what was answered is what is there, after many random groups at the same time", async () => {
   const pick = makeDice(20_260_101);
   const write = (): Write => {

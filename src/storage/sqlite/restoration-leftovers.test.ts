@@ -1,4 +1,4 @@
-/** What a restoration leaves to its owner: files that it did not make, and names that it did not give. */
+/** What a restoration leaves: no files of its own, and those of others as they are named. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
