@@ -1,0 +1,41 @@
+/** Lists that are kept: whoever asks for one gets their own, and is checked as for any other. */
+import { expect, test } from "bun:test";
+import { openWorld } from "./scenario.ts";
+
+const world = openWorld("SQLite");
+
+async function plant(garden: string, names: readonly string[]): Promise<Record<string, string>> {
+  const idempotency = undefined;
+  await world.storage.apply(
+    names.map((name, index) => {
+      return { kind: "create", garden, id: BigInt(index), name, tag: "", idempotency };
+    }),
+  );
+  const token = await world.makeToken({ user: "alice", garden, scope: "read" });
+  return { Authorization: `Bearer ${token}` };
+}
+
+/** The names in a list once it is kept. */
+async function listOften(target: string, headers: Record<string, string>): Promise<string[]> {
+  for (let time = 0; time < 3; time++)
+    await (await world.fetch(`GET ${target}`, { headers })).text();
+  const plants = (await (await world.fetch(`GET ${target}`, { headers })).json()) as {
+    name: string;
+  }[];
+  return plants.map(({ name }) => name);
+}
+
+test("no garden shows the list of another, whatever both are named", async () => {
+  const home = await plant("home", ["of home", "of home, too"]);
+  const alike = await plant("homelimit=1", ["of another"]);
+  expect(await listOften("/plants?limit=1", home)).toEqual(["of home"]);
+  expect(await listOften("/plants", alike)).toEqual(["of another"]);
+  expect(await listOften("/plants", home)).toEqual(["of home", "of home, too"]);
+});
+
+test("a body is refused also where the list is kept", async () => {
+  const headers = await plant("garden", ["Fern"]);
+  expect(await listOften("/plants", headers)).toEqual(["Fern"]);
+  const sent = { ...headers, "Content-Length": "2" };
+  expect((await world.fetch("GET /plants", { headers: sent })).status).toBe(400);
+});
