@@ -1,12 +1,13 @@
 /** Backups and restorations whose calls on the files fail, one after the other. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { runProgram } from "../../end-to-end/running-service.ts";
 import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
-import { readStore, type StoreFiles, writeStore } from "../store-files.ts";
+import { isSameStore, readStore, type StoreFiles, writeStore } from "../store-files.ts";
 
 setDefaultTimeout(60_000);
 
@@ -66,6 +67,12 @@ describe.skipIf(!isInterposable)("a restoration over an older store", () => {
     return rule.counts().failed > 0;
   }
 
+  /** Whether the older store is there, whole, under its own name or another. */
+  function isKept(path: string): boolean {
+    const names = readdirSync(dirname(path)).map((name) => join(dirname(path), name));
+    return names.some((name) => isSameStore(readStore(name), older));
+  }
+
   test.each(kinds)("is done or leaves that one as it was, when %s fails", async (kind) => {
     let nth = 1;
     const restore = () =>
@@ -73,6 +80,7 @@ describe.skipIf(!isInterposable)("a restoration over an older store", () => {
         [kind, nth],
         () => ["restore", backup, "--force"],
         async (path, isDone) => {
+          expect(isKept(path)).toBe(true);
           // The last sync of the folder may fail behind the rename.
           expect(isDone ? ["new"] : ["old", "new"]).toContain((await namesIn(path))[0] ?? "none");
         },
