@@ -1,17 +1,21 @@
 /** Lists that are kept: whoever asks for one gets their own, and is checked as for any other. */
-import { expect, test } from "bun:test";
-import { openWorld } from "./scenario.ts";
+import { describe, expect, test } from "bun:test";
+import { openWorld, type World } from "./scenario.ts";
 
 const world = openWorld("SQLite");
 
-async function plant(garden: string, names: readonly string[]): Promise<Record<string, string>> {
+async function plant(
+  garden: string,
+  names: readonly string[],
+  { storage, makeToken }: World = world,
+): Promise<Record<string, string>> {
   const idempotency = undefined;
-  await world.storage.apply(
+  await storage.apply(
     names.map((name, index) => {
       return { kind: "create", garden, id: BigInt(index), name, tag: "", idempotency };
     }),
   );
-  const token = await world.makeToken({ user: "alice", garden, scope: "read" });
+  const token = await makeToken({ user: "alice", garden, scope: "read" });
   return { Authorization: `Bearer ${token}` };
 }
 
@@ -38,4 +42,24 @@ test("a body is refused also where the list is kept", async () => {
   expect(await listOften("/plants", headers)).toEqual(["Fern"]);
   const sent = { ...headers, "Content-Length": "2" };
   expect((await world.fetch("GET /plants", { headers: sent })).status).toBe(400);
+});
+
+describe("where only some origins may ask", () => {
+  const origins = ["https://a.example", "https://b.example"];
+  const strict = openWorld("SQLite", { corsOrigins: origins });
+
+  test.each([
+    ["a kept list", 200],
+    ["a refusal", 401],
+  ])("each is told that it may have %s, and no other is", async (_, status) => {
+    const headers = await plant("garden", [], strict);
+    if (status === 401) headers.Authorization = "Bearer wrong";
+    const allowed: (string | null)[] = [];
+    for (const Origin of [...origins, ...origins, "https://c.example", ...origins]) {
+      const response = await strict.fetch("GET /plants", { headers: { ...headers, Origin } });
+      expect(response.status).toBe(status);
+      allowed.push(response.headers.get("Access-Control-Allow-Origin"));
+    }
+    expect(allowed).toEqual([...origins, ...origins, null, ...origins]);
+  });
 });
