@@ -77,6 +77,8 @@ test.skipIf(process.platform !== "linux")(
     const { find, call, stop, pid, said } = await startTryout(folder.path);
     expect((await call("POST", '{"name":"Fern"}')).status).toBe(201);
     process.kill(pid, "SIGKILL");
+    // What it took with it in its last moment nobody can answer.
+    await waitFor(() => (existsSync(`/proc/${pid}`) ? undefined : true));
     for (let count = 0; count < 10; count++) {
       expect((await call("POST", '{"name":"Moss"}')).status).toBe(201);
     }
