@@ -10,21 +10,30 @@ const countedIdMax = 2n ** 52n;
 type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint }>;
 
 export class Garden {
-  static readonly empty = new Garden([], 0n, new Map());
+  static readonly empty = new Garden([], 0n, new Map(), new Set());
   /** Equal text means the same garden. */
   readonly fingerprint: string;
   readonly #plants: readonly Plant[];
   /** The highest id that was assigned, or given and counts. */
   readonly #lastId: bigint;
   readonly #keys: Keys;
+  /** The ids that were given and do not count, also of plants that are gone. */
+  readonly #uncounted: ReadonlySet<bigint>;
 
-  private constructor(plants: readonly Plant[], lastId: bigint, keys: Keys) {
+  private constructor(
+    plants: readonly Plant[],
+    lastId: bigint,
+    keys: Keys,
+    uncounted: ReadonlySet<bigint>,
+  ) {
     this.#plants = plants;
     this.#lastId = lastId;
     this.#keys = keys;
+    this.#uncounted = uncounted;
     const standing = plants.map(({ id, name, tag }) => `${id} ${name} ${tag}`);
     const kept = Array.from(keys, ([key, { request, id }]) => `${key} ${request} ${id}`);
-    this.fingerprint = [lastId, ...standing, ...kept.toSorted()].join("\n");
+    const given = Array.from(uncounted, String).toSorted();
+    this.fingerprint = [lastId, ...standing, ...kept.toSorted(), ...given].join("\n");
   }
 
   /**
@@ -41,7 +50,7 @@ export class Garden {
         const rest = this.#plants.filter(({ id }) => id !== call.id);
         if (rest.length === this.#plants.length) return this.#refuse(404, result);
         if (result && result.kind !== "deleted") return undefined;
-        return new Garden(rest, this.#lastId, this.#keys);
+        return new Garden(rest, this.#lastId, this.#keys, this.#uncounted);
       }
       case "list":
         return this.#isListed(call, result) ? this : undefined;
@@ -54,20 +63,30 @@ export class Garden {
     const kept = key === undefined ? undefined : this.#keys.get(key);
     if (kept && kept.request !== request) return this.#refuse(422, result);
     if (kept) return isCreated(result, kept.id, true) ? this : undefined;
-    const id = call.id ?? this.#nextId();
-    if (this.#plants.some((plant) => plant.id === id)) return this.#refuse(409, result);
+    const id = call.id ?? this.#nextId(result);
+    if (this.#isStanding(id)) return this.#refuse(409, result);
     if (!isCreated(result, id, false)) return undefined;
     const plants = [...this.#plants, { id, name, tag }].toSorted(byId);
     const isCounted = call.id === undefined || id <= countedIdMax;
     const lastId = isCounted && id > this.#lastId ? id : this.#lastId;
     const keys = key === undefined ? this.#keys : new Map(this.#keys).set(key, { request, id });
-    return new Garden(plants, lastId, keys);
+    const uncounted = isCounted ? this.#uncounted : new Set(this.#uncounted).add(id);
+    return new Garden(plants, lastId, keys, uncounted);
   }
 
-  #nextId(): bigint {
+  /**
+   * It steps over ids that were given, and may step over one whose plant goes at that moment: the
+   * interface promises an id that is free and higher, and not the first of them.
+   */
+  #nextId(result: Operation["result"]): bigint {
+    const told = result?.kind === "created" ? result.id : undefined;
     let id = this.#lastId + 1n;
-    while (this.#plants.some((plant) => plant.id === id)) id++;
+    while (this.#isStanding(id) || (told && told > id && this.#uncounted.has(id))) id++;
     return id;
+  }
+
+  #isStanding(id: bigint): boolean {
+    return this.#plants.some((plant) => plant.id === id);
   }
 
   #refuse(status: number, result: Operation["result"]): Garden | undefined {

@@ -106,6 +106,13 @@ export const good: Record<string, readonly Row[]> = {
     [2, 3, create("b", 2n ** 52n + 1n), created(2n ** 52n + 1n)],
     [4, 5, create("c"), created(2n ** 52n + 2n)],
   ],
+  "an assigned id that steps over one whose plant goes at that moment": [
+    [0, 1, create("a", 2n ** 52n), created(2n ** 52n)],
+    [2, 3, create("b", 2n ** 52n + 1n), created(2n ** 52n + 1n)],
+    [4, 9, create("c"), created(2n ** 52n + 2n)],
+    [5, 6, remove(2n ** 52n + 1n), gone],
+    [7, 8, list(onlyNames), named("a")],
+  ],
   "a key that is sent again, also after the plant is gone": [
     [0, forever, create("a", undefined, "k"), unknown],
     [5, 6, create("a", undefined, "k"), again(1n)],
@@ -216,6 +223,10 @@ export const bad: Record<string, readonly Row[]> = {
   "a later plant with a lower id": [
     [0, 1, create("a"), created(2n)],
     [2, 3, create("b"), created(1n)],
+  ],
+  "an assigned id that steps over one that nobody ever had": [
+    [0, 1, create("a", 2n ** 52n), created(2n ** 52n)],
+    [2, 3, create("b"), created(2n ** 52n + 2n)],
   ],
   "an assigned id of 0": [[0, 1, create("a"), created(0n)]],
   "a plant that nobody sent": [[0, 1, list(), listed({ a: 1n })]],
