@@ -4,6 +4,7 @@
  */
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
+import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { runWithFewDescriptors } from "../../test/few-descriptors.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { readConfig } from "../config.ts";
@@ -47,7 +48,7 @@ test("what was first asked for without a descriptor left is there when there are
   expect(await runWithFewDescriptors(script)).toEqual(answered);
 });
 
-test("a service loads it when it listens, without being asked", async () => {
+test("a service loads it soon after it listens, without being asked", async () => {
   using folder = makeTemporaryFolder();
   using load = spyOn(assembly, "loadLater");
   const flags = { port: "0", threads: "1", database: join(folder.path, "plants.db") };
@@ -55,6 +56,7 @@ test("a service loads it when it listens, without being asked", async () => {
     readConfig(flags, {}),
     createLog("off", () => {}),
   );
-  expect(load).toHaveBeenCalledTimes(1);
+  await waitFor(() => load.mock.calls[0]);
   await service.stop();
+  expect(load).toHaveBeenCalledTimes(1);
 });

@@ -21,6 +21,8 @@ const keyRefreshMs = 60_000;
 const handOverMs = 1_000;
 /** And how long before a stop: those in use are told in time, and nothing waits for idle ones. */
 const farewellMs = 100;
+/** Whoever waits for the start has the first answers before what is rarely asked for is loaded. */
+const loadAfterMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
@@ -67,9 +69,12 @@ export async function openListener(
   let server = listen(config, app.fetch);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
-  const loading = loadLater(config).catch((error) =>
-    log.event("warn", "loading of pages failed", { error }),
-  );
+  let loading: Promise<void> | undefined;
+  const loadTimer = setTimeout(() => {
+    loading = loadLater(config).catch((error) =>
+      log.event("warn", "loading of pages failed", { error }),
+    );
+  }, loadAfterMs);
   const chores = [
     startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
     startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),
@@ -88,6 +93,7 @@ export async function openListener(
       retire(old).finally(() => servers.delete(old));
     },
     async drain() {
+      clearTimeout(loadTimer);
       // One span of time for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
