@@ -4,7 +4,7 @@
  */
 import { readNumbers } from "../proof.ts";
 import { judgeGrowth, slopeOf } from "../vital-signs.ts";
-import { soak } from "./soak.ts";
+import { heldGrowthMaxMb, soak } from "./soak.ts";
 
 const [minutes = 120, rate] = readNumbers();
 const sayEveryMs = 60_000;
@@ -46,7 +46,15 @@ say(
     `${sizes.at(-1)?.toFixed(1)} MB after the first quarter, ${memory.text} (without files ${anonymous.text}); ` +
     `open files ${files.text}`,
 );
-process.exit(memory.isFlat && files.isFlat && result.faults.length === 0 ? 0 : 1);
+const { before, after, answers } = result.held;
+const isHeldFlat = after.heapMb - before.heapMb <= heldGrowthMaxMb;
+say(
+  `without its garbage the heap held ${before.heapMb.toFixed(1)} MB in ` +
+    `${before.objects.toLocaleString("en")} objects, and ${after.heapMb.toFixed(1)} MB in ` +
+    `${after.objects.toLocaleString("en")} after ${answers.toLocaleString("en")} answers: ` +
+    `${isHeldFlat ? "flat" : "GROWS"}`,
+);
+process.exit(memory.isFlat && files.isFlat && isHeldFlat && result.faults.length === 0 ? 0 : 1);
 
 function judge(sign: keyof typeof growthMax, unit = ""): { text: string; isFlat: boolean } {
   const slope = slopeOf(settled.map((signs) => ({ atMs: signs.atMs, value: signs[sign] })));

@@ -2,22 +2,27 @@
  * The real program at an even load for a long time: everything that callers do, right and wrong,
  * while its memory and open files are looked at. The garden stays as large as it is.
  */
-import { join } from "node:path";
 import { makeDice } from "../../dice.ts";
-import { runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
+import type { Held } from "./collector.ts";
+import { startSoakedService } from "./soaked-service.ts";
 
-const program = join(import.meta.dir, "../../../src/main.ts");
 const clientsCount = 16;
 const plantsOfClient = 50;
 const sampleEveryMs = 10_000;
 const peakMs = 5_000;
+const warmUpMs = 60_000;
+
+/** Of the heap without its garbage: nearly as much comes and goes with compiled code. */
+export const heldGrowthMaxMb = 1;
 
 export interface SoakOptions {
   readonly durationMs: number;
   /** Requests a second; half of what it can do, if not given. */
   readonly rate?: number | undefined;
+  /** At this rate, before anything is measured. */
+  readonly warmUpMs?: number;
   readonly sampleEveryMs?: number;
   readonly onSample?: (signs: VitalSigns, answers: number) => void;
 }
@@ -28,39 +33,28 @@ export interface Soak {
   /** Answers that no request of these should get. */
   readonly faults: readonly string[];
   readonly samples: readonly VitalSigns[];
+  /** What it held once its garbage was collected, before and after these many of the answers. */
+  readonly held: { readonly before: Held; readonly after: Held; readonly answers: number };
 }
 
 export async function soak(options: SoakOptions): Promise<Soak> {
   using folder = makeTemporaryFolder();
-  const database = join(folder.path, "plants.db");
-  const made = await runProgram(["token", "create", "soak", "--database", database]);
-  const token = made.out.trim();
-  const port = findFreePort();
-  const service = Bun.spawn(
-    [process.execPath, program, "serve", "--port", `${port}`, "--database", database],
-    // It writes its log as ever; a place that takes it all is enough.
-    { env: { PATH: process.env.PATH ?? "" }, stdout: "ignore", stderr: "ignore" },
-  );
-  try {
-    const url = `http://127.0.0.1:${port}`;
-    await waitFor(async () =>
-      (await fetch(`${url}/readyz`).catch(() => null))?.ok ? true : undefined,
-    );
-    const load = new Load(url, token);
-    const rate = options.rate ?? Math.round((await load.run(peakMs, Number.POSITIVE_INFINITY)) / 2);
-    const samples: VitalSigns[] = [];
-    const sampling = setInterval(() => {
-      const signs = takeVitalSigns(service.pid);
-      samples.push(signs);
-      options.onSample?.(signs, load.answers);
-    }, options.sampleEveryMs ?? sampleEveryMs);
-    await load.run(options.durationMs, rate);
-    clearInterval(sampling);
-    return { rate, answers: load.answers, faults: load.faults, samples };
-  } finally {
-    service.kill("SIGKILL");
-    await service.exited;
-  }
+  await using service = await startSoakedService(folder.path);
+  const load = new Load(service.url, service.token);
+  const rate = options.rate ?? Math.round((await load.run(peakMs, Number.POSITIVE_INFINITY)) / 2);
+  await load.run(options.warmUpMs ?? warmUpMs, rate);
+  const before = await service.collect();
+  const answersBefore = load.answers;
+  const samples: VitalSigns[] = [];
+  const sampling = setInterval(() => {
+    const signs = takeVitalSigns(service.pid);
+    samples.push(signs);
+    options.onSample?.(signs, load.answers);
+  }, options.sampleEveryMs ?? sampleEveryMs);
+  await load.run(options.durationMs, rate);
+  clearInterval(sampling);
+  const held = { before, after: await service.collect(), answers: load.answers - answersBefore };
+  return { rate, answers: load.answers, faults: load.faults, samples, held };
 }
 
 /** Clients at an even pace together, each with plants of its own that come and go. */
@@ -151,11 +145,4 @@ class Load {
   #note(fault: string): void {
     if (this.faults.length < 100) this.faults.push(fault);
   }
-}
-
-function findFreePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }
