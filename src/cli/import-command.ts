@@ -37,7 +37,7 @@ export const importCommand: Command = {
     batch: {
       placeholder: "NAME",
       help: "what lines without an id are known by in later runs",
-      fallback: "the file's name",
+      fallback: "the file's name without its folder",
     },
     json: { help: "the summary as JSON, also at a terminal" },
   },

@@ -126,6 +126,11 @@ describe("a call that makes no sense ends with 2 and one line", () => {
     ["no user", ["token", "create"], "USER"],
     ["an empty user", ["token", "create", ""], "USER must be"],
     ["an empty garden", ["token", "create", "a", "--garden", ""], "--garden must be"],
+    [
+      "a user with a joiner",
+      ["token", "create", "\u{1F469}\u200D\u{1F33E}"],
+      "or format characters",
+    ],
     ["a scope that is none", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
     ["an expiry that is none", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
   ])("for %s", async (_case, args, message) => {

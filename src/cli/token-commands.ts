@@ -149,7 +149,8 @@ function checkIdentity(source: string, text: string): string {
   if (isIdentity(text)) return text;
   throw new PlantStoreError(
     "invalid-request",
-    `${source} must be 1 to 255 characters, without control characters or spaces at its ends.`,
+    `${source} must be 1 to 255 characters, without control or format characters, ` +
+      "and without spaces at its ends.",
   );
 }
 

@@ -55,7 +55,8 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
 }
 
 const requestIdHeader: HeaderDescription = {
-  description: "The request's id: the caller's own if it sent one, else a new one.",
+  description:
+    "The request's id: the caller's own if that is well-formed and no token, else a new one.",
   example: "c6a2f1d09b3e-1",
   required: true,
 };
@@ -83,7 +84,8 @@ const referredLimitHeaders = mapValues(limitHeaders, (_, name) => ({
 const requestIdParameter = {
   name: "X-Request-Id",
   in: "header",
-  description: "An id of the caller's for this request. One that is malformed is replaced.",
+  description:
+    "An id of the caller's for this request. One that is malformed, or holds a token, is replaced.",
   schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
 };
 

@@ -37,7 +37,11 @@ const createPlant = plantOperation({
     status: 201,
     description: "The plant is stored.",
     headers: {
-      Location: { description: "The plant's address.", example: "/plants/7", required: true },
+      Location: {
+        description: "The plant's address, with the base path. Its last part is the id.",
+        example: "/plants/7",
+        required: true,
+      },
       "Idempotency-Replayed": {
         description: "`true` when an earlier request with the same key had created the plant.",
         example: "true",
