@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, settings } from "../src/config.ts";
 import { operations } from "../src/http/operations.ts";
+import { idleTimeoutSeconds } from "../src/listening/listener.ts";
 import { parseAddress } from "../src/storage/postgres/address.ts";
 
 interface Service {
@@ -87,6 +88,11 @@ test("the balancer leads to the instances, asks for a path that there is, and is
   expect(paths).toContain(/health_uri (\S+)/.exec(caddyfile)?.[1] ?? "");
   const listens = /^:(\d+) \{/m.exec(caddyfile)?.[1];
   expect(services.balancer?.ports).toEqual([`127.0.0.1:8080:${listens}`]);
+});
+
+test("the balancer closes idle connections before an instance does", () => {
+  const keptSeconds = Number(/^\t+keepalive (\d+)s$/m.exec(caddyfile)?.[1]);
+  expect(keptSeconds).toBeLessThan(idleTimeoutSeconds);
 });
 
 test("every password comes from the environment, and there is no default", () => {

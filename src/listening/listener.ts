@@ -24,7 +24,7 @@ const farewellMs = 100;
 /** Whoever waits for the start has the first answers before what is rarely asked for is loaded. */
 const loadAfterMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
-const idleTimeoutSeconds = 30;
+export const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
 
 export type ListenerConfig = Pick<
