@@ -1,7 +1,7 @@
 /** The packed npm package in an empty project, as whoever installs it has it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, renameSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { waitFor } from "./running-service.ts";
 
@@ -51,7 +51,7 @@ describe("the package", () => {
   test("holds what it needs and nothing else", () => {
     const folders = new Set(files.map((path) => path.split("/").slice(0, -1).join("/")));
     expect(
-      [...folders].filter((path) => !/^(?:|bin|docs|src\b.*|dist\/client)$/.test(path)),
+      [...folders].filter((path) => !/^(?:|bin|(?:docs|deploy|src)\b.*|dist\/client)$/.test(path)),
     ).toEqual([]);
     expect(files.filter((path) => /\.test\.|\.png$|\.map$/.test(path))).toEqual([]);
     for (const path of ["README.md", "LICENSE", "CHANGELOG.md", "bin/plantstore", "src/main.ts"]) {
@@ -59,15 +59,18 @@ describe("the package", () => {
     }
   });
 
-  test("brings the pages that its pages for operators and callers name", async () => {
-    const pages = files.filter((path) => path.startsWith("docs/"));
+  test("brings what its pages for operators and callers name, but for what a clone is needed for", async () => {
+    const pages = files.filter((path) => /^(?:docs\/|SECURITY)/.test(path));
     const named = await Promise.all(
       pages.map(async (page) => {
         const text = await Bun.file(join(root, page)).text();
-        return [...text.matchAll(/\]\(([\w-]+\.md)[#)]/g)].map(([, name]) => `docs/${name}`);
+        return [...text.matchAll(/\]\(([\w./-]+)[#)]/g)].map(([, to = ""]) =>
+          join(dirname(page), to),
+        );
       }),
     );
-    expect(named.flat().filter((path) => !files.includes(path))).toEqual([]);
+    const ofClone = /^(?:bench\/|deploy\/(?:README.md|compose.yaml)$)/;
+    expect(named.flat().filter((path) => !files.includes(path) && !ofClone.test(path))).toEqual([]);
     expect(files).toContain("SECURITY.md");
   });
 
