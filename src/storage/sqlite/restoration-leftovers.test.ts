@@ -1,6 +1,14 @@
 /** What a restoration leaves: no files of its own, and those of others as they are named. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, linkSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
@@ -58,4 +66,20 @@ test("an older store that has another name besides is kept under one that tells 
   });
   expect(kept).toStartWith(`${path}.before-`);
   expect(statSync(kept ?? "").ino).toBe(ino);
+});
+
+test("one that is run again leaves the log that the first had moved, whatever has come since", async () => {
+  await openSqlite(path, { isServing: false }).close();
+  const keptPath = `${path}.before-2026-07-01T12-00-00.000Z`;
+  linkSync(path, keptPath);
+  writeFileSync(`${keptPath}-wal`, "what was answered");
+  // As of another program that has it open.
+  touch(`${path}-wal`);
+  const restoring = restoreSqlite(path, true, ({ unpackedPath, fill }) => {
+    touch(unpackedPath);
+    return fill(tally, signal);
+  });
+  await expect(restoring).rejects.toThrow("another one lies beside it");
+  expect(readFileSync(`${keptPath}-wal`, "utf8")).toBe("what was answered");
+  expect(statSync(path).ino).toBe(statSync(keptPath).ino);
 });

@@ -71,6 +71,7 @@ function replace(file: string, unpackedPath: string): string | undefined {
   const secondName = findSecondName(file);
   const keptPath = secondName ?? `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
+  checkMovable(file, keptPath);
   try {
     if (hasStore && secondName === undefined) linkSync(file, keptPath);
     moveCompanions(file, keptPath);
@@ -98,6 +99,20 @@ function findSecondName(file: string): string | undefined {
       const found = statSync(path, { throwIfNoEntry: false });
       return found?.dev === dev && found.ino === ino;
     });
+}
+
+/**
+ * Whoever opened it under two names all the same, as other programs do, made a log of their own
+ * beside the one: it must not take the place of the log that was moved to the other.
+ */
+function checkMovable(file: string, keptPath: string): void {
+  const suffix = companions.find((each) => existsSync(file + each) && existsSync(keptPath + each));
+  if (suffix === undefined) return;
+  const log = basename(keptPath) + suffix;
+  throw new PlantStoreError(
+    "unavailable",
+    `its log is ${log}, and another one lies beside it (end what has it open, or move that away)`,
+  );
 }
 
 /** Its second name goes last: should anything fail here too, nobody serves it. */
