@@ -177,6 +177,16 @@ test.each([864_000_000, -864_000_000])(
   },
 );
 
+test("threads agree on the time though the clock was set back by a moment", () => {
+  const rate = { requests: 5, windowSeconds: 8 };
+  const memory = makeBucketMemory();
+  const first = new Buckets(rate, memory);
+  const later = new Buckets(rate, { ...memory, originMs: memory.originMs + 1_900 });
+  const turns = [later, later, later, later, later, first];
+  const fitted = turns.filter((buckets) => buckets.pour(7) <= buckets.capacity);
+  expect(fitted).toHaveLength(5);
+});
+
 test("threads get together what the limit says, and not one more, however they hurry", async () => {
   const order: PouringOrder = {
     limit: { requests: 500_000, windowSeconds: 1 },

@@ -182,14 +182,16 @@ const startingMs = 2_000;
 /**
  * It never goes back, and is the same on all threads of a process. Each counts from its own start,
  * and when that was, only the clock of the system says exactly. Where that was set in between, as
- * shortly after a machine has started, it is wrong by as much for good.
+ * shortly after a machine has started, it is wrong by as much for good: no thread began before it
+ * was started, nor long after.
  */
 function createClock({
   originMs,
   startMs,
 }: Pick<BucketMemory, "originMs" | "startMs">): () => number {
   const saidMs = performance.timeOrigin - originMs;
-  const aheadMs = Math.abs(saidMs - startMs) > startingMs ? startMs : saidMs;
+  const isSet = saidMs < startMs || saidMs > startMs + startingMs;
+  const aheadMs = isSet ? startMs : saidMs;
   return () => performance.now() + aheadMs;
 }
 
