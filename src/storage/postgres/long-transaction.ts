@@ -32,8 +32,10 @@ export async function inTransaction<Result>(
           await liftTimeouts(client);
           const result = await use(retold(createTransfer(allOn(client), nowMs), translate));
           if (kind === "write") {
-            // Since the connection was made, which may be hours ago, it may have been set to.
-            await requireDurable(client);
+            // The connection may be hours old, and its settings may have been changed since.
+            await requireDurable(client).catch((error) => {
+              throw unstored(error);
+            });
             isCommitting = true;
           }
           const [, warning] = await watched(client, () => client.query("COMMIT"));
@@ -49,6 +51,12 @@ export async function inTransaction<Result>(
   } catch (error) {
     throw isCommitting && isDoubtful(error) ? unconfirmed(error) : translate(error);
   }
+}
+
+function unstored(cause: unknown): unknown {
+  if (!(cause instanceof PlantStoreError)) return cause;
+  const message = `Nothing was stored in the database: ${cause.message}.`;
+  return new PlantStoreError("unavailable", message, { cause });
 }
 
 function unconfirmed(cause: unknown): PlantStoreError {
