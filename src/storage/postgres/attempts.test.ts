@@ -2,9 +2,11 @@
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import { type ClientBase, DatabaseError } from "pg";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { Attempts, watched } from "./attempts.ts";
 import { ConnectionLost } from "./failure.ts";
 import type { Primary } from "./primary.ts";
+import { createWriter } from "./writer.ts";
 
 /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
 function failing(failures: readonly unknown[], dueMs = 60_000) {
@@ -63,6 +65,22 @@ test("nothing is tried again when its time is over", async () => {
   for (const failure of [race, lost]) {
     expect(await failing([failure], -1)()).toEqual({ outcome: failure, tries: 1 });
   }
+});
+
+test("a group that one statement cannot store has no more time than any other", async () => {
+  let nowMs = performance.now();
+  const dueAtMs: number[] = [];
+  const attempts = new Attempts({
+    dueAtMs: () => nowMs + 60_000,
+    async use(_work: unknown, options: { dueAtMs: number }) {
+      dueAtMs.push(options.dueAtMs);
+      nowMs += 5_000;
+      throw withState(dueAtMs.length === 1 ? "23505" : "57014");
+    },
+  } as unknown as Primary);
+  const { apply } = createWriter(attempts);
+  expect(await apply([create()]).catch((error) => error)).toMatchObject({ code: "57014" });
+  expect(dueAtMs).toEqual([nowMs + 50_000, nowMs + 50_000]);
 });
 
 test("whether the outcome is unknown depends on the last try alone", async () => {

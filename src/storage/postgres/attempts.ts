@@ -23,7 +23,7 @@ export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<R
 export interface TransactOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
-  readonly dueMs?: number;
+  readonly dueAtMs?: number;
   readonly isRefusable?: boolean;
   /** Where what can be refused waits, before it waits with all that can. */
   readonly line?: WaitingLine | undefined;
@@ -38,6 +38,11 @@ export class Attempts {
 
   constructor(primary: Primary) {
     this.#primary = primary;
+  }
+
+  /** The moment by which work that starts now is over, unless it is given another one. */
+  dueAtMs(): number {
+    return this.#primary.dueAtMs();
   }
 
   /** One statement that changes nothing, so it is asked once more where the connection was lost. */
@@ -62,11 +67,10 @@ export class Attempts {
 
   /**
    * Runs the work again after a race, and once after a connection that was lost before `commit`.
-   * All tries together take no longer than `dueMs`, or than one operation may.
+   * All tries together are over by `dueAtMs`, or when one operation must be.
    */
   async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueMs, isRefusable, line, isRepeatable } = options;
-    const dueAtMs = dueMs === undefined ? this.#primary.dueAtMs() : performance.now() + dueMs;
+    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRefusable, line, isRepeatable } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const attempt = (client: ClientBase) =>

@@ -39,7 +39,7 @@ export function eachByItself(attempts: Attempts): Statements {
           await client.query("COMMIT");
           return result;
         },
-        { dueMs: countMs },
+        { dueAtMs: performance.now() + countMs },
       ),
     // Not as a commit whose outcome may be unknown: it can be done again.
     write: (text, values) =>

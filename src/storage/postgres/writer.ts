@@ -27,11 +27,13 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
   return {
     async apply(writes) {
       if (writes.every(isDelete)) return deleteAll(attempts, writes);
+      // Should one statement not do, both ways together take no longer than an operation may.
+      const dueAtMs = attempts.dueAtMs();
       const outcomes = isOneStatement(writes) && (await createAll(attempts, writes));
       if (outcomes) return outcomes;
       return attempts.transact(
         (client, commit) => applyInOrder(client, writes, commit, plantsMax),
-        { alsoRaces: [uniqueViolation] },
+        { alsoRaces: [uniqueViolation], dueAtMs },
       );
     },
 
