@@ -1,5 +1,5 @@
 /** What a restoration leaves: no files of its own, and those of others as they are named. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import {
   existsSync,
   linkSync,
@@ -11,6 +11,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import type { Storage } from "../../domain/storage.ts";
+import * as durableFile from "../durable-file.ts";
 import { openSqlite } from "./engine.ts";
 import { restoreSqlite } from "./restoration.ts";
 
@@ -79,7 +81,23 @@ test("one that is run again leaves the log that the first had moved, whatever ha
     touch(unpackedPath);
     return fill(tally, signal);
   });
-  await expect(restoring).rejects.toThrow("another one lies beside it");
+  await expect(restoring).rejects.toThrow("and plants.db-wal another one");
   expect(readFileSync(`${keptPath}-wal`, "utf8")).toBe("what was answered");
   expect(statSync(path).ino).toBe(statSync(keptPath).ino);
+});
+
+test("a store that a command makes of an empty file at the last moment is left with its log", async () => {
+  let command: Storage | undefined;
+  const spy = spyOn(durableFile, "syncFolderOf").mockImplementation(() => {
+    spy.mockRestore();
+    command = openSqlite(path, { isServing: false });
+  });
+  const restoring = restoreSqlite(path, false, ({ unpackedPath, fill }) => {
+    writeFileSync(unpackedPath, "another store");
+    return fill(tally, signal);
+  });
+  await expect(restoring).rejects.toThrow("a store has just been made there");
+  await command?.ping();
+  await command?.close();
+  expect(readdirSync(dirname(path)).toSorted()).toEqual(["plants.db", "plants.db-serving"]);
 });

@@ -71,17 +71,26 @@ function replace(file: string, unpackedPath: string): string | undefined {
   const secondName = findSecondName(file);
   const keptPath = secondName ?? `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
-  checkMovable(file, keptPath);
   try {
     if (hasStore && secondName === undefined) linkSync(file, keptPath);
     moveCompanions(file, keptPath);
     syncFolderOf(file);
+    if (!hasStore) checkStillEmpty(file);
     renameDurably(unpackedPath, file);
   } catch (error) {
     if (existsSync(unpackedPath)) putBack(file, keptPath);
     throw error;
   }
   return hasStore ? keptPath : undefined;
+}
+
+/**
+ * An empty file has no second name, so that a command may have made a store of it by now. The log
+ * of that would be applied to the new one.
+ */
+function checkStillEmpty(file: string): void {
+  if (statSync(file).size === 0) return;
+  throw new PlantStoreError("unavailable", "a store has just been made there (try again)");
 }
 
 /**
@@ -101,20 +110,6 @@ function findSecondName(file: string): string | undefined {
     });
 }
 
-/**
- * Whoever opened it under two names all the same, as other programs do, made a log of their own
- * beside the one: it must not take the place of the log that was moved to the other.
- */
-function checkMovable(file: string, keptPath: string): void {
-  const suffix = companions.find((each) => existsSync(file + each) && existsSync(keptPath + each));
-  if (suffix === undefined) return;
-  const log = basename(keptPath) + suffix;
-  throw new PlantStoreError(
-    "unavailable",
-    `its log is ${log}, and another one lies beside it (end what has it open, or move that away)`,
-  );
-}
-
 /** Its second name goes last: should anything fail here too, nobody serves it. */
 function putBack(file: string, keptPath: string): void {
   try {
@@ -126,8 +121,19 @@ function putBack(file: string, keptPath: string): void {
   }
 }
 
+/**
+ * Whoever opened it under two names all the same, as other programs do, made a log of their own
+ * beside the one: it must not take the place of the log that was moved to the other.
+ */
 function moveCompanions(from: string, to: string): void {
-  for (const suffix of companions) {
-    if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
+  for (const suffix of companions.filter((each) => existsSync(from + each))) {
+    if (existsSync(to + suffix)) {
+      const [other, log] = [from, to].map((path) => basename(path) + suffix);
+      throw new PlantStoreError(
+        "unavailable",
+        `its log is ${log}, and ${other} another one (end what has it open, or move that away)`,
+      );
+    }
+    renameSync(from + suffix, to + suffix);
   }
 }
