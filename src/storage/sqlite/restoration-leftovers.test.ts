@@ -1,4 +1,5 @@
 /** What a restoration leaves: no files of its own, and those of others as they are named. */
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import {
   existsSync,
@@ -100,4 +101,22 @@ test("a store that a command makes of an empty file at the last moment is left w
   await command?.ping();
   await command?.close();
   expect(readdirSync(dirname(path)).toSorted()).toEqual(["plants.db", "plants.db-serving"]);
+});
+
+test("nobody who closes the older file meanwhile folds its log, and removes one by its name", async () => {
+  const command = openSqlite(path, { isServing: false });
+  const other = new Database(path);
+  other.query("SELECT count(*) FROM plants").get();
+  await command.close();
+  const { size } = statSync(path);
+  const spy = spyOn(durableFile, "syncFolderOf").mockImplementation(() => {
+    spy.mockRestore();
+    other.close();
+  });
+  const kept = await restoreSqlite(path, true, ({ unpackedPath, fill }) => {
+    touch(unpackedPath);
+    return fill(tally, signal);
+  });
+  expect(statSync(kept ?? "").size).toBe(size);
+  expect(existsSync(`${kept}-wal`)).toBe(true);
 });

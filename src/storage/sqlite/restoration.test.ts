@@ -180,6 +180,7 @@ test.each([
   ["behind that", ["-wal"]],
 ])("again after a kill %s: the older store is kept whole, under one name", async (_, moved) => {
   await layCrashed();
+  touch(`${path}-shm`);
   const keptPath = `${path}.before-2026-07-01T12-00-00.000Z`;
   linkSync(path, keptPath);
   for (const suffix of moved) renameSync(path + suffix, keptPath + suffix);

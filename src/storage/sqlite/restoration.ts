@@ -1,9 +1,11 @@
 /** Puts a file in the place of a store that nobody serves, and keeps the older one beside it. */
+import { type Database, SQLiteError } from "bun:sqlite";
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Restoration, Use } from "../backup.ts";
 import { removeLeftover, renameDurably, syncFolderOf } from "../durable-file.ts";
+import { connect, readPragma } from "./connection.ts";
 import { lockForServing } from "./lock.ts";
 import { explainOpening, locate } from "./opening.ts";
 import { giveFileToOwnerOf } from "./ownership.ts";
@@ -71,6 +73,7 @@ function replace(file: string, unpackedPath: string): string | undefined {
   const secondName = findSecondName(file);
   const keptPath = secondName ?? `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
+  const keeper = hasStore && existsSync(`${file}-wal`) ? keepOpen(file) : undefined;
   try {
     if (hasStore && secondName === undefined) linkSync(file, keptPath);
     moveCompanions(file, keptPath);
@@ -80,8 +83,27 @@ function replace(file: string, unpackedPath: string): string | undefined {
   } catch (error) {
     if (existsSync(unpackedPath)) putBack(file, keptPath);
     throw error;
+  } finally {
+    keeper?.close();
   }
   return hasStore ? keptPath : undefined;
+}
+
+/**
+ * While it is open, nobody else who closes the file folds its log into it: that may take long, and
+ * ends with the removal of whatever has the name of the log by then. Absent if it cannot be read.
+ */
+function keepOpen(file: string): Database | undefined {
+  let database: Database | undefined;
+  try {
+    database = connect(file, "read");
+    readPragma(database, "schema_version");
+    return database;
+  } catch (error) {
+    database?.close();
+    if (!(error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY"))) return undefined;
+    throw new PlantStoreError("unavailable", "its log is just being folded into it (try again)");
+  }
 }
 
 /**
