@@ -89,6 +89,7 @@ describe("the bearer token", () => {
     ["bearer plant_x", "plant_x"],
     ["BEARER plant_x", "plant_x"],
     ["Bearer    plant_x", "plant_x"],
+    [`Bearer${" ".repeat(16)}plant_x`, "plant_x"],
     ["Bearer a b", "a b"],
     ["Bearer a, Bearer b", "a, Bearer b"],
   ])("of %p is %p", (authorization, expected) => {
@@ -101,6 +102,11 @@ describe("the bearer token", () => {
       expect(readBearerToken(new Headers({ authorization }))).toBeUndefined();
     },
   );
+
+  test("begins behind 16 spaces, so that no header of many is kept for a short token", () => {
+    const authorization = `Bearer${" ".repeat(1_000)}plant_x`;
+    expect(readBearerToken(new Headers({ authorization }))).toHaveLength(991);
+  });
 
   test("is not there without the header", () => {
     expect(readBearerToken(new Headers())).toBeUndefined();

@@ -32,9 +32,13 @@ export function checkHost(headers: Headers): void {
   throw refuse([{ header: "Host", detail: "must be given once and name a host." }]);
 }
 
-/** The token of `Authorization: Bearer <token>`; absent if none was sent. */
+/**
+ * The token of `Authorization: Bearer <token>`; absent if none was sent. The runtime keeps all of
+ * the header for as long as its part is remembered, so there are few spaces; more are taken for
+ * the token's, which is none then.
+ */
 export function readBearerToken(headers: Headers): string | undefined {
-  return /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
 /** A request that has come so far that its input is wanted. */
