@@ -21,6 +21,7 @@ const keyRefreshMs = 60_000;
 const handOverMs = 1_000;
 /** And how long before a stop: those in use are told in time, and nothing waits for idle ones. */
 const farewellMs = 100;
+const idleLookMs = 10;
 /** Whoever waits for the start has the first answers before what is rarely asked for is loaded. */
 const loadAfterMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
@@ -102,7 +103,9 @@ export async function openListener(
       // whoever sent it would not know what became of it.
       for (const each of servers) each.closeAfterAnswers();
       await Bun.sleep(farewellMs);
-      await Promise.race([stop(false), isLate.then(() => stop(true))]);
+      const isStopped = stop(false);
+      await Promise.race([isStopped, untilIdle(servers, drainMs - farewellMs)]);
+      await Promise.race([isStopped, stop(true)]);
       for (const stopChore of chores) stopChore();
       await Promise.race([writer.drain(), isLate]);
       await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
@@ -141,12 +144,23 @@ function listen(config: ListenerConfig, fetch: Fetch) {
   );
   return {
     port: server.port,
+    isIdle: () => server.pendingRequests === 0,
     stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
     /** Each connection ends with its next answer, which tells the client to come again. */
     closeAfterAnswers() {
       isClosing = true;
     },
   };
+}
+
+/**
+ * Resolves once nothing is under way, or after a while. Over TLS the runtime's own stop also waits
+ * for clients to close what is idle, and many look at a connection only to send the next request.
+ */
+async function untilIdle(servers: ReadonlySet<Server>, patienceMs: number): Promise<void> {
+  const endAtMs = performance.now() + patienceMs;
+  const isIdle = () => Array.from(servers).every((each) => each.isIdle());
+  while (!isIdle() && performance.now() < endAtMs) await Bun.sleep(idleLookMs);
 }
 
 /**
