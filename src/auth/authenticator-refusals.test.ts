@@ -88,13 +88,16 @@ test("a token that was stored while it was being refused is taken after the refr
   expect(await ask(token)).toBe("alice");
 });
 
-test("a token that expired while it was known is looked up no more", async () => {
+test("a token that expired while it was known is refused as one that was not, and then known", async () => {
   const token = await issue(nowMs + 100);
   await authenticator.refresh();
   expect(await ask(token)).toBe("alice");
   nowMs += 100;
+  const askedAtMs = performance.now();
+  expect(await ask(token)).toBe("unauthenticated");
+  expect(performance.now() - askedAtMs).toBeGreaterThan(refusedAfterMs - 1);
   for (let time = 0; time < 3; time++) expect(await ask(token)).toBe("unauthenticated");
-  expect(lookUps).toBe(1);
+  expect(lookUps).toBe(2);
 });
 
 test("a refused text is remembered up to 256 characters, so that none takes much room", async () => {

@@ -95,7 +95,6 @@ test("refuses a token from the moment of its expiry on, also one that it remembe
   expect(await ask(token)).toBe("alice");
   nowMs += 1;
   expect(await ask(token)).toBe("unauthenticated");
-  expect(lookUps).toBe(1);
 });
 
 test("takes a token again that had expired only by a clock which was set back since", async () => {

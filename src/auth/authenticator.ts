@@ -97,15 +97,15 @@ export class Authenticator {
     return this.#refused.has(token) ? tokenRefused : this.#jwts?.recall(token, nowMs);
   }
 
-  #admit(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
+  /** Absent if it has expired: its refusal is found, and takes its time, as any other does. */
+  #admit(token: string, known: KnownToken, nowMs: number): Caller | undefined {
     if (tokenState(known, nowMs) === "active") {
       known.usedAtMs = nowMs;
       return known.caller;
     }
     this.#gatherUse(known);
     this.#known.delete(token);
-    this.#refuse(token);
-    return tokenRefused;
+    return undefined;
   }
 
   /**
