@@ -160,6 +160,7 @@ const readOpenApi = openOperation({
     contentType: "application/json",
     schema: "Document",
   },
+  problems: ["unavailable"],
   run: async ({ renderOpenApi }) => jsonAnswer(200, await renderOpenApi()),
 });
 

@@ -1,6 +1,7 @@
 /** The pages for people: the console, the API reference, and the files that they load. */
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
+import { lateModule } from "./late-module.ts";
 import { type Answer, type Input, openOperation } from "./operation.ts";
 import type { PageFile } from "./page-files.ts";
 
@@ -95,16 +96,13 @@ const readAsset = openOperation({
 
 export const pages = [readConsole, readReference, readAsset];
 
-function loadFiles() {
-  return import("./page-files.ts");
-}
-
-/** Loads and opens what the pages need and the start does not. */
-export async function preparePages(): Promise<void> {
-  await loadFiles();
+/** What the pages need and the start does not. */
+export const loadFiles = lateModule(async () => {
+  const files = await import("./page-files.ts");
   const { prepareSources } = await import("./page-sources.ts");
   await prepareSources();
-}
+  return files;
+});
 
 function pageAnswer(file: PageFile, policy: string, input: Input): Answer {
   const headers = {

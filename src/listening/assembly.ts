@@ -10,8 +10,9 @@ import { unlimited } from "../domain/limits.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
+import { lateModule } from "../http/late-module.ts";
 import { once } from "../http/made-once.ts";
-import { preparePages } from "../http/pages.ts";
+import { loadFiles } from "../http/pages.ts";
 import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
 import { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
@@ -114,14 +115,23 @@ async function renderOpenApi(basePath: string): Promise<string> {
   return JSON.stringify(createOpenApi({ version, basePath }));
 }
 
-function loadOpenApi() {
-  return import("../http/openapi.ts");
+const loadOpenApi = lateModule(() => import("../http/openapi.ts"));
+
+/**
+ * Loads what it cannot do without and does not always need. Once it listens, clients may hold all
+ * descriptors, and without one it would refuse all JWTs ever after, or end with the first trace.
+ */
+export async function loadFirst({
+  jwt,
+  tracing,
+}: Pick<AssemblyConfig, "jwt" | "tracing">): Promise<void> {
+  await Promise.all([jwt && import("jose"), (jwt || tracing) && prepareRequests()]);
 }
 
 /**
- * Loads what the start need not wait for. Not when it is first asked for: clients may hold all
- * descriptors then, and the runtime takes a module that it could not open for missing ever after.
+ * Loads what the start need not wait for, before somebody asks: there may be no room for it then.
+ * Fails with `overloaded` if there is none now.
  */
-export async function loadLater({ tracing }: Pick<AssemblyConfig, "tracing">): Promise<void> {
-  await Promise.all([loadOpenApi(), preparePages(), tracing && prepareRequests()]);
+export async function loadLater(): Promise<void> {
+  await Promise.all([loadOpenApi(), loadFiles()]);
 }

@@ -12,41 +12,51 @@ import { createLog } from "../log.ts";
 import { serve } from "../serve.ts";
 import * as assembly from "./assembly.ts";
 
-const script = `
+const makeScript = (isLoaded: boolean) => `
   import { closeSync, openSync } from "node:fs";
-  import { assemble, loadLater } from ${JSON.stringify(join(import.meta.dir, "assembly.ts"))};
+  import { assemble, loadFirst, loadLater } from ${JSON.stringify(join(import.meta.dir, "assembly.ts"))};
   const tracing = { endpoint: "http://127.0.0.1:9", headers: {}, ratio: 1 };
-  const config = { basePath: "", corsOrigins: "*", tracing };
+  const jwt = { issuer: "http://127.0.0.1:9", audiences: ["x"], algorithms: ["EdDSA"] };
+  const config = { basePath: "", corsOrigins: "*", tracing, jwt };
   const log = { request() {}, event() {} };
   const { app, spans } = assemble(config, { version: () => undefined }, log);
   async function ask() {
-    const init = { headers: { host: "x" } };
-    const paths = ["/", "/docs", "/openapi.json"];
+    const init = { headers: { host: "x", authorization: "Bearer eyJhbGciOiJFZERTQSJ9.e30.AA" } };
+    const paths = ["/", "/docs", "/openapi.json", "/plants"];
     const asked = paths.map((path) => app.fetch(new Request("http://x" + path, init)));
     const answers = await Promise.all(asked);
     await spans.flush();
     return answers.map(({ status }) => status).join();
   }
-  await loadLater(config);
+  await loadFirst(config);
+  if (${isLoaded}) await loadLater();
   const held = [];
   try {
     for (;;) held.push(openSync("/dev/null"));
   } catch {}
-  await ask();
+  const [code] = await Promise.all([loadLater().catch((error) => error.code), ask()]);
   // With one that is free, a part of what is needed can be opened.
   closeSync(held.pop());
-  await ask();
+  const between = await ask();
   for (const each of held) closeSync(each);
   // The bundler looks only then again at a folder that it could not read.
   await ask();
-  process.stdout.write(await ask());
+  process.stdout.write([code, between, await ask()].join(" "));
   process.exit();
 `;
 
-test("what was first asked for without a descriptor left is there when there are some", async () => {
-  const answered = { exitCode: 0, out: "200,200,200", errors: "" };
-  expect(await runWithFewDescriptors(script)).toEqual(answered);
-});
+// Nobody answers where the issuer of the token should be, which is why it is 503.
+test.each([
+  ["was loaded before", true, /^ \S+ 200,200,200,503$/],
+  ["was not", false, /^unavailable 503,503,503,503 200,200,200,503$/],
+])(
+  "what is asked for without a descriptor left, and %s, is there when there are some",
+  async (_, isLoaded, expected) => {
+    const { exitCode, out, errors } = await runWithFewDescriptors(makeScript(isLoaded));
+    expect([exitCode, errors]).toEqual([0, ""]);
+    expect(out).toMatch(expected);
+  },
+);
 
 test("a service loads it soon after it listens, without being asked", async () => {
   using folder = makeTemporaryFolder();

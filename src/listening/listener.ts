@@ -3,12 +3,12 @@
  */
 import type { Socket } from "bun";
 import type { Config } from "../config.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import { answerLostError } from "../http/problem.ts";
 import type { BucketMemory } from "../limiting/buckets.ts";
 import type { Log } from "../log.ts";
-import { assemble, type Counting, loadLater } from "./assembly.ts";
+import { assemble, type Counting, loadFirst, loadLater } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { startChore } from "./chore.ts";
 
@@ -24,6 +24,8 @@ const farewellMs = 100;
 const idleLookMs = 10;
 /** Whoever waits for the start has the first answers before what is rarely asked for is loaded. */
 const loadAfterMs = 100;
+/** Where there was no room for it. */
+const loadAgainMs = 1_000;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 export const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
@@ -64,18 +66,21 @@ export async function openListener(
 ): Promise<Listener> {
   const { app, authenticator, jwts, writer, spans } = assemble(config, storage, log, counting);
   // Without it every token is asked for, until the chore succeeds.
-  await authenticator
+  const refreshed = authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
+  await Promise.all([refreshed, loadFirst(config)]);
   let server = listen(config, app.fetch);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
   let loading: Promise<void> | undefined;
-  const loadTimer = setTimeout(() => {
-    loading = loadLater(config).catch((error) =>
-      log.event("warn", "loading of pages failed", { error }),
-    );
-  }, loadAfterMs);
+  let loadTimer = setTimeout(load, loadAfterMs);
+  function load(): void {
+    loading = loadLater().catch((error) => {
+      if (error === overloaded) loadTimer = setTimeout(load, loadAgainMs);
+      else log.event("warn", "loading of pages failed", { error });
+    });
+  }
   const chores = [
     startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
     startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),
