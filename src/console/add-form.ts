@@ -20,8 +20,11 @@ export class AddForm {
   readonly #form = find<HTMLFormElement>("add");
   readonly #opener = find("open-add");
   readonly #button = find<HTMLButtonElement>("add-button");
-  /** A draft that got no answer is sent again under its key, so that it is not stored twice. */
-  #unanswered: { readonly text: string; readonly key: string } | undefined;
+  /**
+   * Keys of drafts that got no answer: each is sent again under its own, also when another was
+   * tried in between, so that it is not stored twice.
+   */
+  readonly #unanswered = new Map<string, string>();
 
   constructor(events: AddEvents) {
     this.#events = events;
@@ -48,7 +51,7 @@ export class AddForm {
 
   /** Empties it, as for somebody else. */
   reset(): void {
-    this.#unanswered = undefined;
+    this.#unanswered.clear();
     this.#form.reset();
     this.#showFaults([]);
     show(this.#form, false);
@@ -63,19 +66,18 @@ export class AddForm {
       id: input("id").value.trim(),
     };
     const text = JSON.stringify(draft);
-    const key = this.#unanswered?.text === text ? this.#unanswered.key : makeKey();
-    this.#unanswered = { text, key };
+    const key = this.#unanswered.get(text) ?? makeKey();
+    this.#unanswered.set(text, key);
     this.#showFaults([]);
     this.#button.disabled = true;
     try {
       const plant = await this.#events.create(draft, key);
-      this.#unanswered = undefined;
+      this.#unanswered.clear();
       this.#form.reset();
       this.#events.onAdded(plant);
       if (!this.#form.hidden) input("name").focus();
     } catch (error) {
-      // After a fault of the service the outcome is as unknown as without an answer.
-      if (error instanceof Refusal && error.status < 500) this.#unanswered = undefined;
+      if (isJudged(error)) this.#unanswered.delete(text);
       if (!this.#events.onError(error)) this.#showFaults(toFaults(error));
     } finally {
       this.#button.disabled = false;
@@ -94,6 +96,14 @@ export class AddForm {
     const first = fields.find((field) => faults.some(([name]) => name === field));
     if (first) input(first).focus();
   }
+}
+
+/**
+ * Whether the service looked at the draft. After a fault of its own the outcome is as unknown as
+ * without an answer, and a rate limit says nothing of what became of an earlier try.
+ */
+function isJudged(error: unknown): boolean {
+  return error instanceof Refusal && error.status < 500 && error.status !== 429;
 }
 
 function toFaults(error: unknown): FieldFault[] {

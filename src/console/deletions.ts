@@ -24,16 +24,25 @@ export class Deletions {
   #sending: Promise<Plant[]> | undefined;
   #dropping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** What the message has of the pointer and the focus. */
+  readonly #held = new Set<"pointer" | "focus">();
 
   constructor(events: DeletionEvents) {
     this.#events = events;
     find("undo-button").addEventListener("click", () => this.undo());
     // Whoever is reading or reaching for the button has all the time they need.
-    for (const event of ["pointerenter", "focusin"]) {
-      this.#box.addEventListener(event, () => this.#stopClock());
-    }
-    for (const event of ["pointerleave", "focusout"]) {
-      this.#box.addEventListener(event, () => this.#startClock());
+    for (const [hold, begin, end] of [
+      ["pointer", "pointerenter", "pointerleave"],
+      ["focus", "focusin", "focusout"],
+    ] as const) {
+      this.#box.addEventListener(begin, () => {
+        this.#held.add(hold);
+        this.#stopClock();
+      });
+      this.#box.addEventListener(end, () => {
+        this.#held.delete(hold);
+        this.#startClock();
+      });
     }
   }
 
@@ -91,6 +100,8 @@ export class Deletions {
   #take(): Plant[] {
     const waiting = this.#waiting;
     this.#waiting = [];
+    // Of what is hidden, neither need be told to have left it.
+    this.#held.clear();
     this.#stopClock();
     show(this.#box, false);
     return waiting;
@@ -98,7 +109,7 @@ export class Deletions {
 
   #startClock(): void {
     this.#stopClock();
-    if (this.#waiting.length === 0) return;
+    if (this.#waiting.length === 0 || this.#held.size > 0) return;
     this.#box.classList.add("ticking");
     this.#timer = setTimeout(() => void this.finish(), undoMs);
   }

@@ -79,7 +79,7 @@ export class GardenView {
   async finish(): Promise<string> {
     const left = await this.#deletions.finish();
     const names = left.map(({ name }) => `“${name}”`).join(", ");
-    return names && `Signed out. Not deleted, for want of an answer: ${names}.`;
+    return names && `Signed out. Perhaps not deleted: ${names}.`;
   }
 
   /** Forgets everything. */
@@ -181,7 +181,7 @@ export class GardenView {
   }
 
   #showAdded(plant: Plant): void {
-    this.#garden.add([plant]);
+    this.#garden.put([plant]);
     if (this.#garden.select(this.#filter).every(({ id }) => id !== plant.id)) {
       this.#filter = everything;
       this.#filterInput.value = "";
@@ -200,7 +200,7 @@ export class GardenView {
   }
 
   #restore(plants: readonly Plant[]): void {
-    this.#garden.add(plants);
+    this.#garden.put(plants);
     this.#draw();
     const [first] = plants;
     if (!first) return;
@@ -220,7 +220,7 @@ export class GardenView {
         notify(`“${plant.name}” was gone already.`);
         return true;
       }
-      this.#garden.add([plant]);
+      this.#garden.put([plant]);
       this.#draw();
       if (this.#handle(error)) return false;
       const reason = error instanceof Error ? error.message : String(error);

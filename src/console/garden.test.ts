@@ -37,6 +37,24 @@ test("takes a plant once, and none that was removed is left", () => {
   expect(garden.size).toBe(2);
 });
 
+test("a page does not bring back what was removed, unless it is put there again", () => {
+  const garden = new Garden();
+  garden.put([plant("7")]);
+  garden.remove("7");
+  garden.add([plant("6"), plant("7"), plant("8")]);
+  expect(idsOf(garden)).toEqual(["6", "8"]);
+  garden.put([plant("7")]);
+  expect(idsOf(garden)).toEqual(["6", "7", "8"]);
+});
+
+test("a plant that is surely there takes the place of another that had its id", () => {
+  const garden = new Garden();
+  garden.add([plant("1"), plant("2", "Fern", "hall")]);
+  garden.put([plant("2", "Fig", "porch")]);
+  expect(garden.select(everything)).toEqual([plant("1"), plant("2", "Fig", "porch")]);
+  expect(garden.countTags()).toContainEqual(["porch", 1]);
+});
+
 test.each([
   ["", ["1", "2", "3"]],
   ["aloe", ["1"]],

@@ -22,19 +22,24 @@ export type TagCount = readonly [tag: string, plants: number];
 export class Garden {
   #entries: Entry[] = [];
   readonly #byId = new Map<string, Entry>();
+  /** Ids that a page may still bring, because it was read before the plant was deleted. */
+  readonly #removed = new Set<string>();
   #tagCounts: readonly TagCount[] | undefined;
 
   get size(): number {
     return this.#entries.length;
   }
 
-  /** Puts plants in their places. One whose id is there already is left as it is. */
+  /**
+   * Puts the plants of a page in their places. One whose id is there already is left as it is, and
+   * one that was removed stays away.
+   */
   add(plants: readonly Plant[]): void {
     this.#tagCounts = undefined;
     const last = this.#entries.at(-1)?.order;
     const added: Entry[] = [];
     for (const plant of plants) {
-      if (this.#byId.has(plant.id)) continue;
+      if (this.#byId.has(plant.id) || this.#removed.has(plant.id)) continue;
       const searched = fold(`${plant.name}\n${plant.tag}\n${plant.id}`);
       const entry = { plant, order: BigInt(plant.id), searched };
       this.#byId.set(plant.id, entry);
@@ -48,7 +53,17 @@ export class Garden {
     if (!isInOrder) this.#entries.sort((a, b) => (a.order < b.order ? -1 : 1));
   }
 
+  /** Puts plants in their places that are surely there, also where others had their ids. */
+  put(plants: readonly Plant[]): void {
+    for (const { id } of plants) {
+      this.remove(id);
+      this.#removed.delete(id);
+    }
+    this.add(plants);
+  }
+
   remove(id: string): void {
+    this.#removed.add(id);
     if (!this.#byId.delete(id)) return;
     this.#tagCounts = undefined;
     this.#entries = this.#entries.filter(({ plant }) => plant.id !== id);

@@ -11,7 +11,7 @@ const overscan = 12;
 export class ListView {
   readonly #table = find("table");
   readonly #rows = find("rows");
-  readonly #shown = new Map<string, HTMLElement>();
+  readonly #shown = new Map<Plant, HTMLElement>();
   readonly #onDelete: (plant: Plant) => void;
   #plants: readonly Plant[] = [];
   #canDelete = true;
@@ -42,9 +42,10 @@ export class ListView {
   /** Brings a plant into sight and marks it for a moment. */
   reveal(id: string): void {
     const index = this.indexOf(id);
-    if (index < 0) return;
+    const plant = this.#plants[index];
+    if (!plant) return;
     this.#bringIntoSight(index);
-    this.#shown.get(id)?.classList.add("fresh");
+    this.#shown.get(plant)?.classList.add("fresh");
   }
 
   /** Puts the focus on the row at this place, or on the last one; false if there is none. */
@@ -53,7 +54,7 @@ export class ListView {
     const plant = this.#plants[place];
     if (!plant) return false;
     this.#bringIntoSight(place);
-    const button = this.#shown.get(plant.id)?.querySelector("button");
+    const button = this.#shown.get(plant)?.querySelector("button");
     button?.focus({ preventScroll: true });
     return button !== null && button !== undefined;
   }
@@ -84,16 +85,16 @@ export class ListView {
     );
     this.#rows.style.height = `${this.#plants.length * height}px`;
 
-    const ids = new Set(places.map((place) => this.#plants[place]?.id));
-    for (const [id, row] of this.#shown) {
-      if (ids.has(id)) continue;
+    const plants = new Set(places.map((place) => this.#plants[place]));
+    for (const [plant, row] of this.#shown) {
+      if (plants.has(plant)) continue;
       row.remove();
-      this.#shown.delete(id);
+      this.#shown.delete(plant);
     }
     let before: HTMLElement | undefined;
     for (const place of places) {
       const plant = this.#plants[place] as Plant;
-      const row = this.#shown.get(plant.id) ?? this.#makeRow(plant);
+      const row = this.#shown.get(plant) ?? this.#makeRow(plant);
       row.setAttribute("aria-rowindex", String(place + 2));
       row.style.transform = `translateY(${place * height}px)`;
       // In the order of the list, for those who read or move through the page in sequence.
@@ -110,9 +111,9 @@ export class ListView {
     const from = Math.max(0, first);
     const to = Math.min(this.#plants.length, last);
     const places = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-    for (const [id, row] of this.#shown) {
+    for (const [plant, row] of this.#shown) {
       if (!row.contains(document.activeElement)) continue;
-      const place = this.indexOf(id);
+      const place = this.#plants.indexOf(plant);
       if (place >= to) places.push(place);
       else if (place >= 0 && place < from) places.unshift(place);
     }
@@ -135,7 +136,7 @@ export class ListView {
       action.append(button);
     }
     row.append(action);
-    this.#shown.set(id, row);
+    this.#shown.set(plant, row);
     return row;
   }
 

@@ -1,0 +1,118 @@
+/** The console where answers are lost, others change the garden, or a deletion waits. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { isBrowserMissing, watchPages } from "./browser.ts";
+import { harvest, makeGardener, openGarden, shownNames, signIn, sow } from "./signed-in.ts";
+
+watchPages();
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+const limited = {
+  status: 429,
+  headers: { "Retry-After": "99", "Content-Type": "application/problem+json" },
+  body: JSON.stringify({ type: "urn:plantstore:problem:rate-limited", detail: "Too soon." }),
+};
+
+describe.skipIf(isBrowserMissing)("a plant whose first answer was lost is stored once", () => {
+  test("also if its next try came too soon for a rate limit", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    let tries = 0;
+    await page.route("**/plants", async (route) => {
+      if (++tries > 2) return route.continue();
+      if (tries === 2) return route.fulfill(limited);
+      await route.fetch();
+      await route.abort();
+    });
+    await page.click("#first-add");
+    await page.fill("#add-name", "Acer");
+    await page.click("#add-button");
+    await page.waitForSelector("#add-fault:has-text('did not answer')");
+    await page.click("#add-button");
+    await page.waitForSelector("#add-fault:has-text('Too soon.')");
+    await page.click("#add-button");
+    await page.waitForSelector("text=“Acer” was added with the id 1.");
+    expect(await harvest(service, token)).toEqual(["Acer"]);
+  });
+
+  test("also if another one was refused in between", async () => {
+    const { token } = await makeGardener(service);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    let tries = 0;
+    await page.route("**/plants", async (route) => {
+      if (++tries > 1) return route.continue();
+      await route.fetch();
+      await route.abort();
+    });
+    await page.click("#first-add");
+    await page.fill("#add-name", "Acer");
+    await page.click("#add-button");
+    await page.waitForSelector("#add-fault:has-text('did not answer')");
+    await page.fill("#add-tag", "t".repeat(101));
+    await page.click("#add-button");
+    await page.waitForSelector("#add-tag[aria-invalid=true]");
+    await page.fill("#add-tag", "");
+    await page.click("#add-button");
+    await page.waitForSelector("text=“Acer” was added with the id 1.");
+    expect(await harvest(service, token)).toEqual(["Acer"]);
+  });
+});
+
+describe.skipIf(isBrowserMissing)("a deletion", () => {
+  test("whose answer was lost is not denied by signing out", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, [{ name: "Acer" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.route("**/plants/1", async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await page.click("[aria-label='Delete Acer']");
+    await page.click("#sign-out");
+    await page.waitForSelector("text=Signed out. Perhaps not deleted: “Acer”.");
+    expect(await harvest(service, token)).toEqual([]);
+  });
+
+  test("waits as long as its message has the pointer or the focus", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, [{ name: "Acer" }, { name: "Betula" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await signIn(page, token);
+    await page.click("[aria-label='Delete Acer']");
+    await page.focus("#undo-button");
+    await page.hover("#undo-text");
+    await page.mouse.move(0, 0);
+    await page.clock.fastForward(60_000);
+    expect(await page.isVisible("#undo")).toBe(true);
+    expect(await harvest(service, token)).toHaveLength(2);
+    await page.focus("#filter");
+    await page.clock.fastForward(6_000);
+    await page.waitForSelector("text=“Acer” is deleted.");
+    expect(await harvest(service, token)).toEqual(["Betula"]);
+  });
+});
+
+test.skipIf(isBrowserMissing)("a plant that was added is shown where another's was", async () => {
+  const { token } = await makeGardener(service);
+  await sow(service, token, [{ name: "Acer" }, { name: "Betula" }]);
+  await using opened = await openGarden(service, token);
+  const { page } = opened;
+  await service.call("DELETE /plants/2", { token });
+  await page.click("#open-add");
+  await page.fill("#add-name", "Carex");
+  await page.fill("#add-id", "2");
+  await page.click("#add-button");
+  await page.waitForSelector("text=“Carex” was added with the id 2.");
+  expect(await shownNames(page)).toEqual(["Acer", "Carex"]);
+  expect(await harvest(service, token)).toEqual(["Acer", "Carex"]);
+});
