@@ -89,7 +89,7 @@ export class Line {
       ...renderHeaders({ ...this.#usualHeaders(parts, body), ...parts.headers }),
     ];
     const bytes = Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), body]);
-    const shown = `${head.join("\n")}\n\n${abbreviate(body.toString("utf8"))}`;
+    const shown = `${head.join("\n")}\n\n${body.toString("utf8")}`;
     try {
       const timeoutMs = parts.timeoutMs ?? this.#timeoutMs;
       const wire = await exchange(this.#place, [bytes], { isHead: method === "HEAD", timeoutMs });

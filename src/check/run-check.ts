@@ -160,18 +160,36 @@ async function cleanUp(probe: Probe): Promise<string[]> {
   return left;
 }
 
+/** How many letters of a token tell it apart from all else. */
+const knownStart = 12;
+
 /** Tokens are secrets, and a report may be shown to anybody. */
 function maskText(text: string, { first, second, read }: Tokens): string {
   const known = [first, second, read].filter((token) => token !== undefined);
-  return known
-    .reduce((masked, token) => masked.replaceAll(token, "…"), text)
-    .replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
+  return known.reduce(maskToken, text).replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
+}
+
+/** Also with a letter changed or cut off, as rules send it: who has that one can guess the rest. */
+function maskToken(text: string, token: string): string {
+  const [first = "", ...others] = text.replaceAll(token, "…").split(token.slice(0, knownStart));
+  return first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
 }
 
 function maskTokens(result: RuleResult, tokens: Tokens): RuleResult {
   const mask = (_key: string, value: unknown) =>
     typeof value === "string" ? maskText(value, tokens) : value;
   const masked: RuleResult = JSON.parse(JSON.stringify(result, mask));
+  const { request, answer } = masked;
   // Cut only now: half a token would not be known for one.
-  return masked.answer === undefined ? masked : { ...masked, answer: abbreviate(masked.answer) };
+  return {
+    ...masked,
+    ...(request !== undefined && { request: abbreviateBody(request) }),
+    ...(answer !== undefined && { answer: abbreviate(answer) }),
+  };
+}
+
+/** The head of a request is what a reader needs to send it again. */
+function abbreviateBody(request: string): string {
+  const bodyStart = request.indexOf("\n\n") + 2;
+  return request.slice(0, bodyStart) + abbreviate(request.slice(bodyStart));
 }

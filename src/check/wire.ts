@@ -143,7 +143,9 @@ function readChunks(bytes: Buffer): Framed | undefined {
   const parts: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
-    const size = Number.parseInt(bytes.toString("latin1", at, lineEnd), 16);
+    // A minus sign would lead back, for ever.
+    const digits = /^[\da-f]{1,8}\b/i.exec(bytes.toString("latin1", at, lineEnd))?.[0];
+    const size = Number.parseInt(digits ?? "", 16);
     const end = lineEnd + 2 + size;
     if (lineEnd < 0 || Number.isNaN(size) || bytes.length < end + 2) return undefined;
     if (size === 0) return { body: Buffer.concat(parts), surplus: bytes.subarray(end + 2) };
