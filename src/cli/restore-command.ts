@@ -43,11 +43,12 @@ async function restore(call: Call, path: string, signal: AbortSignal): Promise<v
     throw new PlantStoreError("invalid-request", `${path} cannot be restored into itself.`);
   }
   const options = { mayReplace: flags.force === true, limits: readLimits(flags) };
-  await restoreTo(database, options, async ({ unpackedPath, fill }) => {
+  const restored = await restoreTo(database, options, async ({ unpackedPath, fill }) => {
     const description = await unpack(path, unpackedPath, terminal, signal);
-    const kept = await shown(terminal, (tally) => fill(tally, signal));
-    show(call, `Restored to ${maskAddress(database)}:`, description, kept);
+    return { description, kept: await shown(terminal, (tally) => fill(tally, signal)) };
   });
+  // Behind its end: all may end here, because nobody reads it, and what was unpacked would stay.
+  show(call, `Restored to ${maskAddress(database)}:`, restored.description, restored.kept);
 }
 
 /** Makes a file of the database in a backup, and checks both, bit by bit. */

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
@@ -62,6 +63,23 @@ test("an export into a pipe ends with 141 when its reader goes away", async () =
   const line = 'mkfifo pipe && { head -n 1 pipe > first & } && "$@"';
   const finished = await runInShell(line, ["export", "pipe"], `${endless.url.origin}`);
   expect(finished.exitCode).toBe(141);
+});
+
+test("a restoration that nobody reads about leaves no plants where it unpacked them", async () => {
+  const database = await makeDatabase();
+  try {
+    const backup = join(folder.path, "plants.backup");
+    await runProgram(["backup", backup, "--database", service.database]);
+    const unpacked = join(folder.path, "unpacked");
+    mkdirSync(unpacked);
+    const line = `{ TMPDIR='${unpacked}' "$@"; echo "ended with $?" >&2; } | true`;
+    const { errors } = await runInShell(line, ["restore", backup, "--database", database.url]);
+    expect(errors).toBe("ended with 141\n");
+    expect(readdirSync(unpacked)).toEqual([]);
+    expect(await database.query("SELECT name FROM plants")).toEqual([{ name: "Fern" }]);
+  } finally {
+    await database.drop();
+  }
 });
 
 test("an export whose file cannot get its name says why, and leaves nothing", async () => {
