@@ -263,9 +263,12 @@ export function readToken(suffix = "", environment: Environment = process.env): 
   return environment[`PLANTSTORE_TOKEN${suffix}`] ?? "";
 }
 
-/** As of no-color.org; a dumb terminal would show the codes themselves. */
+/** A dumb terminal would show the codes themselves. */
+export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
+
+/** As of no-color.org. */
 export function mayColor(environment: Environment = process.env): boolean {
-  return !environment.NO_COLOR && environment.TERM !== "dumb";
+  return !environment.NO_COLOR && mayDraw(environment);
 }
 
 function parseOrigins(text: string): Config["corsOrigins"] | undefined {

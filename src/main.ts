@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /** Arguments in, exit code out. */
-import { hasColor, isTerminal, writeResult, writeWords } from "./cli/output.ts";
+import { drawWords, hasColor, isTerminal, writeResult, writeWords } from "./cli/output.ts";
 import { runCommand } from "./cli/run.ts";
 
 const exitCode = await runCommand(process.argv.slice(2), {
@@ -15,6 +15,6 @@ const exitCode = await runCommand(process.argv.slice(2), {
   },
   out: (text) => writeResult(1, text, "standard output"),
   say: (text) => writeWords(`${text}\n`),
-  draw: writeWords,
+  ...(drawWords && { draw: drawWords }),
 });
 process.exit(exitCode);

@@ -54,7 +54,10 @@ export interface Terminal {
   readonly hasColor?: boolean;
   out(text: string): void;
   say(text: string): void;
-  /** As `say`, but without ending the line, so that it can be drawn again. */
+  /**
+   * As `say`, but without ending the line, so that it can be drawn again. Absent where that cannot
+   * be.
+   */
   draw?(text: string): void;
 }
 

@@ -3,7 +3,7 @@
  */
 import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
-import { mayColor } from "../config.ts";
+import { mayColor, mayDraw } from "../config.ts";
 import { explainFile } from "../domain/file-failure.ts";
 
 /** As if by SIGPIPE: nobody is left to read the results. */
@@ -28,6 +28,9 @@ export function writeWords(text: string): void {
     writeAll(2, text);
   } catch {}
 }
+
+/** Words that are drawn over again; absent where the codes for that would be shown. */
+export const drawWords = mayDraw() ? writeWords : undefined;
 
 /** However slow the reader. A reader may go away: then the answer is false. */
 function writeAll(descriptor: number, text: string): boolean {

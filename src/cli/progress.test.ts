@@ -42,3 +42,14 @@ test("draws within the width of a terminal, and clears before it says something 
   expect(written[0]?.length).toBe("\r\x1b[2K".length + 29);
   expect(written.slice(-3)).toEqual(["\r\x1b[2K", "line 7: bad", "\r\x1b[2K"]);
 });
+
+test("sends no codes to a terminal that nothing can be drawn on", () => {
+  const written: string[] = [];
+  const say = (text: string) => written.push(text);
+  const progress = new Progress({ isInteractive: true, isWatched: true, out: say, say }, () => ({
+    count: 1,
+  }));
+  progress.say("line 7: bad");
+  progress.end();
+  expect(written).toEqual(["line 7: bad"]);
+});

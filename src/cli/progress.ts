@@ -14,6 +14,7 @@ const barColumns = 24;
 export class Progress {
   readonly #terminal: Terminal;
   readonly #read: () => Standing;
+  readonly #hasBar: boolean;
   readonly #startedAtMs = performance.now();
   readonly #timer: Timer;
 
@@ -21,7 +22,8 @@ export class Progress {
   constructor(terminal: Terminal, read: () => Standing) {
     this.#terminal = terminal;
     this.#read = read;
-    const everyMs = terminal.isWatched ? drawEveryMs : sayEveryMs;
+    this.#hasBar = terminal.isWatched && terminal.draw !== undefined;
+    const everyMs = this.#hasBar ? drawEveryMs : sayEveryMs;
     this.#timer = setInterval(() => this.#show(), everyMs);
   }
 
@@ -41,13 +43,13 @@ export class Progress {
   }
 
   #show(): void {
-    const line = renderStanding(this.#read(), this.elapsedMs, this.#terminal.isWatched);
-    if (!this.#terminal.isWatched) this.#terminal.say(line);
+    const line = renderStanding(this.#read(), this.elapsedMs, this.#hasBar);
+    if (!this.#hasBar) this.#terminal.say(line);
     else this.#terminal.draw?.(`\r\x1b[2K${line.slice(0, (this.#terminal.columns ?? 80) - 1)}`);
   }
 
   #clear(): void {
-    if (this.#terminal.isWatched) this.#terminal.draw?.("\r\x1b[2K");
+    if (this.#hasBar) this.#terminal.draw?.("\r\x1b[2K");
   }
 }
 
