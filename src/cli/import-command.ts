@@ -107,6 +107,7 @@ function openSource(path: string) {
   const sizeBytes = fstatSync(descriptor).size;
   let stream: Readable | undefined;
   let isClosed = false;
+  let wake = () => {};
   let readBytes = 0;
   return {
     share: () => (sizeBytes > 0 ? readBytes / sizeBytes : undefined),
@@ -114,11 +115,21 @@ function openSource(path: string) {
     close() {
       isClosed = true;
       stream?.destroy();
+      wake();
     },
     async *chunks(): AsyncGenerator<Uint8Array> {
       stream = path === "-" ? process.stdin : createReadStream(path, { fd: descriptor });
+      const iterator: AsyncIterator<Uint8Array> = stream[Symbol.asyncIterator]();
+      // A stream has no end while a read of it is under way, as of a pipe that nobody writes to.
+      const take = () =>
+        new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+          wake = () => resolve({ done: true, value: undefined });
+          iterator.next().then(resolve, reject);
+        });
       try {
-        for await (const chunk of stream) {
+        while (!isClosed) {
+          const { value: chunk, done } = await take();
+          if (done) return;
           yield chunk;
           // Now its lines have been taken.
           readBytes += chunk.length;

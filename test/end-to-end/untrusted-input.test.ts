@@ -1,9 +1,9 @@
 /** Commands that meet what they cannot trust: strangers, odd files, signals that come twice. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { makeToken } from "../../src/auth/opaque-token.ts";
-import { openScriptedService } from "../client/scripted-service.ts";
+import { createdAnswer, openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, spawnProgram, waitFor } from "./running-service.ts";
 
@@ -77,6 +77,34 @@ test("an import that is interrupted says how to go on", async () => {
   expect(await importing.exited).toBe(130);
   expect(await new Response(importing.stderr).text()).toContain("Run it again to go on;");
   stranger.close();
+});
+
+test.each([
+  ["a line is bad", "Fern\n", 7],
+  ["the token is refused", '{"name":"Fern"}\n', 4],
+  ["it is interrupted", '{"name":"Fern"}\n', 130],
+])("an import from a pipe ends when %s, also while nobody writes to it", async (_, text, code) => {
+  const path = join(folder.path, `pipe-${code}`);
+  Bun.spawnSync(["mkfifo", path]);
+  // As who reads, too, so that nobody need be there to open it.
+  const pipe = openSync(path, "r+");
+  const answer = code === 4 ? problemAnswer(401, "unauthenticated") : createdAnswer;
+  const stranger = await openScriptedService(answer);
+  try {
+    writeSync(pipe, text);
+    const importing = spawnProgram(["import", path], {
+      PLANTSTORE_URL: stranger.url,
+      PLANTSTORE_TOKEN: token,
+    });
+    if (code === 130) {
+      await waitFor(() => stranger.requests.length === 1 || undefined);
+      await interruptTwice(importing);
+    }
+    expect(await importing.exited).toBe(code);
+  } finally {
+    stranger.close();
+    closeSync(pipe);
+  }
 });
 
 /** As it comes by way of programs that pass a signal on, as well as from the terminal. */
