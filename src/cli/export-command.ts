@@ -1,5 +1,14 @@
 /** `plantstore export`: all plants of a garden into a file or to standard output. */
-import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import type { Plant, PlantStore } from "../client/plant-store.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile } from "../domain/file-failure.ts";
@@ -97,12 +106,28 @@ async function writeWhole(path: string, write: (descriptor: number) => Promise<v
 /** Synced first: else a power cut could leave it empty, in the place of an older file. */
 function giveName(descriptor: number, partial: string, target: string): void {
   try {
+    giveRightsOf(target, descriptor);
     fsyncSync(descriptor);
     closeSync(descriptor);
     renameDurably(partial, target);
   } catch (error) {
     throw explainFile("write", target, error);
   }
+}
+
+/** Who could read and write the older file still can, whatever the mask takes from new ones. */
+function giveRightsOf(target: string, descriptor: number): void {
+  const older = statSync(target, { throwIfNoEntry: false });
+  if (!older?.isFile()) return;
+  const own = fstatSync(descriptor);
+  try {
+    if (own.uid !== older.uid || own.gid !== older.gid) {
+      fchownSync(descriptor, older.uid, older.gid);
+    }
+  } catch {
+    // Only root may give it away, and others only to a group of theirs.
+  }
+  if (own.mode !== older.mode) fchmodSync(descriptor, older.mode & 0o777);
 }
 
 function openTarget(path: string) {
@@ -118,7 +143,7 @@ function openTarget(path: string) {
     // A name that nobody can have put there before, and readable by its owner only, as the database
     // is.
     const partial = `${target}.${crypto.randomUUID()}.partial`;
-    return { descriptor: openSync(partial, "wx", older?.mode ?? 0o600), target, partial };
+    return { descriptor: openSync(partial, "wx", 0o600), target, partial };
   } catch (error) {
     throw explainFile("write", path, error);
   }
