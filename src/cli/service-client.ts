@@ -98,6 +98,9 @@ function explainFailure(error: unknown, url: string): Failure {
   throw error;
 }
 
+/** A service that is away or busy, as a gateway tells it in its own words. */
+const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
+
 function explainProblem(problem: PlantStoreProblem, url: string): Failure {
   const { code, detail, status, requestId } = problem;
   switch (code) {
@@ -126,6 +129,12 @@ function explainProblem(problem: PlantStoreProblem, url: string): Failure {
     case "storage-full":
       return { message: detail, exitCode: exitCodes.unavailable };
     case "unexpected":
+      if (gatewayStatuses.includes(status)) {
+        return {
+          message: `What stands before ${url} answers for it (status ${status}). Try again later.`,
+          exitCode: exitCodes.unavailable,
+        };
+      }
       return {
         message: `${url} does not answer as a Plant Store does (status ${status}). Check --url.`,
         exitCode: exitCodes.failed,
