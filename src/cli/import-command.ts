@@ -72,24 +72,31 @@ export const importCommand: Command = {
           // It may quote the file.
           progress.say(`line ${line}: ${showSafely(fault)}`);
         };
-        await importer.run(lines, refuse, source.close);
+        await importer.run(lines, refuse, source.close).finally(() => {
+          progress.end();
+          report(call, importer.tally, progress.elapsedMs);
+        });
+        return conclude(call, importer, isStopping);
       } finally {
+        // Last: an echo of the signal that nobody heard would end it before all of that is said.
         listenNoMore();
-        progress.end();
-        report(call, importer.tally, progress.elapsedMs);
       }
-      if (importer.isInterrupted) {
-        call.terminal.say("plantstore: Interrupted. Run it again to go on; nothing is doubled.");
-        return exitCodes.interrupted;
-      }
-      if (importer.tally.refused === 0) return exitCodes.done;
-      const wayOn = isStopping ? ", or pass over bad lines with --on-error continue" : "";
-      call.terminal.say(`plantstore: Mend what was refused and run it again${wayOn}.`);
-      return exitCodes.linesRefused;
     };
     return withStore(call, importAll, patience);
   },
 };
+
+/** The exit code, and how to go on. */
+function conclude({ terminal }: Call, importer: Importer, isStopping: boolean): number {
+  if (importer.isInterrupted) {
+    terminal.say("plantstore: Interrupted. Run it again to go on; nothing is doubled.");
+    return exitCodes.interrupted;
+  }
+  if (importer.tally.refused === 0) return exitCodes.done;
+  const wayOn = isStopping ? ", or pass over bad lines with --on-error continue" : "";
+  terminal.say(`plantstore: Mend what was refused and run it again${wayOn}.`);
+  return exitCodes.linesRefused;
+}
 
 function report({ terminal, flags }: Call, tally: Tally, elapsedMs: number): void {
   const { stored, alreadyThere, refused } = tally;
