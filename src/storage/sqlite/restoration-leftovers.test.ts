@@ -103,6 +103,29 @@ test("a store that a command makes of an empty file at the last moment is left w
   expect(readdirSync(dirname(path)).toSorted()).toEqual(["plants.db", "plants.db-serving"]);
 });
 
+test.each([
+  ["new", undefined],
+  ["empty", ""],
+  ["restored and not opened yet", "a store"],
+])(
+  "a journal that a command begins at the last moment, of a file that is %s, is left to it",
+  async (_, text) => {
+    if (text !== undefined) writeFileSync(path, text);
+    const spy = spyOn(durableFile, "syncFolderOf").mockImplementation(() => {
+      spy.mockRestore();
+      touch(`${path}-journal`);
+    });
+    const restoring = restoreSqlite(path, true, ({ unpackedPath, fill }) => {
+      writeFileSync(unpackedPath, "another store");
+      return fill(tally, signal);
+    });
+    await expect(restoring).rejects.toThrow("has just begun to change it");
+    expect(readFileSync(path, "utf8")).toBe(text ?? "");
+    const left = ["plants.db", "plants.db-journal", "plants.db-serving"];
+    expect(readdirSync(dirname(path)).toSorted()).toEqual(left);
+  },
+);
+
 test("nobody who closes the older file meanwhile folds its log, and removes one by its name", async () => {
   const command = openSqlite(path, { isServing: false });
   const other = new Database(path);

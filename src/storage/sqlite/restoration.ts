@@ -48,8 +48,8 @@ export async function restoreSqlite<Result>(
     });
   } finally {
     for (const suffix of ["", ...companions]) removeLeftover(unpackedPath + suffix);
-    // An empty file would be served as an empty store.
-    if (isNew && statSync(file).size === 0) rmSync(file);
+    // An empty file would be served as an empty store, unless a command is making one of it.
+    if (isNew && statSync(file).size === 0 && !hasJournal(file)) rmSync(file);
     lock.close();
   }
 }
@@ -79,6 +79,7 @@ function replace(file: string, unpackedPath: string): string | undefined {
     moveCompanions(file, keptPath);
     syncFolderOf(file);
     if (!hasStore) checkStillEmpty(file);
+    checkNoJournal(file);
     renameDurably(unpackedPath, file);
   } catch (error) {
     if (existsSync(unpackedPath)) putBack(file, keptPath);
@@ -113,6 +114,19 @@ function keepOpen(file: string): Database | undefined {
 function checkStillEmpty(file: string): void {
   if (statSync(file).size === 0) return;
   throw new PlantStoreError("unavailable", "a store has just been made there (try again)");
+}
+
+/**
+ * A command that had opened the file before may be giving it its log, and an empty one its first
+ * page: until that is done there is a journal. It would be taken back in the new one.
+ */
+function checkNoJournal(file: string): void {
+  if (!hasJournal(file)) return;
+  throw new PlantStoreError("unavailable", "a command has just begun to change it (try again)");
+}
+
+function hasJournal(file: string): boolean {
+  return existsSync(`${file}-journal`);
 }
 
 /**
