@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readFileSync,
   realpathSync,
   type Stats,
   statSync,
@@ -43,7 +44,35 @@ export function locate(
       "it has several names (hard links), so it is not safe",
     );
   }
-  return realpathSync(file);
+  const real = realpathSync(file);
+  if (isMountPoint(real)) {
+    throw new PlantStoreError(
+      "unavailable",
+      "it is mounted by itself, so its log would lie elsewhere (mount its folder)",
+    );
+  }
+  return real;
+}
+
+/**
+ * Whether it lies in another folder and was mounted here, as a container can be given a file: its
+ * log and its lock would lie with this name, not beside it, and go with the container. Linux tells;
+ * where it does not, nothing is known.
+ */
+export function isMountPoint(file: string, mountsPath = "/proc/self/mountinfo"): boolean {
+  try {
+    const lines = readFileSync(mountsPath, "utf8").split("\n");
+    return lines.some((line) => unquote(line.split(" ")[4] ?? "") === file);
+  } catch {
+    return false;
+  }
+}
+
+/** Blanks and backslashes in it are written in octal. */
+function unquote(path: string): string {
+  return path.replaceAll(/\\([0-7]{3})/g, (_, digits) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
 }
 
 /**

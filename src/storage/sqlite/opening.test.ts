@@ -1,0 +1,39 @@
+/** Where a file may lie that is opened. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { isMountPoint } from "./opening.ts";
+
+test("a file that is mounted by itself is told from one in a folder that is mounted", () => {
+  using folder = makeTemporaryFolder();
+  const mountsPath = join(folder.path, "mountinfo");
+  const mount = (path: string) => `36 25 8:1 /plants.db ${path} rw - ext4 /dev/sda1 rw\n`;
+  writeFileSync(mountsPath, mount("/data") + mount("/my\\040data\\134/plants.db"));
+  expect(isMountPoint("/my data\\/plants.db", mountsPath)).toBe(true);
+  expect(isMountPoint("/data/plants.db", mountsPath)).toBe(false);
+  expect(isMountPoint("/data", join(folder.path, "missing"))).toBe(false);
+});
+
+/** In a name space of its own, so that the mount ends with it. */
+function openMounted(folder: string, path: string) {
+  const engine = JSON.stringify(join(import.meta.dir, "engine.ts"));
+  const options = "{ isServing: true }";
+  const script = `(await import(${engine})).openSqlite(${JSON.stringify(path)}, ${options}).close()`;
+  const command = 'mount --bind "$1" "$2" && exec "$3" -e "$4"';
+  const words = [join(folder, "elsewhere.db"), path, process.execPath, script];
+  return Bun.spawnSync(["unshare", "-m", "sh", "-c", command, "sh", ...words]);
+}
+
+const canMount =
+  Bun.which("unshare") !== null &&
+  Bun.spawnSync(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp"]).success;
+
+test.skipIf(!canMount)("it is not opened, because its log would not lie beside it", () => {
+  using folder = makeTemporaryFolder();
+  touch(join(folder.path, "elsewhere.db"));
+  const path = touch(join(folder.path, "plants.db"));
+  const { exitCode, stderr } = openMounted(folder.path, path);
+  expect(stderr.toString()).toContain("it is mounted by itself");
+  expect(exitCode).toBe(1);
+});
