@@ -68,10 +68,14 @@ export function isSameDatabase(one: string, other: string): boolean {
   return isFile(one) ? isSameFile(one, other) : isSamePostgres(one, other);
 }
 
-/** Also through links. */
+/** Also through links. What cannot be looked at is told by whoever opens it. */
 function isSameFile(one: string, other: string): boolean {
-  const [first, second] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
-  return first !== undefined && first.dev === second?.dev && first.ino === second.ino;
+  try {
+    const [first, second] = [statSync(one), statSync(other)];
+    return first.dev === second.dev && first.ino === second.ino;
+  } catch {
+    return false;
+  }
 }
 
 function engineOf(address: string): "sqlite" | "postgres" {

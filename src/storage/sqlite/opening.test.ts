@@ -1,9 +1,18 @@
 /** Where a file may lie that is opened. */
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { openSqlite } from "./engine.ts";
 import { isMountPoint } from "./opening.ts";
+
+test("a file that cannot be looked at is not said to be missing", () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  symlinkSync(path, path);
+  const opening = () => openSqlite(path, { isServing: false, mustExist: true });
+  expect(opening).toThrow("in a circle");
+});
 
 test("a file that is mounted by itself is told from one in a folder that is mounted", () => {
   using folder = makeTemporaryFolder();

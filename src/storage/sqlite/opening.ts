@@ -1,7 +1,6 @@
 /** Finds the file of a store, and says in one line why it cannot be opened. */
 import {
   closeSync,
-  existsSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -25,7 +24,8 @@ export function locate(
   options: Pick<OpenOptions, "mustExist"> & { readonly isToBeReplaced?: boolean } = {},
 ): string {
   const file = resolve(path);
-  if (!existsSync(file)) {
+  // Fails where its folder cannot be looked into: it may be there.
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) {
     if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
     makeFolder(dirname(file));
     // Before SQLite does, which would let everyone on the machine read it.
