@@ -4,6 +4,13 @@ import { toTokenRecord } from "../token-row.ts";
 import type { Attempts } from "./attempts.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
+/**
+ * Whoever emptied all tables, to restore a backup, has emptied this one, too. Without its row no
+ * token would be stored, and no service hear of a revocation.
+ */
+const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES (1, 1)
+  ON CONFLICT (one) DO UPDATE SET count = token_changes.count + 1 RETURNING count)`;
+
 /** So that those who guess tokens do not keep lists from all connections. */
 const lookUpShare = 1 / 2;
 
@@ -32,7 +39,7 @@ export function createTokenStorage(
     async addToken(token) {
       const { id, hash, user, garden, scope, note, createdAtMs, expiresAtMs } = token;
       await attempts.write(
-        `WITH counted AS (UPDATE token_changes SET count = count + 1 RETURNING count)
+        `${counted}
          INSERT INTO tokens
              (id, hash, "user", garden, scope, note, created_at_ms, expires_at_ms, position)
            SELECT $1, $2, $3, $4, $5, $6, $7::bigint, $8::bigint, count FROM counted`,
@@ -42,7 +49,7 @@ export function createTokenStorage(
 
     async revokeToken(id, nowMs) {
       const { rowCount } = await attempts.write(
-        `WITH counted AS (UPDATE token_changes SET count = count + 1 RETURNING count)
+        `${counted}
          UPDATE tokens SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL`,
         [nowMs, id],
       );

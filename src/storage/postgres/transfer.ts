@@ -119,5 +119,6 @@ function toArray({ type }: Column, index: number): string {
 
 /** Later tokens come behind those that were moved. The position is their last column. */
 const movePosition = `
-  WITH counted AS (UPDATE token_changes
-    SET count = greatest(count, (SELECT max(position) FROM unnest($11::bigint[]) AS moved (position))) + 1)`;
+  WITH counted AS (INSERT INTO token_changes (one, count)
+    SELECT 1, coalesce(max(position), 0::bigint) + 1 FROM unnest($11::bigint[]) AS moved (position)
+    ON CONFLICT (one) DO UPDATE SET count = greatest(token_changes.count + 1, excluded.count))`;

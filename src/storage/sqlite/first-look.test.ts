@@ -37,7 +37,7 @@ test.each([
   ["damaged", "it is damaged", damage],
   // Its number is in the header of the file, which the log does not hold.
   ["of a newer schema", "use a newer version", (path: string) => overwrite(path, 60, "\0\0\0\x09")],
-  ["without a column", "no such column: count", renameColumn],
+  ["without a column", "no column named count", renameColumn],
   ["another program's", "of another program", (path: string) => overwrite(path, 68, "\0\0\0\0")],
   ["empty beside its log", "its log (-wal) is not", (path: string) => truncateSync(path)],
 ])("a file that is %s is refused, and stays as it is with its log", async (_, reason, spoil) => {
@@ -54,7 +54,7 @@ test("a file without a column that has no log yet is refused, and given none", a
   const path = await makeStoreInOneFile(folder.path);
   renameColumn(path);
   const before = readFileSync(path);
-  expect(() => openSqlite(path, serving)).toThrow("no such column: count");
+  expect(() => openSqlite(path, serving)).toThrow("no column named count");
   expect(readFileSync(path).equals(before)).toBe(true);
 });
 

@@ -3,6 +3,10 @@ import type { Database } from "bun:sqlite";
 import type { TokenStorage } from "../../domain/storage.ts";
 import { type TokenRow, toTokenRecord } from "../token-row.ts";
 
+/** Without its row, which another program may have deleted, no service hears of a revocation. */
+export const countTokenChange =
+  "INSERT INTO token_changes (one, count) VALUES (1, 1) ON CONFLICT DO UPDATE SET count = count + 1";
+
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
   const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");
   const findAny = database.query<object, []>("SELECT 1 FROM tokens LIMIT 1");
@@ -14,7 +18,7 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
   const revoke = database.query(
     "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
   );
-  const countChange = database.query("UPDATE token_changes SET count = count + 1");
+  const countChange = database.query(countTokenChange);
   const readChanges = database.query<{ count: bigint }, []>("SELECT count FROM token_changes");
 
   return {

@@ -11,6 +11,7 @@ import {
   toRecord,
   valuesOf,
 } from "../moved-tables.ts";
+import { countTokenChange } from "./tokens.ts";
 
 export function createTransfer(database: Database, nowMs: number): TransferStorage {
   /** The records of a kind that a move is about, those behind a key if `isBehind`. */
@@ -63,7 +64,7 @@ export function createTransfer(database: Database, nowMs: number): TransferStora
       database
         .transaction(() => {
           for (const record of records) insert.run(...valuesOf(record, columns));
-          if (kind === "tokens") database.run("UPDATE token_changes SET count = count + 1");
+          if (kind === "tokens") database.run(countTokenChange);
         })
         .immediate();
     },
