@@ -222,6 +222,8 @@ export function explain(error: unknown, address: Address): string {
       return "the server does not let this user in from here";
     case "3D000":
       return `there is no database ${JSON.stringify(address.database ?? address.user ?? "")}`;
+    case "3F000":
+      return "no schema of the role's search path is there, or open to the role";
     case "42501":
       return (
         "the role lacks rights on it (CREATE on the schema to make the tables; " +

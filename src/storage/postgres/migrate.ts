@@ -16,7 +16,7 @@ const migrations: readonly string[] = [start, limits];
 const lockKey = 0x504c4e54;
 
 const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes", "rate_buckets"];
-const rights = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+const all = { tables, rights: ["SELECT", "INSERT", "UPDATE", "DELETE"] };
 
 /** The schema that the database has; 0 if it has none. Fails if it is of a newer version. */
 export async function readSchema(client: ClientBase, known = migrations.length): Promise<number> {
@@ -96,12 +96,15 @@ export async function migrate(
 }
 
 /** Fails, naming what is missing, unless the role may read and write all of all tables. */
-export async function requireRights(client: ClientBase): Promise<void> {
+export async function requireRights(
+  client: ClientBase,
+  needed: { readonly tables: readonly string[]; readonly rights: readonly string[] } = all,
+): Promise<void> {
   const { rows } = await client.query(
     `SELECT name, privilege FROM unnest($1::text[]) AS tables (name)
        CROSS JOIN unnest($2::text[]) AS privileges (privilege)
        WHERE NOT has_table_privilege(name, privilege)`,
-    [tables, rights],
+    [needed.tables, needed.rights],
   );
   if (rows.length === 0) return requireAllRows(client);
   const missing = rows.map(({ name, privilege }) => `${privilege} on ${name}`).join(", ");
@@ -109,7 +112,7 @@ export async function requireRights(client: ClientBase): Promise<void> {
 }
 
 /** Fails where the server may leave out rows and not say so: then nothing that is read is whole. */
-export async function requireAllRows(client: ClientBase): Promise<void> {
+async function requireAllRows(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
     "SELECT name FROM unnest($1::text[]) AS tables (name) WHERE row_security_active(name)",
     [tables],

@@ -5,10 +5,16 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Storage } from "../../domain/storage.ts";
 import type { SnapshotCopy, Use } from "../backup.ts";
 import { copyAll } from "../copy.ts";
+import { movedTables } from "../moved-tables.ts";
 import { verifyAll } from "../verification.ts";
 import { inTransaction } from "./long-transaction.ts";
-import { requireAllRows, requireNewest } from "./migrate.ts";
+import { requireNewest, requireRights } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
+
+const needed = {
+  tables: Object.values(movedTables).map(({ name }) => name),
+  rights: ["SELECT"],
+};
 
 export async function copyPostgres<Result>(
   url: string,
@@ -18,7 +24,7 @@ export async function copyPostgres<Result>(
 ): Promise<Result> {
   const primary = await openPrimary(url, limits, async (client) => {
     await requireNewest(client);
-    await requireAllRows(client);
+    await requireRights(client, needed);
   });
   const nowMs = Date.now();
   try {

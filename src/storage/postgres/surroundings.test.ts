@@ -190,6 +190,11 @@ describe("where a transaction may take or idle for a second", () => {
   });
 });
 
+test("where the search path leads nowhere, that is said", async () => {
+  await database.query(`ALTER DATABASE ${database.name} SET search_path = nowhere`);
+  expect(await refusal()).toContain("no schema of the role's search path is there");
+});
+
 describe("where row-level security may hide plants", () => {
   let url: string;
 
@@ -223,6 +228,14 @@ describe("where row-level security may hide plants", () => {
     const limits = defaultConnectionLimits;
     const failure = await copySnapshot(url, path, limits, async () => {}).catch((error) => error);
     expect(failure.message).toEndWith(reason);
+  });
+
+  test("a backup names the rights that the role lacks", async () => {
+    await database.query(`REVOKE ALL ON tokens, rate_buckets FROM ${database.name}_reader`);
+    const path = join(folder.path, "backup.db");
+    const limits = defaultConnectionLimits;
+    const failure = await copySnapshot(url, path, limits, async () => {}).catch((error) => error);
+    expect(failure.message).toEndWith("the role lacks rights: SELECT on tokens.");
   });
 });
 
