@@ -6,6 +6,7 @@ import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { Attempts, watched } from "./attempts.ts";
 import { ConnectionLost } from "./failure.ts";
 import type { Primary } from "./primary.ts";
+import { createTokenStorage } from "./tokens.ts";
 import { createWriter } from "./writer.ts";
 
 /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
@@ -89,6 +90,17 @@ test("whether the outcome is unknown depends on the last try alone", async () =>
   const { outcome, tries } = await failing([race, lost])((tried) => !isFirst(tried));
   expect(outcome).toMatchObject({ message: expect.stringContaining("outcome is unknown") });
   expect(tries).toBe(2);
+});
+
+test("of a token whose outcome is unknown nobody is sent back with a key", async () => {
+  const client = Object.assign(new EventEmitter(), { query: () => Promise.reject(lost) });
+  const attempts = new Attempts({
+    dueAtMs: () => performance.now() + 60_000,
+    use: <Result>(work: (client: unknown) => Promise<Result>) => work(client),
+  } as unknown as Primary);
+  const { revokeToken } = createTokenStorage(attempts, 1);
+  const failure = await revokeToken("t1", 0).catch((error) => error);
+  expect(failure.message).toEndWith("so its outcome is unknown. See plantstore token list.");
 });
 
 test("what may be done again is not confirmed either where answered writes could be lost", async () => {

@@ -29,6 +29,8 @@ export interface TransactOptions {
   readonly line?: WaitingLine | undefined;
   /** A write that may be done again, so that it need not call `commit`. */
   readonly isRepeatable?: boolean;
+  /** What to do when the outcome is unknown, where no request is answered. */
+  readonly advice?: string | undefined;
 }
 
 export class Attempts {
@@ -58,11 +60,14 @@ export class Attempts {
   }
 
   /** One statement that is a transaction of its own. */
-  write(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
-    return this.transact((client, commit) => {
-      commit();
-      return client.query(text, [...values]);
-    });
+  write(text: string, values: readonly unknown[] = [], advice?: string): Promise<QueryResult> {
+    return this.transact(
+      (client, commit) => {
+        commit();
+        return client.query(text, [...values]);
+      },
+      { advice },
+    );
   }
 
   /**
@@ -70,7 +75,8 @@ export class Attempts {
    * All tries together are over by `dueAtMs`, or when one operation must be.
    */
   async transact<Result>(work: Work<Result>, options: TransactOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRefusable, line, isRepeatable } = options;
+    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRefusable, line } = options;
+    const { isRepeatable, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const attempt = (client: ClientBase) =>
@@ -88,10 +94,10 @@ export class Attempts {
           ? await this.#primary.serve(attempt, dueAtMs, line)
           : await this.#primary.use(attempt, { dueAtMs });
         const isWrite = isCommitting || isRepeatable;
-        if (isWrite && warning !== undefined) throw unknownOutcome(warning);
+        if (isWrite && warning !== undefined) throw unknownOutcome(warning, advice);
         return result;
       } catch (error) {
-        if (isCommitting && isDoubtful(error)) throw unknownOutcome(error);
+        if (isCommitting && isDoubtful(error)) throw unknownOutcome(error, advice);
         const isRace = hasState(error, ...races, ...alsoRaces);
         const isWorthIt = isRace || (isLost(error) && tries === 1);
         const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;

@@ -63,11 +63,11 @@ export function isDoubtful(error: unknown): boolean {
   return hasState(error, ...farewells, "58", "XX", "40003");
 }
 
-export function unknownOutcome(cause: unknown): PlantStoreError {
-  return new PlantStoreError(
-    "unavailable",
-    "The storage did not confirm the write, so its outcome is unknown. " +
-      "Retry with the same Idempotency-Key.",
-    { cause },
-  );
+/** Requests have a key that they can be sent again with; others are told something else. */
+export function unknownOutcome(
+  cause: unknown,
+  advice = "Retry with the same Idempotency-Key.",
+): PlantStoreError {
+  const message = "The storage did not confirm the write, so its outcome is unknown.";
+  return new PlantStoreError("unavailable", `${message} ${advice}`.trimEnd(), { cause });
 }

@@ -11,6 +11,8 @@ import { WaitingLine } from "./waiting-line.ts";
 const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES (1, 1)
   ON CONFLICT (one) DO UPDATE SET count = token_changes.count + 1 RETURNING count)`;
 
+const advice = "See plantstore token list.";
+
 /** So that those who guess tokens do not keep lists from all connections. */
 const lookUpShare = 1 / 2;
 
@@ -44,6 +46,7 @@ export function createTokenStorage(
              (id, hash, "user", garden, scope, note, created_at_ms, expires_at_ms, position)
            SELECT $1, $2, $3, $4, $5, $6, $7::bigint, $8::bigint, count FROM counted`,
         [id, hash, user, garden, scope, note, createdAtMs, expiresAtMs ?? null],
+        advice,
       );
     },
 
@@ -52,6 +55,7 @@ export function createTokenStorage(
         `${counted}
          UPDATE tokens SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL`,
         [nowMs, id],
+        advice,
       );
       return rowCount === 1;
     },

@@ -43,7 +43,10 @@ export function eachByItself(attempts: Attempts): Statements {
       ),
     // Not as a commit whose outcome may be unknown: it can be done again.
     write: (text, values) =>
-      attempts.transact((client) => client.query(text, [...values]), { isRepeatable: true }),
+      attempts.transact((client) => client.query(text, [...values]), {
+        isRepeatable: true,
+        advice: "",
+      }),
   };
 }
 
