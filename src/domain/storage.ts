@@ -164,6 +164,8 @@ export interface StorageShare {
   readonly end: MessagePort;
   /** Counts the commits of all threads; a commit is counted before it is answered. */
   readonly commits: SharedArrayBuffer;
+  /** Where the first of the files is, which links led to when the process opened it. */
+  readonly path: string;
   /** Which files they are: another one may have taken a name before a thread opens it. */
   readonly files: string;
 }

@@ -24,7 +24,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
   let keeper: Database | undefined;
   try {
-    const file = locate(path, options);
+    const file = options.joins?.path ?? locate(path, options);
     if (options.joins === undefined) {
       keeper = lookAt(file, options.isServing);
       if (options.isServing) opened.push(lockForServing(file));
@@ -110,7 +110,7 @@ function createStorage(
       checkStillThere();
       return writeThread().apply(writes);
     },
-    share: () => ({ ...writeThread().share(), files }),
+    share: () => ({ ...writeThread().share(), path: file, files }),
     forgetKeys: (nowMs) => writeThread().forgetKeys(nowMs),
     noteTokenUses: (uses) => writeThread().noteTokenUses(uses),
     async close() {

@@ -3,7 +3,7 @@
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import {
@@ -90,6 +90,24 @@ test("a thread takes no writes if the file was replaced before it joined, as no 
     ),
   );
   expect(await Promise.all(codes)).toEqual(["unavailable", "unavailable"]);
+  await storage.close();
+  await first.close();
+});
+
+test("a thread opens the file that the process did, wherever a link to it leads by then", async () => {
+  using folder = makeTemporaryFolder();
+  const [link, path, other] = ["link.db", "plants.db", "other.db"].map((name) =>
+    join(folder.path, name),
+  ) as [string, string, string];
+  await openSqlite(other, { isServing: false }).close();
+  symlinkSync(path, link);
+  const first = openSqlite(link, { isServing: true });
+  const joins = first.share();
+  rmSync(link);
+  symlinkSync(other, link);
+  const storage = openSqlite(link, { isServing: true, joins });
+  expect(await storage.apply([create({ id: 1n })])).toEqual([created(1n)]);
+  expect(await storage.list("home", undefined, 10)).toHaveLength(1);
   await storage.close();
   await first.close();
 });

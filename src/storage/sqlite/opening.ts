@@ -15,6 +15,8 @@ import { syncFolderOf } from "../durable-file.ts";
 import { damaged } from "./first-look.ts";
 import { giveToOwnerOf } from "./ownership.ts";
 
+const missing = "there is no such file";
+
 /**
  * The file itself, behind any symbolic link: the lock and the write-ahead log lie beside it. Only
  * what is to be replaced may have several names: under each of them it would have another log.
@@ -26,7 +28,7 @@ export function locate(
   const file = resolve(path);
   // Fails where its folder cannot be looked into: it may be there.
   if (statSync(file, { throwIfNoEntry: false }) === undefined) {
-    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
+    if (options.mustExist) throw new PlantStoreError("unavailable", missing);
     makeFolder(dirname(file));
     // Before SQLite does, which would let everyone on the machine read it.
     const descriptor = openSync(file, "a", 0o600);
@@ -38,12 +40,7 @@ export function locate(
   if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
   // A pipe or a device is empty, as a file is that may be replaced.
   if (!stats.isFile()) throw new PlantStoreError("unavailable", "it is no plain file");
-  if (stats.nlink > 1 && !options.isToBeReplaced) {
-    throw new PlantStoreError(
-      "unavailable",
-      "it has several names (hard links), so it is not safe",
-    );
-  }
+  if (!options.isToBeReplaced) checkOneName(stats);
   const real = realpathSync(file);
   if (isMountPoint(real)) {
     throw new PlantStoreError(
@@ -80,9 +77,18 @@ function unquote(path: string): string {
  * before anything is written: if it still has one name then, the log is its own and stays with it.
  */
 export function checkUnmoved(file: string, stats: Stats): void {
-  const { dev, ino } = statSync(locate(file, { mustExist: true }));
-  if (dev === stats.dev && ino === stats.ino) return;
+  // Not by `locate`: on macOS the runtime opens a file to find its real path, and closing it lets
+  // go of the locks that SQLite has on it.
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) throw new PlantStoreError("unavailable", missing);
+  checkOneName(found);
+  if (found.dev === stats.dev && found.ino === stats.ino) return;
   throw new PlantStoreError("unavailable", "another file has just taken its place (try again)");
+}
+
+function checkOneName({ nlink }: Stats): void {
+  if (nlink === 1) return;
+  throw new PlantStoreError("unavailable", "it has several names (hard links), so it is not safe");
 }
 
 /** With all above it that are missing. SQLite syncs the folder of its file, but none above it. */

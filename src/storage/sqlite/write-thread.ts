@@ -25,7 +25,7 @@ export type Reply =
       readonly cause: string | undefined;
     };
 
-type WriteThreadShare = Omit<StorageShare, "files">;
+type WriteThreadShare = Pick<StorageShare, "end" | "commits">;
 
 interface Waiter {
   readonly resolve: (result: unknown) => void;
