@@ -7,9 +7,9 @@ import { issueToken } from "../auth/issue.ts";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Storage } from "../domain/storage.ts";
+import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
-import { isFile, openStorage } from "../storage/open.ts";
+import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
 import { readExpiry } from "./expiry.ts";
 import { showSafely } from "./plant-table.ts";
@@ -55,7 +55,12 @@ export const createTokenCommand: Command = {
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
-    const { token, record } = await withStorage(call, issue, false);
+    // Another role may look for it in another schema.
+    const onNewSchema = (name: string) =>
+      call.terminal.say(
+        `Made a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
+      );
+    const { token, record } = await withStorage(call, issue, { onNewSchema });
     if (isNew) call.terminal.say(`Made a new database at ${resolve(address)}.`);
     call.terminal.out(`${token}\n`);
     if (call.terminal.isInteractive) {
@@ -130,13 +135,13 @@ export const revokeTokenCommand: Command = {
 async function withStorage<Result>(
   call: Call,
   use: (storage: Storage) => Promise<Result>,
-  mustExist = true,
+  options: Partial<OpenOptions> = { mustExist: true },
 ): Promise<Result> {
   const address = readSetting("database", call.flags);
   const storage = await openStorage(address, {
     isServing: false,
-    mustExist,
     limits: readLimits(call.flags),
+    ...options,
   });
   try {
     return await use(storage);

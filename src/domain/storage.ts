@@ -186,6 +186,8 @@ export interface OpenOptions {
   readonly plantsMax?: number | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
+  /** Told in which schema it has made a new storage, by an engine that keeps several apart so. */
+  readonly onNewSchema?: ((name: string) => void) | undefined;
   /** The default unless given. An engine without connections has no use for it. */
   readonly limits?: ConnectionLimits;
 }

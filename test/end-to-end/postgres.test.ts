@@ -52,7 +52,19 @@ test("the password may be in PGPASSWORD instead of the URL", async () => {
     PLANTSTORE_DATABASE: database.url.replace(`:${password}`, ""),
     PGPASSWORD: password,
   });
-  expect(finished).toMatchObject({ exitCode: 0, errors: "" });
+  expect(finished.exitCode).toBe(0);
+  expect(finished.errors).not.toContain(password);
+});
+
+test("a token that makes a new store says where", async () => {
+  const own = await makeDatabase();
+  const create = () => runProgram(["token", "create", "alice", "--database", own.url]);
+  const [made, found] = [await create(), await create()];
+  expect(made.errors).toMatch(
+    /^Made a new store in the schema "public" of postgres:\/\/postgres@.+\.\n$/,
+  );
+  expect(found).toMatchObject({ exitCode: 0, errors: "" });
+  await own.drop();
 });
 
 describe("it does not start, and says why in one line without a secret, when", () => {

@@ -12,7 +12,7 @@ import { parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
 import { createBucketStorage } from "./buckets.ts";
 import { translate } from "./failure.ts";
-import { migrate, requireRights, requireStore } from "./migrate.ts";
+import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
 import { Primary } from "./primary.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -33,8 +33,12 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   }
   const primary = await openPrimary(url, options.limits, async (client) => {
     if (options.mustExist) await requireStore(client);
+    const isNew = (await readSchema(client)) === 0;
     await migrate(client);
     await requireRights(client);
+    if (!isNew) return;
+    const { rows } = await client.query("SELECT current_schema() AS name");
+    options.onNewSchema?.(String(rows[0]?.name));
   });
   return createStorage(primary, options);
 }
