@@ -14,6 +14,14 @@ test("a file that cannot be looked at is not said to be missing", () => {
   expect(opening).toThrow("in a circle");
 });
 
+test("a folder that a link leads to in vain, as to a disk that is not mounted, is told", () => {
+  using folder = makeTemporaryFolder();
+  const link = join(folder.path, "data");
+  symlinkSync(join(folder.path, "disk"), link);
+  const opening = () => openSqlite(join(link, "plants.db"), { isServing: false });
+  expect(opening).toThrow("a link that leads nowhere");
+});
+
 test("a file that is mounted by itself is told from one in a folder that is mounted", () => {
   using folder = makeTemporaryFolder();
   const mountsPath = join(folder.path, "mountinfo");

@@ -106,7 +106,9 @@ function explain(error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
   if (code === "EACCES" || code === "EPERM") return "permission is denied";
   if (code === "ELOOP") return "symbolic links beside it, or in a circle, are not followed";
-  if (code === "ENOTDIR" || code === "EEXIST") return "a part of its path is a file, not a folder";
+  if (code === "ENOTDIR" || code === "EEXIST") {
+    return "a part of its path is no folder, but a file or a link that leads nowhere";
+  }
   if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
   if (code.startsWith("SQLITE_CORRUPT")) return damaged;
   if (code.startsWith("SQLITE_CANTOPEN")) return "it cannot be opened or made there";
