@@ -24,7 +24,15 @@ export async function openPrimary(
   const primary = new Primary(address, limits);
   try {
     await primary.open();
-    await primary.use(prepare, { dueAtMs: performance.now() + preparationMs });
+    const dueAtMs = performance.now() + preparationMs;
+    await primary.use(
+      async (client) => {
+        await prepare(client);
+        // There may have been no tables when it was connected.
+        await primary.whereabouts.requireSame(client);
+      },
+      { dueAtMs },
+    );
     return primary;
   } catch (error) {
     await primary.close();

@@ -22,6 +22,7 @@ import { ConnectionLost, hasState, isLost } from "./failure.ts";
 import { isBehind, type Lineage, replaced, requireSame } from "./lineage.ts";
 import { clientsThatTell } from "./telling-client.ts";
 import { WaitingLine } from "./waiting-line.ts";
+import { Whereabouts } from "./whereabouts.ts";
 
 /** Beyond the server's own limit, so that its answer is heard before the connection is cut. */
 const graceMs = 1_000;
@@ -47,6 +48,7 @@ export interface UseOptions {
 }
 
 export class Primary {
+  readonly whereabouts = new Whereabouts();
   readonly #address: Address;
   readonly #limits: ConnectionLimits;
   readonly #line: WaitingLine;
@@ -263,6 +265,7 @@ export class Primary {
           await requireWritable(client);
           await requireDurable(client);
           await requireSame(client, server.lineage);
+          await this.whereabouts.requireSame(client);
         }).catch((failure) => {
           note(failure);
           throw failure;
