@@ -87,7 +87,7 @@ export function checkUnmoved(file: string, stats: Stats): void {
 }
 
 function checkOneName({ nlink }: Stats): void {
-  if (nlink === 1) return;
+  if (nlink <= 1) return;
   throw new PlantStoreError("unavailable", "it has several names (hard links), so it is not safe");
 }
 

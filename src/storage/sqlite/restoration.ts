@@ -73,9 +73,11 @@ function replace(file: string, unpackedPath: string): string | undefined {
   const secondName = findSecondName(file);
   const keptPath = secondName ?? `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = statSync(file).size > 0;
-  const keeper = hasStore && existsSync(`${file}-wal`) ? keepOpen(file) : undefined;
+  let keeper: Database | undefined;
   try {
     if (hasStore && secondName === undefined) linkSync(file, keptPath);
+    // Behind the second name, with which no command gives it a log any more.
+    if (hasStore && existsSync(`${file}-wal`)) keeper = keepOpen(file);
     moveCompanions(file, keptPath);
     syncFolderOf(file);
     if (!hasStore) checkStillEmpty(file);
