@@ -62,7 +62,12 @@ export const createTokenCommand: Command = {
       );
     const { token, record } = await withStorage(call, issue, { onNewSchema });
     if (isNew) call.terminal.say(`Made a new database at ${resolve(address)}.`);
-    call.terminal.out(`${token}\n`);
+    try {
+      call.terminal.out(`${token}\n`);
+    } catch (error) {
+      call.terminal.say(`Nobody has seen the new token ${record.id}: revoke it.`);
+      throw error;
+    }
     if (call.terminal.isInteractive) {
       call.terminal.say(
         `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
