@@ -136,8 +136,25 @@ export function createApp(deps: AppDeps): App {
   function run(operation: Operation, exchange: Exchange): Promise<Answer> {
     exchange.trace?.enter("read request");
     const input = readInput(operation, exchange);
-    if (input instanceof Promise) return input.then((whole) => operate(operation, whole, exchange));
-    return operate(operation, input, exchange);
+    if (!(input instanceof Promise)) return operate(operation, input, exchange);
+    return input.then((whole) => {
+      const again = readmit(exchange);
+      if (!again) return operate(operation, whole, exchange);
+      return again.then(() => operate(operation, whole, exchange));
+    });
+  }
+
+  /**
+   * A body may take its time, and its token must still be good when it has come. Absent where that
+   * is known; else it fails as the first time, and nobody is the caller.
+   */
+  function readmit(exchange: Exchange): Promise<void> | undefined {
+    const { caller, token = "", trace } = exchange;
+    if (!caller || authenticator.recall(token) === caller) return undefined;
+    exchange.caller = undefined;
+    return authenticator.authenticate(token, trace?.traceparent).then((found) => {
+      exchange.caller = found;
+    });
   }
 
   function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Answer> {

@@ -123,6 +123,32 @@ describe.each(engines)("on %s", (engine) => {
       expect(metrics).toContain("plantstore_broken_streams_total 1\n");
     });
 
+    test("stores nothing whose body comes after its token was revoked", async () => {
+      const token = await world.makeToken({ user: "slow" });
+      const id = (await world.storage.listTokens()).at(-1)?.id ?? "";
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const create = () => {
+        const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+        const answering = world.fetch("POST /plants", { headers, body: readable });
+        const send = async () => {
+          await new Blob(['{"name":"Fern"}']).stream().pipeTo(writable);
+          return (await answering).status;
+        };
+        return { send };
+      };
+      // So that the token is known, and those behind it are admitted at once.
+      expect(await create().send()).toBe(201);
+      const [unchanged, forgotten, late] = [create(), create(), create()];
+      expect(await unchanged.send()).toBe(201);
+      await world.makeToken({ user: "another" });
+      await world.assembly.authenticator.refresh();
+      expect(await forgotten.send()).toBe(201);
+      await world.storage.revokeToken(id, Date.now());
+      await world.assembly.authenticator.refresh();
+      expect(await late.send()).toBe(401);
+      expect(await world.storage.list("slow", undefined, 10)).toHaveLength(3);
+    });
+
     test("does not read a token from the query or the body", async () => {
       const token = await world.makeToken({ user: "alice" });
       expect((await world.fetch(`GET /plants?access_token=${token}`)).status).toBe(401);
