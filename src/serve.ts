@@ -18,6 +18,8 @@ import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
 const forgetKeysMs = 60_000;
+/** A key is looked for as of the moment when its request came, which may wait for its commit. */
+const keyGraceMs = 60_000;
 /**
  * How long processes on one storage count apart, before each learns what the others let through.
  */
@@ -94,7 +96,7 @@ async function start(
   }
   const chores = [
     startChore("forgetting of keys", forgetKeysMs, log, async () => {
-      while (await storage.forgetKeys(Date.now()));
+      while (await storage.forgetKeys(Date.now() - keyGraceMs));
     }),
   ];
   if (usage.rate && buckets && storage.buckets) {
