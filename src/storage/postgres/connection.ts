@@ -60,17 +60,19 @@ export function clientConfig(
 }
 
 /**
- * Connects to a host, checks that it can keep plants and takes writes, and tells how it was done.
+ * Connects to a host, checks that it can keep plants and takes writes, and has the store that is
+ * looked for, and tells how it was done.
  */
 export async function probe(
   address: Address,
   host: Host,
   limits: ConnectionLimits,
+  requireStore: (client: Client) => Promise<void>,
 ): Promise<Server> {
   let way: Way = { ...host, isEncrypted: address.tls !== "disable", takesSettings: true };
   for (;;) {
     try {
-      return { ...way, lineage: await check(address, way, limits) };
+      return { ...way, lineage: await check(address, way, limits, requireStore) };
     } catch (error) {
       const next = lessDemanding(address, way, error);
       if (next === undefined) throw error;
@@ -94,6 +96,7 @@ async function check(
   address: Address,
   server: Way,
   limits: ConnectionLimits,
+  requireStore: (client: Client) => Promise<void>,
 ): Promise<Lineage | undefined> {
   const client = new Client(clientConfig(address, server, limits));
   client.on("error", () => {});
@@ -103,6 +106,7 @@ async function check(
       await requireWritable(client);
       await requireDurable(client);
       await requireSupported(client);
+      await requireStore(client);
       return readLineage(client);
     });
   } catch (error) {

@@ -28,8 +28,7 @@ export async function openPrimary(
     await primary.use(
       async (client) => {
         await prepare(client);
-        // There may have been no tables when it was connected.
-        await primary.whereabouts.requireSame(client);
+        await primary.whereabouts.learn(client);
       },
       { dueAtMs },
     );

@@ -132,15 +132,20 @@ export class Primary {
   }
 
   /**
-   * Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers.
-   * All who ask meanwhile share one answer: anyone may ask, and commits would wait behind them.
+   * Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers,
+   * and leads to the store. All who ask meanwhile share one answer: anyone may ask, and commits
+   * would wait behind them.
    */
   async ping(): Promise<void> {
     const pool = this.#pool;
     if (pool === undefined) throw new ConnectionLost("No server is known to take writes.");
+    const ask = async (client: ClientBase) => {
+      await requireWritable(client);
+      await this.whereabouts.requireStill(client);
+    };
     const asked =
       this.#pings.get(pool) ??
-      this.use(requireWritable, { isPatient: false }).finally(() => this.#pings.delete(pool));
+      this.use(ask, { isPatient: false }).finally(() => this.#pings.delete(pool));
     this.#pings.set(pool, asked);
     await asked;
   }
@@ -227,7 +232,9 @@ export class Primary {
     const { hosts } = address;
     const servers: Server[] = [];
     const probes = hosts.map(async (host) => {
-      const server = await probe(address, host, this.#limits);
+      const server = await probe(address, host, this.#limits, (client) =>
+        this.whereabouts.requireStore(client),
+      );
       if (isBehind(server.lineage, this.#newest)) throw replaced;
       servers.push(server);
     });

@@ -1,7 +1,7 @@
 /** In which schema the connections of a process find its tables: all of them in the same one. */
 import { type ClientBase, DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { isLost } from "./failure.ts";
+import { ConnectionLost, isLost } from "./failure.ts";
 
 interface Schema {
   readonly id: string;
@@ -10,6 +10,11 @@ interface Schema {
 
 export class Whereabouts {
   #known: Schema | undefined;
+
+  /** Once the store is there. Before, another program's table may have looked like one of its. */
+  async learn(client: Pick<ClientBase, "query">): Promise<void> {
+    this.#known = await readSchemaOf(client);
+  }
 
   /**
    * Fails if it is neither the schema that was found first nor one of its name. The search path of
@@ -26,6 +31,20 @@ export class Whereabouts {
       "unavailable",
       `its search path leads ${where} now, and led to ${JSON.stringify(this.#known?.name)} at the start`,
     );
+  }
+
+  /** Fails unless it leads to the store that was opened, where one was. */
+  async requireStore(client: Pick<ClientBase, "query">): Promise<void> {
+    if (this.#known === undefined) return;
+    await this.requireSame(client);
+  }
+
+  /** The same of a connection that was good once, with `ConnectionLost`: nobody uses it again. */
+  async requireStill(client: Pick<ClientBase, "query">): Promise<void> {
+    await this.requireStore(client).catch((cause) => {
+      if (!(cause instanceof PlantStoreError)) throw cause;
+      throw new ConnectionLost("It does not lead to the store.", { cause });
+    });
   }
 }
 
