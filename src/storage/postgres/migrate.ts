@@ -27,6 +27,7 @@ export async function readSchema(client: ClientBase, known = migrations.length):
   );
   if (found.rows.length === 0) return 0;
   if (!found.rows.some(({ is_first }) => is_first)) throw refuseSecond(found.rows[0].name);
+  await requireAllRows(client, ["plantstore_schema"]);
   const { rows } = await client.query("SELECT version FROM plantstore_schema");
   const schema = Number(rows[0]?.version ?? 0);
   if (schema > known) {
@@ -112,10 +113,13 @@ export async function requireRights(
 }
 
 /** Fails where the server may leave out rows and not say so: then nothing that is read is whole. */
-async function requireAllRows(client: ClientBase): Promise<void> {
+export async function requireAllRows(
+  client: Pick<ClientBase, "query">,
+  names: readonly string[] = tables,
+): Promise<void> {
   const { rows } = await client.query(
     "SELECT name FROM unnest($1::text[]) AS tables (name) WHERE row_security_active(name)",
-    [tables],
+    [names],
   );
   if (rows.length === 0) return;
   const hidden = rows.map(({ name }) => name).join(", ");

@@ -133,7 +133,7 @@ export class Primary {
 
   /**
    * Fails with `ConnectionLost`, at once, unless the server that takes writes is known and answers,
-   * and leads to the store. All who ask meanwhile share one answer: anyone may ask, and commits
+   * and shows all of the store. All who ask meanwhile share one answer: anyone may ask, and commits
    * would wait behind them.
    */
   async ping(): Promise<void> {

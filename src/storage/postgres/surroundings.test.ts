@@ -195,50 +195,6 @@ test("where the search path leads nowhere, that is said", async () => {
   expect(await refusal()).toContain("no schema of the role's search path is there");
 });
 
-describe("where row-level security may hide plants", () => {
-  let url: string;
-
-  beforeEach(async () => {
-    const owner = await open();
-    await owner.apply([create(), create()]);
-    await owner.close();
-    const role = `${database.name}_reader`;
-    await database.query(
-      `CREATE ROLE ${role} LOGIN PASSWORD 'secret';
-       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
-       ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
-       CREATE POLICY visible ON plants TO ${role} USING (id <> 1)`,
-    );
-    url = database.url.replace(/\/\/[^@]+@/, `//${role}:secret@`);
-  });
-
-  afterEach(async () => {
-    const role = `${database.name}_reader`;
-    await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-  });
-
-  const reason = "row-level security may hide rows from the role, of plants.";
-
-  test("no service starts", async () => {
-    expect(await refusal(url)).toEndWith(reason);
-  });
-
-  test("no backup is made", async () => {
-    const path = join(folder.path, "backup.db");
-    const limits = defaultConnectionLimits;
-    const failure = await copySnapshot(url, path, limits, async () => {}).catch((error) => error);
-    expect(failure.message).toEndWith(reason);
-  });
-
-  test("a backup names the rights that the role lacks", async () => {
-    await database.query(`REVOKE ALL ON tokens, rate_buckets FROM ${database.name}_reader`);
-    const path = join(folder.path, "backup.db");
-    const limits = defaultConnectionLimits;
-    const failure = await copySnapshot(url, path, limits, async () => {}).catch((error) => error);
-    expect(failure.message).toEndWith("the role lacks rights: SELECT on tokens.");
-  });
-});
-
 /**
  * Every operator on two of these types that PostgreSQL lacks, and functions that take a narrower
  * type than its own: they fit better than what converts.

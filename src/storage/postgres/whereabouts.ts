@@ -1,7 +1,11 @@
-/** In which schema the connections of a process find its tables: all of them in the same one. */
+/**
+ * In which schema the connections of a process find its tables: all of them in the same one, and
+ * all that is in them.
+ */
 import { type ClientBase, DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { ConnectionLost, isLost } from "./failure.ts";
+import { requireAllRows } from "./migrate.ts";
 
 interface Schema {
   readonly id: string;
@@ -33,17 +37,18 @@ export class Whereabouts {
     );
   }
 
-  /** Fails unless it leads to the store that was opened, where one was. */
+  /** Fails unless it leads to all of the store that was opened, where one was. */
   async requireStore(client: Pick<ClientBase, "query">): Promise<void> {
     if (this.#known === undefined) return;
     await this.requireSame(client);
+    await requireAllRows(client);
   }
 
   /** The same of a connection that was good once, with `ConnectionLost`: nobody uses it again. */
   async requireStill(client: Pick<ClientBase, "query">): Promise<void> {
     await this.requireStore(client).catch((cause) => {
       if (!(cause instanceof PlantStoreError)) throw cause;
-      throw new ConnectionLost("It does not lead to the store.", { cause });
+      throw new ConnectionLost("It does not show all of the store.", { cause });
     });
   }
 }

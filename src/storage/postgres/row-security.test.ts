@@ -1,0 +1,107 @@
+/** Row-level security, by which a server leaves out rows of what is read and does not say so. */
+import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { waitFor } from "../../../test/end-to-end/running-service.ts";
+import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { startPooler } from "../../../test/transaction-pooler.ts";
+import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { copySnapshot } from "../open.ts";
+import { openPostgres } from "./engine.ts";
+
+setDefaultTimeout(60_000);
+
+const limits = { ...defaultConnectionLimits, connectTimeoutMs: 500 };
+const folder = makeTemporaryFolder();
+let database: TestDatabase;
+let role: string;
+let url: string;
+
+const open = (address = url): Promise<Storage> =>
+  openPostgres(address, { isServing: true, limits });
+const secure = (how: "ENABLE" | "DISABLE", table = "plants") =>
+  database.query(`ALTER TABLE ${table} ${how} ROW LEVEL SECURITY`);
+const failureOf = (work: Promise<unknown>): Promise<{ code?: string; message: string }> =>
+  work.then(
+    () => ({ message: "It did not fail." }),
+    (error) => error,
+  );
+const reasonOf = async (work: Promise<unknown>) => (await failureOf(work)).message;
+const list = (storage: Storage) => storage.list("home", undefined, 10);
+
+afterAll(() => folder[Symbol.dispose]());
+
+beforeEach(async () => {
+  database = await makeDatabase();
+  const owner = await open(database.url);
+  await owner.apply([create(), create()]);
+  await owner.close();
+  role = `${database.name}_reader`;
+  await database.query(
+    `CREATE ROLE ${role} LOGIN PASSWORD 'secret';
+     GRANT ALL ON SCHEMA public TO ${role};
+     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
+     CREATE POLICY visible ON plants TO ${role} USING (id <> 1)`,
+  );
+  url = database.url.replace(/\/\/[^@]+@/, `//${role}:secret@`);
+});
+
+afterEach(async () => {
+  await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  await database.drop();
+});
+
+const reason = "row-level security may hide rows from the role, of plants.";
+
+test("where it may hide plants, no service starts", async () => {
+  await secure("ENABLE");
+  expect(await reasonOf(open())).toEndWith(reason);
+});
+
+test("where it may hide the number of the schema, that is said", async () => {
+  await secure("ENABLE", "plantstore_schema");
+  expect(await reasonOf(open())).toEndWith("hide rows from the role, of plantstore_schema.");
+});
+
+test("where it may hide plants, no backup is made", async () => {
+  await secure("ENABLE");
+  const backup = copySnapshot(url, join(folder.path, "hidden.db"), limits, async () => {});
+  expect(await reasonOf(backup)).toEndWith(reason);
+});
+
+test("a backup names the rights that the role lacks", async () => {
+  await secure("ENABLE");
+  await database.query(`REVOKE ALL ON tokens, rate_buckets FROM ${role}`);
+  const backup = copySnapshot(url, join(folder.path, "lacking.db"), limits, async () => {});
+  expect(await reasonOf(backup)).toEndWith("the role lacks rights: SELECT on tokens.");
+});
+
+test("switched on meanwhile, it hides nothing: all is refused until it is off again", async () => {
+  const storage = await open();
+  expect(await list(storage)).toHaveLength(2);
+  await secure("ENABLE");
+  const work = [list(storage), storage.apply([remove(1n)]), storage.apply([create()])];
+  const failures = await Promise.all(work.map(failureOf));
+  expect(failures.map(({ code }) => code)).toEqual(work.map(() => "unavailable"));
+  await expect(storage.ping()).rejects.toMatchObject({ code: "unavailable" });
+  await secure("DISABLE");
+  expect(await waitFor(() => list(storage).catch(() => undefined))).toHaveLength(2);
+  expect(await storage.apply([remove(1n), create()])).toEqual([{ kind: "deleted" }, created(3n)]);
+  await storage.close();
+});
+
+test("behind a pooler, which sets nothing, lists are refused once a health check saw it", async () => {
+  const pooler = await startPooler(url);
+  const storage = await open(`postgres://anyone@127.0.0.1:${pooler.port}/${database.name}`);
+  await list(storage);
+  await storage.ping();
+  await secure("ENABLE");
+  await expect(storage.ping()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(list(storage)).rejects.toMatchObject({ code: "unavailable" });
+  await secure("DISABLE");
+  expect(await waitFor(() => list(storage).catch(() => undefined))).toHaveLength(2);
+  await storage.ping();
+  await storage.close();
+  await pooler.stop();
+});
