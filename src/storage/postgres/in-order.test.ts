@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { ClientBase } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { countedIdMax, defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
 import { openPostgres } from "./engine.ts";
@@ -12,16 +12,21 @@ import { createWriter } from "./writer.ts";
 
 setDefaultTimeout(60_000);
 
-/** As if somebody cancelled every statement that begins a transaction, and no other. */
-class Cancelling extends Primary {
+/** Whose statements pass through `change` first. */
+class Meddled extends Primary {
+  change = (text: string): string | Promise<string> => text;
+
   override use<Result>(work: (client: never) => Promise<Result>, options?: UseOptions) {
-    return super.use((client) => work(cancelling(client) as never), options);
+    return super.use((client) => work(meddled(client, this.change) as never), options);
   }
 }
 
-function cancelling(client: ClientBase): ClientBase {
-  const query = (text: string, values?: unknown[]) =>
-    client.query(text.startsWith("BEGIN") ? cancelled : text, values);
+function meddled(client: ClientBase, change: Meddled["change"]): ClientBase {
+  const query = (text: string, values?: unknown[]) => {
+    const changed = change(text);
+    if (typeof changed === "string") return client.query(changed, values);
+    return changed.then((later) => client.query(later, values));
+  };
   return new Proxy(client, {
     get(target, name) {
       if (name === "query") return query;
@@ -31,16 +36,17 @@ function cancelling(client: ClientBase): ClientBase {
   });
 }
 
+/** As if somebody cancelled it. */
 const cancelled = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$";
 
 let database: TestDatabase;
 let storage: Storage;
-let primary: Primary;
+let primary: Meddled;
 
 beforeEach(async () => {
   database = await makeDatabase();
   storage = await openPostgres(database.url, { isServing: true });
-  primary = new Cancelling(parseAddress(database.url), defaultConnectionLimits);
+  primary = new Meddled(parseAddress(database.url), defaultConnectionLimits);
   await primary.open();
 });
 
@@ -52,6 +58,7 @@ afterEach(async () => {
 
 test("the outcome is unknown when no transaction was begun, for deletions have happened", async () => {
   await storage.apply([create()]);
+  primary.change = (text) => (text.startsWith("BEGIN") ? cancelled : text);
   const { apply } = createWriter(new Attempts(primary));
   const failure = await apply([remove(1n), create({ id: 2n })]).catch((error) => error);
   expect(failure).toMatchObject({
@@ -59,4 +66,15 @@ test("the outcome is unknown when no transaction was begun, for deletions have h
     message: expect.stringContaining("outcome is unknown"),
   });
   expect(await storage.list("home", undefined, 10)).toEqual([]);
+});
+
+test("an id that was in the way is assigned when it is deleted just then", async () => {
+  const next = countedIdMax + 1n;
+  await storage.apply([create({ id: countedIdMax }), create({ id: next })]);
+  primary.change = async (text) => {
+    if (text.includes("id + 1")) await storage.apply([remove(next)]);
+    return text;
+  };
+  const { apply } = createWriter(new Attempts(primary));
+  expect(await apply([create()])).toEqual([created(next)]);
 });

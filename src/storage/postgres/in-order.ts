@@ -118,7 +118,8 @@ async function findFreeId(client: ClientBase, garden: string, from: PlantId): Pr
        ORDER BY taken.id LIMIT 1`,
     [garden, from, assignedIdMax],
   );
-  return rows[0].id;
+  // Deletions do not wait for the garden: what was in the way may be gone, with nothing behind.
+  return rows[0]?.id ?? from;
 }
 
 /** A COMMIT after a failed statement is answered as ROLLBACK, without an error of its own. */
