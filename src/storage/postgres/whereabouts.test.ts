@@ -1,10 +1,12 @@
 /** A role whose search path is changed while it is used. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { type Client, DatabaseError } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
+import { Whereabouts } from "./whereabouts.ts";
 
 setDefaultTimeout(60_000);
 
@@ -109,3 +111,15 @@ test("a path that is changed for open connections, too, is noticed by a health c
     await reload("RESET search_path");
   }
 });
+
+test("a question that is not answered in time does not say that there is no store", async () => {
+  const whereabouts = new Whereabouts();
+  const answers = [async () => ({ rows: [{ id: "1", name: "one" }] }), async () => fail("57014")];
+  const client = { query: () => answers.shift()?.() } as unknown as Client;
+  await whereabouts.learn(client);
+  await expect(whereabouts.requireSame(client)).rejects.toMatchObject({ code: "57014" });
+});
+
+function fail(code: string): never {
+  throw Object.assign(new DatabaseError("", 0, "error"), { code });
+}

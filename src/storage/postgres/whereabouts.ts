@@ -2,9 +2,9 @@
  * In which schema the connections of a process find its tables: all of them in the same one, and
  * all that is in them.
  */
-import { type ClientBase, DatabaseError } from "pg";
+import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { ConnectionLost, isLost } from "./failure.ts";
+import { ConnectionLost, hasState } from "./failure.ts";
 import { requireAllRows } from "./migrate.ts";
 
 interface Schema {
@@ -66,7 +66,8 @@ async function readSchemaOf(client: Pick<ClientBase, "query">): Promise<Schema |
     );
     return rows[0];
   } catch (error) {
-    if (error instanceof DatabaseError && !isLost(error)) return undefined;
+    // Another database may not know what is asked. That the time is over says nothing.
+    if (hasState(error, "42", "0A")) return undefined;
     throw error;
   }
 }
