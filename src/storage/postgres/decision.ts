@@ -29,6 +29,8 @@ export interface Known {
   readonly keys: readonly KeptKey[];
   /** Absent: gardens are never full. */
   readonly quota: Quota | undefined;
+  /** Whether plants may have ids that their garden has not counted, as of whoever loaded them. */
+  readonly isUncounted: boolean;
   /** The first id from this one on that no stored plant of the garden has. */
   findFreeId(garden: string, from: PlantId): Promise<PlantId>;
 }
@@ -122,10 +124,10 @@ class Group {
     return this.#lastIds.get(garden) ?? this.#known.lastIds.get(garden) ?? 0n;
   }
 
-  /** Absent when the garden has none left. Only above the counted range can an id be in the way. */
+  /** Absent when the garden has none left. Mostly, one is in the way only above what is counted. */
   async #nextId(garden: string): Promise<PlantId | undefined> {
     let id = this.#lastId(garden) + 1n;
-    while (id > countedIdMax && id <= assignedIdMax) {
+    while ((this.#known.isUncounted || id > countedIdMax) && id <= assignedIdMax) {
       id = await this.#known.findFreeId(garden, id);
       if (!this.#exists.has(pair(garden, id))) break;
       id++;

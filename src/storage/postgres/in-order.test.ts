@@ -78,3 +78,12 @@ test("an id that was in the way is assigned when it is deleted just then", async
   const { apply } = createWriter(new Attempts(primary));
   expect(await apply([create()])).toEqual([created(next)]);
 });
+
+test("plants that were loaded without being counted are stepped over", async () => {
+  await storage.apply([create()]);
+  await database.query(
+    "INSERT INTO plants SELECT 'home', id, 'Fern', '' FROM generate_series(2, 9) AS id",
+  );
+  expect(await storage.apply([create(), create()])).toEqual([created(10n), created(11n)]);
+  expect(await storage.apply([create()])).toEqual([created(12n)]);
+});

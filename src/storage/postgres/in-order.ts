@@ -19,7 +19,7 @@ export async function applyInOrder(
   client: ClientBase,
   writes: readonly Write[],
   commit: () => void,
-  plantsMax?: number,
+  { plantsMax, isUncounted }: { readonly plantsMax: number | undefined; isUncounted: boolean },
 ): Promise<readonly Outcome[]> {
   const creates = writes.filter((write) => write.kind === "create");
   const wanted = Map.groupBy(creates, ({ garden }) => garden);
@@ -51,6 +51,7 @@ export async function applyInOrder(
     const decision = await decide(writes, {
       lastIds: new Map(counters?.rows.map(({ garden, last_id }) => [garden, last_id])),
       quota,
+      isUncounted,
       plants: [...(gone?.rows ?? []), ...(existing?.rows ?? [])],
       keys: keys?.rows.map(toKey) ?? [],
       findFreeId: (garden, from) => findFreeId(client, garden, from),

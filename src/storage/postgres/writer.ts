@@ -6,7 +6,7 @@
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
 import type { CreateWrite, DeleteWrite, Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import type { Attempts } from "./attempts.ts";
+import type { Attempts, Work } from "./attempts.ts";
 import { pair } from "./decision.ts";
 import { hasState } from "./failure.ts";
 import { applyInOrder, deletion, type PlantPlace, placesOf, sorted } from "./in-order.ts";
@@ -31,10 +31,16 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
       const dueAtMs = attempts.dueAtMs();
       const outcomes = isOneStatement(writes) && (await createAll(attempts, writes));
       if (outcomes) return outcomes;
-      return attempts.transact(
-        (client, commit) => applyInOrder(client, writes, commit, plantsMax),
-        { alsoRaces: [uniqueViolation], dueAtMs },
-      );
+      let isUncounted = false;
+      const inOrder: Work<readonly Outcome[]> = async (client, commit) => {
+        try {
+          return await applyInOrder(client, writes, commit, { plantsMax, isUncounted });
+        } catch (error) {
+          isUncounted ||= hasState(error, uniqueViolation);
+          throw error;
+        }
+      };
+      return attempts.transact(inOrder, { alsoRaces: [uniqueViolation], dueAtMs });
     },
 
     async forgetKeys(nowMs) {
