@@ -245,6 +245,8 @@ export function explain(error: unknown, address: Address): string {
     case "REPLACED":
       return "the server was replaced by another one, which was promoted";
     case "ECONNREFUSED":
+    // Of a socket in the file system.
+    case "ENOENT":
       return "nothing listens there";
     case "ENOTFOUND":
     case "EAI_AGAIN":
@@ -256,7 +258,7 @@ export function explain(error: unknown, address: Address): string {
     case "":
       return address.tls === "prefer" || address.tls === "disable"
         ? "the connection was refused or cut"
-        : `the server does not offer TLS, which sslmode=${address.tls} asks for`;
+        : `it cut the connection, or does not offer TLS, which sslmode=${address.tls} asks for`;
     default:
       return /CERT|SIGNATURE|TLS|SSL/.test(code)
         ? `its certificate is not trusted (${code})`
