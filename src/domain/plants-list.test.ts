@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStorage } from "../storage/open.ts";
 import type { Caller } from "./caller.ts";
+import type { Plant } from "./plant.ts";
 import { createPlants, type Listing, type ListQuery } from "./plants.ts";
 import type { PlantReader, Storage, Write } from "./storage.ts";
 
@@ -54,7 +55,11 @@ function list(query: ListQuery, reader: PlantReader = storage): Promise<Listing>
 
 async function collect(listing: Listing): Promise<number[]> {
   const plants = [...listing.first];
-  for await (const page of listing.rest ?? []) plants.push(...page);
+  for (;;) {
+    const page = await listing.rest?.next();
+    if (page === undefined) break;
+    plants.push(...page);
+  }
   return plants.map((plant) => Number(plant.id));
 }
 
@@ -104,16 +109,13 @@ describe("a list without a limit", () => {
       {},
       {
         seek: storage.seek,
-        list(garden, after, count) {
+        list(...args) {
           reads++;
-          return storage.list(garden, after, count);
+          return storage.list(...args);
         },
       },
     );
-    for await (const page of listing.rest ?? []) {
-      expect(page).toHaveLength(500);
-      break;
-    }
+    expect(await listing.rest?.next()).toHaveLength(500);
     expect(reads).toBe(2);
   });
 });
@@ -184,9 +186,9 @@ describe("a list with a limit", () => {
     const reads: number[] = [];
     const reader: PlantReader = {
       seek: () => Promise.reject(new Error("This need not seek.")),
-      list(garden, after, count) {
+      list(garden, after, count, textMax) {
         reads.push(count);
-        return storage.list(garden, after, count);
+        return storage.list(garden, after, count, textMax);
       },
     };
     await list({ limit: 2_000 }, reader);
@@ -220,6 +222,51 @@ describe("a list with a limit", () => {
     const { first, next } = await list({ limit: 0, after: 1n });
     expect(first).toEqual([]);
     expect(next).toEqual({ limit: 1, after: 1n });
+  });
+});
+
+describe("a list of plants with long names", () => {
+  const name = "🌱".repeat(200);
+  const textOf = (plants: readonly Plant[]) =>
+    plants.reduce((sum, plant) => sum + plant.name.length + plant.tag.length, 0);
+
+  async function growLong(count: number): Promise<void> {
+    await growGarden(0);
+    const { garden } = caller;
+    const writes = range(1, count).map((id): Write => {
+      return { kind: "create", garden, id: BigInt(id), name, tag: "", idempotency: undefined };
+    });
+    await storage.apply(writes);
+  }
+
+  test.each([{}, { limit: 150 }, { limit: 2_000 }, { limit: 2_001 }])(
+    "comes in pages of a bounded size and whole: %p",
+    async (query) => {
+      await growLong(160);
+      const listing = await list(query);
+      expect(textOf(listing.first)).toBeLessThanOrEqual(16 * 1024);
+      const ids = listing.first.map(({ id }) => Number(id));
+      for (let page = await listing.rest?.next(); page; page = await listing.rest?.next()) {
+        expect(textOf(page)).toBeLessThanOrEqual(16 * 1024);
+        ids.push(...page.map(({ id }) => Number(id)));
+      }
+      expect(ids).toEqual(range(1, query.limit === 150 ? 150 : 160));
+      expect(listing.next).toEqual(query.limit === 150 ? { limit: 150, after: 150n } : undefined);
+    },
+  );
+
+  test("comes in smaller pages while many others are open", async () => {
+    await growLong(160);
+    const plants = createPlants({
+      reader: storage,
+      writer: { write: () => Promise.reject(new Error("A list writes nothing.")) },
+      nowMs: () => 0,
+    });
+    const open = await Promise.all(range(1, 1_000).map(() => plants.list(caller, {})));
+    const { first } = await plants.list(caller, {});
+    expect(textOf(first)).toBeLessThanOrEqual(4 * 1024);
+    for (const { rest } of open) rest?.close();
+    expect(textOf((await plants.list(caller, {})).first)).toBeGreaterThan(15 * 1024);
   });
 });
 

@@ -4,7 +4,13 @@
  */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
-import type { Plant, PlantDraft, PlantId } from "./plant.ts";
+import {
+  nameCodePointsMax,
+  type Plant,
+  type PlantDraft,
+  type PlantId,
+  tagCodePointsMax,
+} from "./plant.ts";
 import type { Idempotency, PlantReader, PlantWriter } from "./storage.ts";
 
 export interface Created {
@@ -22,10 +28,18 @@ export interface ListQuery {
 
 export interface Listing {
   readonly first: readonly Plant[];
-  /** What comes behind `first`, page by page; absent when `first` is all there is to send. */
-  readonly rest?: AsyncIterable<readonly Plant[]>;
+  /** The pages after `first`; absent when `first` is all there is to send. */
+  readonly rest?: Pages;
   /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
   readonly next?: ListQuery;
+}
+
+/** Not an async generator: a suspended one keeps the page that it yielded last. */
+export interface Pages {
+  /** Absent after the last page. */
+  next(): Promise<readonly Plant[] | undefined>;
+  /** To be called when nobody wants further pages. */
+  close(): void;
 }
 
 export interface Plants {
@@ -39,12 +53,17 @@ export interface Plants {
   delete(caller: Caller, id: PlantId): Promise<void>;
 }
 
-/** A page is read in one go, so its size bounds memory and how long a read holds others up. */
+/** A page is read at one moment and sent as one piece: 500 plants, or fewer with long names. */
 const pagePlantsMax = 500;
-/**
- * Up to this limit a list is read in one go and shows one moment, whatever is written meanwhile.
- */
+/** A list with a limit up to this is read at one moment if it fits into a page's text. */
 const snapshotPlantsMax = 2_000;
+/** Of names and tags, in UTF-16 units: 20 to 50 KiB as JSON. */
+const pageTextMax = 16 * 1024;
+/** A client that reads slowly holds a page in memory, so many such clients get smaller pages. */
+const openPagesTextMax = 4 * 1024 * 1024;
+const pageTextMin = 2 * 1024;
+/** Two units for each code point of a plant. */
+const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const seekPlantsMax = 10_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
 
@@ -54,6 +73,7 @@ export function createPlants(deps: {
   nowMs: () => number;
 }): Plants {
   const { reader, writer, nowMs } = deps;
+  const lists = new Lists(reader);
 
   return {
     async create(caller, draft, idempotencyKey) {
@@ -99,11 +119,10 @@ export function createPlants(deps: {
       }
     },
 
-    async list(caller, query) {
-      const { limit, after } = query;
-      if (limit === undefined) return listAll(reader, caller.garden, after);
-      if (limit <= snapshotPlantsMax) return listPage(reader, caller.garden, after, limit);
-      return listMany(reader, caller.garden, after, limit);
+    async list({ garden }, { limit, after }) {
+      if (limit === undefined) return lists.all(garden, after);
+      if (limit <= snapshotPlantsMax) return lists.page(garden, after, limit);
+      return lists.many(garden, after, limit);
     },
 
     async delete(caller, id) {
@@ -120,95 +139,108 @@ function rememberFor(key: string, draft: PlantDraft, nowMs: number): Idempotency
   return { key, request, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
 }
 
-/** One plant more than asked for tells whether the limit cut the list short. */
-async function listPage(
-  reader: PlantReader,
-  garden: string,
-  after: PlantId | undefined,
-  limit: number,
-): Promise<Listing> {
-  const plants = await reader.list(garden, after, limit + 1);
-  if (plants.length <= limit) return { first: plants };
-  // A page of 0 would lead to itself for ever, so the way on from it asks for pages of 1.
-  if (limit === 0) return { first: [], next: { limit: 1, after } };
-  const first = plants.slice(0, limit);
-  return { first, next: { limit, after: first.at(-1)?.id } };
-}
+/** Reads lists page by page, and keeps the pages of all open lists within bounds. */
+class Lists {
+  readonly #reader: PlantReader;
+  #open = 0;
 
-async function listAll(
-  reader: PlantReader,
-  garden: string,
-  after: PlantId | undefined,
-): Promise<Listing> {
-  const pages = readPages(reader, garden, after);
-  const first = (await pages.next()).value ?? [];
-  return first.length < pagePlantsMax ? { first } : { first, rest: pages };
-}
-
-/**
- * A limit that is too large for one go: the last plant that fits is found first, because `next`
- * goes out in a header, before the plants. With 9,000 plants and a limit of 2,200, say: `last` is
- * the 2,200th, `next` starts behind it, and four pages of 500 and one of 200 go out.
- */
-async function listMany(
-  reader: PlantReader,
-  garden: string,
-  after: PlantId | undefined,
-  limit: number,
-): Promise<Listing> {
-  const last = await seekFar(reader, garden, after, limit);
-  const pages = readPages(reader, garden, after, { last, limit });
-  const first = (await pages.next()).value ?? [];
-  const isCut = last !== undefined && (await reader.list(garden, last, 1)).length > 0;
-  return isCut ? { first, rest: pages, next: { limit, after: last } } : { first, rest: pages };
-}
-
-/**
- * The last of the first `count` plants, in steps of a bounded size, so that a far seek lets other
- * requests through in between.
- */
-async function seekFar(
-  reader: PlantReader,
-  garden: string,
-  after: PlantId | undefined,
-  count: number,
-): Promise<PlantId | undefined> {
-  let last: PlantId | undefined;
-  for (let remaining = count; remaining > 0; remaining -= seekPlantsMax) {
-    const step = Math.min(remaining, seekPlantsMax);
-    const found = await reader.seek(garden, last ?? after, step);
-    if (found === undefined) break;
-    last = found;
-    await new Promise((resolve) => setImmediate(resolve));
+  constructor(reader: PlantReader) {
+    this.#reader = reader;
   }
-  return last;
-}
 
-/** Plants up to `last`, or to the end of the garden where there is no such bound. */
-async function* readPages(
-  reader: PlantReader,
-  garden: string,
-  after: PlantId | undefined,
-  bound: { last: PlantId | undefined; limit: number } = {
-    last: undefined,
-    limit: Number.POSITIVE_INFINITY,
-  },
-): AsyncGenerator<readonly Plant[], undefined> {
-  const { last } = bound;
-  let position = after;
-  let remaining = bound.limit;
-  for (;;) {
-    const read = await reader.list(garden, position, pagePlantsMax);
-    const page = last === undefined ? read : read.filter((plant) => plant.id <= last);
-    remaining -= page.length;
-    if (remaining < 0) {
-      // Plants came in before `last` while the list went out. To send them would break the limit
-      // and to drop others would break `next`, so the list ends as broken and the client asks
-      // again.
-      throw new PlantStoreError("unavailable", "The garden changed while it was listed.");
+  async all(garden: string, after: PlantId | undefined): Promise<Listing> {
+    const { plants: first, isLast } = await this.#read(garden, after, pagePlantsMax);
+    return isLast ? { first } : { first, rest: this.#readOn(garden, first.at(-1)?.id) };
+  }
+
+  /** One plant more than requested shows whether the limit cut the list short. */
+  async page(garden: string, after: PlantId | undefined, limit: number): Promise<Listing> {
+    const { plants, isLast } = await this.#read(garden, after, limit + 1);
+    if (isLast) return { first: plants };
+    // The names are too long for one page.
+    if (plants.length <= limit) return this.many(garden, after, limit);
+    // A page of 0 would link to itself forever, so its link asks for pages of 1.
+    if (limit === 0) return { first: [], next: { limit: 1, after } };
+    const first = plants.slice(0, limit);
+    return { first, next: { limit, after: first.at(-1)?.id } };
+  }
+
+  /**
+   * A list with a limit that is longer than a page: the last plant that fits is found first,
+   * because `next` goes out in a header, before the plants.
+   */
+  async many(garden: string, after: PlantId | undefined, limit: number): Promise<Listing> {
+    const last = await this.#seekFar(garden, after, limit);
+    if (last === undefined) return { first: [] };
+    const isCut = (await this.#reader.list(garden, last, 1)).length > 0;
+    const rest = this.#readOn(garden, after, { last, count: limit });
+    const first = (await rest.next()) ?? [];
+    return isCut ? { first, rest, next: { limit, after: last } } : { first, rest };
+  }
+
+  /** In steps of a bounded size, so that other requests run in between. */
+  async #seekFar(
+    garden: string,
+    after: PlantId | undefined,
+    count: number,
+  ): Promise<PlantId | undefined> {
+    let last: PlantId | undefined;
+    for (let remaining = count; remaining > 0; remaining -= seekPlantsMax) {
+      const step = Math.min(remaining, seekPlantsMax);
+      const found = await this.#reader.seek(garden, last ?? after, step);
+      if (found === undefined) break;
+      last = found;
+      await new Promise((resolve) => setImmediate(resolve));
     }
-    yield page;
-    if (page.length < pagePlantsMax) return;
-    position = page.at(-1)?.id;
+    return last;
+  }
+
+  /** The pages after a position, up to a last plant or to the end of the garden. */
+  #readOn(
+    garden: string,
+    after: PlantId | undefined,
+    bound: { readonly last?: PlantId; readonly count?: number } = {},
+  ): Pages {
+    const { last, count = Number.POSITIVE_INFINITY } = bound;
+    let remaining = count;
+    let position = after;
+    let isOpen = true;
+    this.#open++;
+    const close = () => {
+      if (isOpen) this.#open--;
+      isOpen = false;
+    };
+    return {
+      next: async () => {
+        if (!isOpen) return undefined;
+        const { plants, isLast } = await this.#read(garden, position, pagePlantsMax);
+        const page = last === undefined ? plants : plants.filter(({ id }) => id <= last);
+        remaining -= page.length;
+        if (remaining < 0) {
+          // Plants were added before `last` while the list went out. Sending them would exceed the
+          // limit, and dropping others would break `next`: the response breaks off, and the client
+          // asks again.
+          throw new PlantStoreError("unavailable", "The garden changed while it was listed.");
+        }
+        position = page.at(-1)?.id;
+        if (isLast || page.length < plants.length || position === last) close();
+        return page;
+      },
+      close,
+    };
+  }
+
+  /** Reads a page, and tells whether it is surely the last one of the garden. */
+  async #read(garden: string, after: PlantId | undefined, count: number) {
+    const share = Math.max(pageTextMin, openPagesTextMax / (this.#open + 1));
+    const textMax = Math.min(pageTextMax, share);
+    if (count * plantTextMax <= textMax) {
+      const plants = await this.#reader.list(garden, after, count);
+      return { plants, isLast: plants.length < count };
+    }
+    const plants = await this.#reader.list(garden, after, count, textMax);
+    let text = 0;
+    for (const { name, tag } of plants) text += name.length + tag.length;
+    return { plants, isLast: plants.length < count && text <= textMax - plantTextMax };
   }
 }

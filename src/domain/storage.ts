@@ -55,9 +55,16 @@ export type Outcome =
 
 export interface PlantReader {
   /**
-   * The first `count` plants of the garden behind `after` (from the first on, if absent), by id.
+   * The first `count` plants of the garden after `after` (from the first on, if absent), by id.
+   * With `textMax`, fewer where their names and tags together have more characters than that, as
+   * the engine counts them (code points or UTF-16 units), but at least one.
    */
-  list(garden: string, after: PlantId | undefined, count: number): Promise<readonly Plant[]>;
+  list(
+    garden: string,
+    after: PlantId | undefined,
+    count: number,
+    textMax?: number,
+  ): Promise<readonly Plant[]>;
 
   /** The id of the last of the first `count` plants behind `after`; absent when there is none. */
   seek(garden: string, after: PlantId | undefined, count: number): Promise<PlantId | undefined>;

@@ -10,6 +10,7 @@ import type { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing/request-trace.ts";
+import { Admission } from "./admission.ts";
 import { checkFraming, hasBody } from "./body.ts";
 import { createEnding } from "./ending.ts";
 import { KeptAnswers } from "./kept-answers.ts";
@@ -24,8 +25,7 @@ import { type Exchange, mayBeOutOfStep } from "./request-exchange.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRouter } from "./router.ts";
 import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
-import { streamText } from "./stream.ts";
-import { Turnstile } from "./turnstile.ts";
+import { streamText, type TextSource } from "./stream.ts";
 
 export interface AppDeps {
   readonly context: Context;
@@ -38,8 +38,6 @@ export interface AppDeps {
   readonly usage: UsageLimits;
   /** Absent: requests are not counted. */
   readonly limiter: RateLimiter | undefined;
-  /** Whether a write that comes in now would wait too long. */
-  readonly areWritesRefused: () => boolean;
 }
 
 export interface App {
@@ -54,7 +52,7 @@ export function createApp(deps: AppDeps): App {
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
-  const turnstile = new Turnstile();
+  const admission = new Admission();
   const noteOverload = createOverloadNotice(log);
   const end = createEnding(log, metrics);
   const frequentHeaders = new WeakMap<object, Headers>();
@@ -89,8 +87,8 @@ export function createApp(deps: AppDeps): App {
     const caller = authenticator.recall(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return enter(caller, operation, exchange);
-    return authenticator
-      .authenticate(token, exchange.trace?.traceparent)
+    return admission
+      .run("read", () => authenticator.authenticate(token, exchange.trace?.traceparent))
       .then((found) => enter(found, operation, exchange));
   }
 
@@ -116,9 +114,7 @@ export function createApp(deps: AppDeps): App {
     if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
-    if (!exchange.mayPass || (operation.scope === "write" && deps.areWritesRefused())) {
-      return explain(overloaded, exchange);
-    }
+    if (!exchange.isAdmitted) return explain(overloaded, exchange);
     if (!operation.isKept || exchange.body !== "none") return run(operation, exchange);
     // Neither a garden nor a query holds a line break.
     const key = `${caller.garden}\n${exchange.query}`;
@@ -135,7 +131,7 @@ export function createApp(deps: AppDeps): App {
 
   function run(operation: Operation, exchange: Exchange): Promise<Answer> {
     exchange.trace?.enter("read request");
-    const input = readInput(operation, exchange);
+    const input = readInput(operation, exchange, admission);
     if (!(input instanceof Promise)) return operate(operation, input, exchange);
     return input.then((whole) => {
       const again = readmit(exchange);
@@ -159,7 +155,8 @@ export function createApp(deps: AppDeps): App {
 
   function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Answer> {
     exchange.trace?.enter(operation.name);
-    return operation.run(context, input);
+    if (!operation.scope) return operation.run(context, input);
+    return admission.run(operation.scope, () => operation.run(context, input));
   }
 
   /** With its headers ready, unless they depend on the origin that asks. */
@@ -203,12 +200,20 @@ export function createApp(deps: AppDeps): App {
     return isFrequent ? prepareFrequent(problem, exchange) : problem;
   }
 
-  /** A long list goes out only as long as its token is good. */
-  async function* whileAdmitted(pieces: AsyncIterable<string>, exchange: Exchange) {
-    for await (const piece of pieces) {
-      if (exchange.caller) await authenticator.authenticate(exchange.token ?? "");
-      yield piece;
-    }
+  /** A long list goes out piece by piece, in turn with others, while its token is valid. */
+  function paced(source: TextSource, exchange: Exchange): TextSource {
+    let hasBegun = false;
+    return {
+      async next() {
+        if (hasBegun) {
+          await admission.nextPiece();
+          await authenticator.authenticate(exchange.token ?? "");
+        }
+        hasBegun = true;
+        return source.next();
+      },
+      close: () => source.close(),
+    };
   }
 
   function respond(exchange: Exchange, answered: Answer): Response {
@@ -220,7 +225,7 @@ export function createApp(deps: AppDeps): App {
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
     else if (body && request.method !== "HEAD") {
-      content = streamText(whileAdmitted(body, exchange), finish);
+      content = streamText(paced(body, exchange), finish);
     }
 
     const response = new Response(content, {
@@ -242,6 +247,16 @@ export function createApp(deps: AppDeps): App {
     return response;
   }
 
+  async function handle(exchange: Exchange): Promise<Response> {
+    let answered: Answer;
+    try {
+      answered = await answer(exchange);
+    } catch (error) {
+      answered = explain(error, exchange);
+    }
+    return respond(exchange, answered);
+  }
+
   return {
     async fetch(request) {
       const exchange: Exchange = {
@@ -258,17 +273,12 @@ export function createApp(deps: AppDeps): App {
         caller: undefined,
         trace: deps.tracer?.begin(request.headers),
         level: undefined,
-        mayPass: true,
+        isAdmitted: true,
       };
-      const turn = turnstile.enter(exchange.startedAtMs);
-      if (turn) exchange.mayPass = await turn;
-      let answered: Answer;
-      try {
-        answered = await answer(exchange);
-      } catch (error) {
-        answered = explain(error, exchange);
-      }
-      return respond(exchange, answered);
+      return admission.start((isAdmitted) => {
+        exchange.isAdmitted = isAdmitted;
+        return handle(exchange);
+      });
     },
   };
 }

@@ -3,11 +3,10 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import {
   bodyBytesMax,
   bodyTimeoutMs,
-  callerBytesMax,
   checkContentType,
-  expectedBytesMax,
   hasBody,
   readBody,
+  smallBodyBytes,
 } from "./body.ts";
 
 const url = "http://localhost/plants";
@@ -195,35 +194,40 @@ describe("a body that does not come", () => {
   });
 });
 
-test("bodies that are waited for are refused beyond what they may take together, and then no more", async () => {
+test("long bodies are refused beyond what they may take together, and plants are not", async () => {
   const controllers: ReadableStreamDefaultController[] = [];
-  const start = (controller: ReadableStreamDefaultController) => controllers.push(controller);
-  const waiting: Promise<unknown>[] = [];
-  for (let bytes = 0; bytes < expectedBytesMax; bytes += bodyBytesMax) {
-    const caller = `caller ${Math.floor(bytes / callerBytesMax)}`;
-    waiting.push(failureOf(readBody(requestOf(new ReadableStream({ start })), caller)));
-  }
-  const one = () => failureOf(readBody(requestOf("x", { "content-length": "1" })));
-  expect(await one()).toMatchObject({ code: "unavailable" });
-  controllers[0]?.close();
-  expect(await waiting[0]).toBe("read");
-  expect(await one()).toBe("read");
-  for (const controller of controllers.slice(1)) controller.close();
-  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["read"]));
-});
-
-test("bodies of one caller that are waited for leave room for those of others", async () => {
-  const controllers: ReadableStreamDefaultController[] = [];
-  const start = (controller: ReadableStreamDefaultController) => controllers.push(controller);
-  const waiting: Promise<unknown>[] = [];
-  for (let bytes = 0; bytes < callerBytesMax; bytes += bodyBytesMax) {
-    waiting.push(failureOf(readBody(requestOf(new ReadableStream({ start })), "one")));
-  }
-  const of = (caller: string) =>
-    failureOf(readBody(requestOf("x", { "content-length": "1" }), caller));
-  expect(await of("one")).toMatchObject({ code: "unavailable" });
-  expect(await of("other")).toBe("read");
+  const start = (controller: ReadableStreamDefaultController) => {
+    controllers.push(controller);
+  };
+  const long = () =>
+    failureOf(
+      readBody(
+        requestOf(new ReadableStream({ start }), { "content-length": String(bodyBytesMax) }),
+      ),
+    );
+  const waiting = Array.from({ length: (16 * 1024 * 1024) / bodyBytesMax }, long);
+  expect(await long()).toMatchObject({ code: "unavailable" });
+  const plant = () => failureOf(readBody(requestOf("x", { "content-length": "1" })));
+  expect(await plant()).toBe("read");
   for (const controller of controllers) controller.close();
   await Promise.all(waiting);
-  expect(await of("one")).toBe("read");
+  const again = long();
+  controllers.at(-1)?.close();
+  expect(await again).toBe("read");
+});
+
+test("a body in chunks counts as a long one once it is longer than any plant", async () => {
+  const controllers: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const start = (controller: ReadableStreamDefaultController) => {
+    controllers.push(controller);
+  };
+  const chunked = () => failureOf(readBody(requestOf(new ReadableStream({ start }))));
+  const waiting = Array.from({ length: (16 * 1024 * 1024) / bodyBytesMax }, chunked);
+  const one = chunked();
+  for (const controller of controllers) controller.enqueue(Buffer.alloc(smallBodyBytes, " "));
+  await Bun.sleep(20);
+  for (const controller of controllers) controller.enqueue(Buffer.from(" "));
+  expect(await one).toMatchObject({ code: "unavailable" });
+  for (const controller of controllers.slice(0, -1)) controller.close();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["read"]));
 });

@@ -52,39 +52,31 @@ export function checkContentType(headers: Headers): void {
   );
 }
 
-/** What the bodies that a thread is waiting for may take together, should all of each come. */
-export const expectedBytesMax = 256 * 1024 * 1024;
-/** And those of one caller, so that nobody alone keeps all others from sending theirs. */
-export const callerBytesMax = expectedBytesMax / 4;
-let expectedBytes = 0;
-const expectedOf = new Map<string, number>();
+/** Every valid plant fits, with each character escaped; longer bodies are invalid or blank. */
+export const smallBodyBytes = 4 * 1024;
+/** What all longer bodies of a thread may take together while they arrive. */
+const longBodiesBytesMax = 16 * 1024 * 1024;
+let longBodiesBytes = 0;
 
-function expect(credential: string, bytes: number): void {
-  const ofCaller = (expectedOf.get(credential) ?? 0) + bytes;
-  if (expectedBytes + bytes > expectedBytesMax || ofCaller > callerBytesMax) throw overloaded;
-  expectedBytes += bytes;
-  expectedOf.set(credential, ofCaller);
-}
-
-function expectNoMore(credential: string, bytes: number): void {
-  const ofCaller = (expectedOf.get(credential) ?? 0) - bytes;
-  expectedBytes -= bytes;
-  if (ofCaller > 0) expectedOf.set(credential, ofCaller);
-  else expectedOf.delete(credential);
+/** Fails with `overloaded` where too many long bodies are under way; plants always find room. */
+function reserve(bytes: number): void {
+  if (longBodiesBytes + bytes > longBodiesBytesMax) throw overloaded;
+  longBodiesBytes += bytes;
 }
 
 /** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
-export async function readBody(request: Request, credential = ""): Promise<string> {
+export async function readBody(request: Request): Promise<string> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
-  if (bytes !== undefined && bytes > bodyBytesMax) throw tooLarge();
-  const expected = bytes ?? bodyBytesMax;
-  expect(credential, expected);
+  // Without a declared length each chunk is counted.
+  if (bytes === undefined) return withDeadline(readChunks(request));
+  if (bytes > bodyBytesMax) throw tooLarge();
+  if (bytes <= smallBodyBytes) return withDeadline(request.bytes());
+  reserve(bytes);
   try {
-    // With a declared length the runtime reads no more than that; without, each chunk is counted.
-    return await withDeadline(bytes === undefined ? readChunks(request) : request.bytes());
+    return await withDeadline(request.bytes());
   } finally {
-    expectNoMore(credential, expected);
+    longBodiesBytes -= bytes;
   }
 }
 
@@ -97,25 +89,33 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-const chunksATurn = 16;
+const chunksPerTick = 16;
 
 async function readChunks(request: Request): Promise<Uint8Array> {
   const { signal } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > bodyBytesMax) throw tooLarge();
-    chunks.push(chunk);
-    // What comes meanwhile is handed over as one: a chunk may hold a single byte, and there can be
-    // 64 thousand of them, of a hundred clients, in one turn of the event loop.
-    if (chunks.length % chunksATurn === 0) await new Promise(setImmediate);
+  let reserved = 0;
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > bodyBytesMax) throw tooLarge();
+      if (bytes > smallBodyBytes && reserved === 0) {
+        reserve(bodyBytesMax);
+        reserved = bodyBytesMax;
+      }
+      chunks.push(chunk);
+      // What arrives meanwhile comes as one chunk: there can be 64 thousand of a single byte.
+      if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
+    }
+    // The runtime hands over a body before it looks at what follows the last chunk. Where that is
+    // wrong it responds with 400 and closes, and the request must have no effect.
+    await new Promise(setImmediate);
+    if (signal.aborted) throw invalid("must end with its last chunk");
+    return Buffer.concat(chunks);
+  } finally {
+    longBodiesBytes -= reserved;
   }
-  // The runtime hands over a body before it looks at what stands behind the last chunk. Where that
-  // is wrong it answers with 400 and closes, and nothing may come of the request.
-  await new Promise(setImmediate);
-  if (signal.aborted) throw invalid("must end with its last chunk");
-  return Buffer.concat(chunks);
 }
 
 function withDeadline(reading: Promise<Uint8Array>): Promise<string> {

@@ -4,6 +4,7 @@ import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { Parameters } from "./parameters.ts";
+import type { TextSource } from "./stream.ts";
 
 /** What operations run on. */
 export interface Context {
@@ -28,7 +29,7 @@ export interface Answer {
    * Text that is whole, or pieces of it that are made as the client takes them. A file is a blob,
    * which all who are slow to take it share; text and bytes the runtime copies for each of them.
    */
-  readonly body?: string | Blob | AsyncIterable<string> | undefined;
+  readonly body?: string | Blob | TextSource | undefined;
 }
 
 export interface HeaderDescription {

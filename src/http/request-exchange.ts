@@ -16,8 +16,8 @@ export interface Exchange extends Arrival {
   readonly trace: RequestTrace | undefined;
   /** Of the caller's bucket, with this request in it. */
   level: number | undefined;
-  /** Whether it is answered; else it has waited too long already, and is refused. */
-  mayPass: boolean;
+  /** False: it waited too long and is refused. */
+  isAdmitted: boolean;
 }
 
 /**

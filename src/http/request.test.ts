@@ -2,7 +2,7 @@
  * What is read off a request before its operation is known: target, host, token; then its query.
  */
 import { describe, expect, test } from "bun:test";
-import { bodyBytesMax, callerBytesMax } from "./body.ts";
+import { Admission } from "./admission.ts";
 import { operations } from "./operations.ts";
 import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
 
@@ -121,7 +121,7 @@ describe("the query of a list", () => {
     const request = new Request("http://localhost/plants");
     const arrival = { request, query, variable: "", body: "none", caller: undefined } as const;
     try {
-      return (await readInput(listPlants, { ...arrival })).parameters;
+      return (await readInput(listPlants, { ...arrival }, new Admission())).parameters;
     } catch (error) {
       const { faults } = error as { faults: { parameter: string }[] };
       return faults.map((fault) => fault.parameter);
@@ -161,58 +161,11 @@ describe("the query of a list", () => {
     const arrival = { request, variable: "", body: "none", caller: undefined } as const;
     const countFaults = (parameters: number) => {
       const query = Array.from({ length: parameters }, (_, index) => `a${index}`).join("&");
-      const read = () => readInput(listPlants, { ...arrival, query });
+      const read = () => readInput(listPlants, { ...arrival, query }, new Admission());
       return Promise.try(read).catch((error) => Number(/and (\d+) more/.exec(error.message)?.[1]));
     };
     expect(await countFaults(300)).toBe(299);
     expect(await countFaults(301)).toBe(299);
     expect(await countFaults(3_000)).toBe(299);
   });
-});
-
-test("long bodies that end together have a turn each, and not too many of them wait", async () => {
-  const operation = operations.find(({ name }) => name === "createPlant");
-  if (!operation) throw new Error("There is no such operation.");
-  const read = (characters: number) => {
-    const body = '{"name":"Fern"}'.padEnd(characters);
-    const headers = { "content-type": "application/json", "content-length": String(body.length) };
-    const request = new Request("http://localhost/plants", { method: "POST", headers, body });
-    return readInput(operation, {
-      ...{ request, query: "", variable: "", caller: undefined, body: "unread" },
-    });
-  };
-  const outcomes = await Promise.allSettled(Array.from({ length: 40 }, () => read(5_000)));
-  const refused = outcomes.filter(({ status }) => status === "rejected");
-  expect(refused).toHaveLength(8);
-  expect(refused[0]).toMatchObject({ reason: { code: "unavailable" } });
-  const short = await Promise.all(Array.from({ length: 40 }, () => read(4_000)));
-  expect(short).toHaveLength(40);
-});
-
-test("bodies that one credential does not send to their end leave room for those of others", async () => {
-  const operation = operations.find(({ name }) => name === "createPlant");
-  if (!operation) throw new Error("There is no such operation.");
-  const read = (credential: string, body: BodyInit) => {
-    const headers = { "content-type": "application/json" };
-    const request = new Request("http://localhost/plants", { method: "POST", headers, body });
-    const caller = { credential, user: "alice", garden: "alice", scope: "write" } as const;
-    const arrival = { request, query: "", variable: "", caller, body: "unread" } as const;
-    return Promise.try(() => readInput(operation, { ...arrival })).then(
-      () => "read",
-      (error) => error.code,
-    );
-  };
-  const ends: (() => void)[] = [];
-  const start = (controller: ReadableStreamDefaultController) => {
-    ends.push(() => controller.close());
-  };
-  const waiting = Array.from({ length: callerBytesMax / bodyBytesMax }, () =>
-    read("one", new ReadableStream({ start })),
-  );
-  expect([await read("one", '{"name":"a"}'), await read("other", '{"name":"a"}')]).toEqual([
-    "unavailable",
-    "read",
-  ]);
-  for (const end of ends) end();
-  await Promise.all(waiting);
 });

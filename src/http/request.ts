@@ -3,8 +3,8 @@ import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
 import { type Fault, PlantStoreError } from "../domain/errors.ts";
 import { parseJsonObject } from "../json-text.ts";
-import { checkContentType, readBody } from "./body.ts";
-import { OneATurn } from "./one-a-turn.ts";
+import type { Admission } from "./admission.ts";
+import { checkContentType, readBody, smallBodyBytes } from "./body.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter } from "./parameters.ts";
 
@@ -51,16 +51,12 @@ export interface Arrival {
   body: "none" | "unread" | "read";
 }
 
-/** With every character of it escaped. What is longer is at fault, or mostly blank. */
-const plantCharactersMax = 4_096;
-/**
- * To find all faults of 64 KiB can take 20 ms, and hundreds of bodies can end in the same turn of
- * the event loop.
- */
-const longBodies = new OneATurn(32);
-
 /** At once where the operation takes no body, and else when the body has come. */
-export function readInput(operation: Operation, arrival: Arrival): Input | Promise<Input> {
+export function readInput(
+  operation: Operation,
+  arrival: Arrival,
+  admission: Admission,
+): Input | Promise<Input> {
   const { request, caller } = arrival;
   if (operation.body) checkContentType(request.headers);
   const faults: Fault[] = [];
@@ -77,11 +73,12 @@ export function readInput(operation: Operation, arrival: Arrival): Input | Promi
     return complete(undefined);
   }
   const { schema } = operation.body;
-  return readBody(request, caller?.credential).then(
+  return readBody(request).then(
     (text) => {
       arrival.body = "read";
       const validate = () => complete(validateBody(schema, text, faults));
-      return text.length > plantCharactersMax ? longBodies.enter().then(validate) : validate();
+      // Hundreds of long bodies can end in the same tick, each good for milliseconds of work.
+      return text.length > smallBodyBytes ? admission.start(validate) : validate();
     },
     (error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;

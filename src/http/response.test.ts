@@ -1,7 +1,7 @@
 /** How plants, links and locations look: frozen bodies, exact ids, lists in one or many pieces. */
 import { describe, expect, test } from "bun:test";
 import type { Plant, PlantField } from "../domain/plant.ts";
-import type { Listing } from "../domain/plants.ts";
+import type { Pages } from "../domain/plants.ts";
 import { jsonAnswer, linkToNext, plantLocation, renderList, renderPlant } from "./response.ts";
 
 const fern: Plant = { id: 9_007_199_254_740_993n, name: "Fern", tag: "hall" };
@@ -39,13 +39,13 @@ describe("a list", () => {
 
   async function renderPages(pages: readonly (readonly Plant[])[]): Promise<string[]> {
     const [first = [], ...others] = pages;
-    async function* rest() {
-      yield* others;
-    }
-    const body = renderList({ first, rest: rest() }, ["tag"]);
+    const rest = { next: async () => others.shift(), close() {} };
+    const body = renderList({ first, rest }, ["tag"]);
     if (typeof body !== "object" || body instanceof Blob) throw new Error("The list came whole.");
     const pieces: string[] = [];
-    for await (const piece of body) pieces.push(piece);
+    for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
+      pieces.push(piece);
+    }
     return pieces;
   }
 
@@ -70,11 +70,12 @@ describe("a list", () => {
 
   test("reads no page before it is asked for it", () => {
     let isRead = false;
-    const rest: Listing["rest"] = {
-      [Symbol.asyncIterator]() {
+    const rest: Pages = {
+      async next() {
         isRead = true;
-        return { next: async () => ({ done: true, value: undefined }) };
+        return undefined;
       },
+      close() {},
     };
     renderList({ first: [fern], rest }, ["tag"]);
     expect(isRead).toBe(false);

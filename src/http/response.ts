@@ -1,7 +1,8 @@
 /** How plants, links and locations look in an answer. It does not know who asked or why. */
 import type { Plant, PlantField, PlantId } from "../domain/plant.ts";
-import type { Listing, ListQuery } from "../domain/plants.ts";
+import type { Listing, ListQuery, Pages } from "../domain/plants.ts";
 import type { Answer } from "./operation.ts";
+import type { TextSource } from "./stream.ts";
 
 export function jsonAnswer(
   status: number,
@@ -22,16 +23,24 @@ export function renderList(listing: Listing, fields: readonly PlantField[]): Ans
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
 }
 
-async function* renderPages(
-  first: string,
-  rest: AsyncIterable<readonly Plant[]>,
-  fields: readonly PlantField[],
-): AsyncGenerator<string> {
-  yield `[${first}`;
-  for await (const page of rest) {
-    if (page.length > 0) yield `,${renderItems(page, fields)}`;
-  }
-  yield "]";
+function renderPages(first: string, rest: Pages, fields: readonly PlantField[]): TextSource {
+  let text: string | undefined = `[${first}`;
+  let isOpen = true;
+  return {
+    async next() {
+      if (!isOpen) return undefined;
+      if (text !== undefined) {
+        const opening = text;
+        text = undefined;
+        return opening;
+      }
+      const page = await rest.next();
+      if (page !== undefined) return page.length > 0 ? `,${renderItems(page, fields)}` : "";
+      isOpen = false;
+      return "]";
+    },
+    close: () => rest.close(),
+  };
 }
 
 /** Written out by hand because `JSON.stringify` refuses a bigint and would round a number. */

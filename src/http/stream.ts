@@ -1,36 +1,37 @@
 /**
- * Sends text piece by piece, at the pace of the client; the next piece is made when it is wanted.
+ * Sends text piece by piece, at the pace of the client: the next piece is made when the last one
+ * has left, so a slow reader holds no more than one in memory.
  */
 
 const encoder = new TextEncoder();
 
+/** Not an async generator: a suspended one keeps the piece that it yielded last. */
+export interface TextSource {
+  /** Absent after the last piece. */
+  next(): Promise<string | undefined>;
+  /** To be called when nobody wants further pieces. */
+  close(): void;
+}
+
 /**
  * `onEnd` runs once: when all was sent, when the client left, or with the error of a failed source.
  */
-export function streamText(
-  pieces: AsyncIterable<string>,
-  onEnd: (error?: unknown) => void,
-): ReadableStream {
-  const iterator = pieces[Symbol.asyncIterator]();
-  let hasBegun = false;
+export function streamText(source: TextSource, onEnd: (error?: unknown) => void): ReadableStream {
   let hasEnded = false;
   function end(error?: unknown): void {
     if (hasEnded) return;
     hasEnded = true;
+    source.close();
     onEnd(error);
   }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          // Others have their turn in between: a client takes megabytes at once before it sets a
-          // pace.
-          if (hasBegun) await new Promise<void>((resolve) => setImmediate(resolve));
-          hasBegun = true;
-          const piece = await iterator.next();
-          // The client may have left while the piece was made.
+          const piece = await source.next();
+          // The client may have left meanwhile.
           if (hasEnded) return;
-          if (!piece.done) return controller.enqueue(encoder.encode(piece.value));
+          if (piece !== undefined) return controller.enqueue(encoder.encode(piece));
           controller.close();
           end();
         } catch (error) {
@@ -39,11 +40,9 @@ export function streamText(
           end(error);
         }
       },
-      async cancel() {
-        end();
-        await iterator.return?.();
-      },
+      cancel: () => end(),
     },
-    { highWaterMark: 1 },
+    // The runtime holds the piece that is being sent; no other one waits behind it.
+    { highWaterMark: 0 },
   );
 }

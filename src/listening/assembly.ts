@@ -86,7 +86,6 @@ export function assemble(
     usage,
     limiter: usage.rate && new RateLimiter(usage.rate, config.buckets ?? makeBucketMemory()),
     tracer: spans && new Tracer({ ratio: tracing?.ratio ?? 1, take: (each) => spans.add(each) }),
-    areWritesRefused: () => writer.isFull,
   });
   return { app, authenticator, jwts, writer, spans };
 }

@@ -27,21 +27,3 @@ test("who waited too long for a turn is told to come back, and nothing comes of 
   }
   expect(await world.storage.list("alice", undefined, 1)).toEqual([]);
 });
-
-test("while too many writes wait another one is refused unread, and reads go on", async () => {
-  const token = await world.makeToken({ user: "alice", scope: "write" });
-  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-  const { writer } = world.assembly;
-  Object.defineProperty(writer, "isFull", { configurable: true, get: () => true });
-  try {
-    const answers = await Promise.all([
-      world.fetch("POST /plants", { headers, body: "{" }),
-      world.fetch("DELETE /plants/1", { headers }),
-      world.fetch("GET /plants", { headers }),
-    ]);
-    expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
-  } finally {
-    Reflect.deleteProperty(writer, "isFull");
-  }
-  expect((await world.fetch("POST /plants", { headers, body: "{" })).status).toBe(400);
-});

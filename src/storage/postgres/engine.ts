@@ -78,18 +78,21 @@ function createStorage(primary: Primary, { plantsMax, limits }: OpenOptions): St
 
 function createReader(attempts: Attempts): PlantReader {
   return {
-    async list(garden, after, count) {
-      const { rows } =
-        after === undefined
-          ? await attempts.serve(
-              "SELECT id, name, tag FROM plants WHERE garden = $1 ORDER BY id LIMIT $2",
-              [garden, count],
-            )
-          : await attempts.serve(
-              `SELECT id, name, tag FROM plants WHERE garden = $1 AND id > $2
-                 ORDER BY id LIMIT $3`,
-              [garden, after, count],
-            );
+    async list(garden, after, count, textMax) {
+      // `null` in place of `after` would cost the index.
+      const from = after === undefined ? "" : "AND id > $3";
+      const plants = `SELECT id, name, tag FROM plants
+        WHERE garden = $1 ${from} ORDER BY id LIMIT $2`;
+      const values: unknown[] = after === undefined ? [garden, count] : [garden, count, after];
+      if (textMax === undefined) return (await attempts.serve(plants, values)).rows as Plant[];
+      const { rows } = await attempts.serve(
+        `SELECT id, name, tag FROM (
+           SELECT *, row_number() OVER by_id AS row,
+             sum(length(name) + length(tag)) OVER by_id AS text
+           FROM (${plants}) AS plants WINDOW by_id AS (ORDER BY id)
+         ) AS counted WHERE row = 1 OR text <= ${Math.floor(textMax)} ORDER BY id`,
+        values,
+      );
       return rows as Plant[];
     },
     async seek(garden, after, count) {

@@ -176,6 +176,11 @@ function createReader(
 
   const dataVersion = database.query<{ data_version: bigint }, []>("PRAGMA data_version");
 
+  function iterate(garden: string, after: bigint | undefined, count: number): Iterable<Plant> {
+    if (after === undefined) return fromStart.iterate(garden, count);
+    return fromBehind.iterate(garden, after, count);
+  }
+
   let known:
     | { readonly version: bigint | undefined; readonly commits: number | undefined }
     | undefined;
@@ -200,9 +205,13 @@ function createReader(
       });
       return known.version;
     },
-    async list(garden, after, count) {
+    async list(garden, after, count, textMax) {
       const plants =
-        after === undefined ? fromStart.all(garden, count) : fromBehind.all(garden, after, count);
+        textMax !== undefined
+          ? takeText(iterate(garden, after, count), textMax)
+          : after === undefined
+            ? fromStart.all(garden, count)
+            : fromBehind.all(garden, after, count);
       return checkRows(plants, after);
     },
     async seek(garden, after, count) {
@@ -213,4 +222,16 @@ function createReader(
       return found?.id ?? undefined;
     },
   };
+}
+
+/** Reads rows one by one and stops in time: rows that nobody sends would only be garbage. */
+function takeText(rows: Iterable<Plant>, textMax: number): Plant[] {
+  const plants: Plant[] = [];
+  let text = 0;
+  for (const plant of rows) {
+    text += plant.name.length + plant.tag.length;
+    if (text > textMax && plants.length > 0) break;
+    plants.push(plant);
+  }
+  return plants;
 }

@@ -1,0 +1,166 @@
+/**
+ * The one place that refuses requests when there are too many. It bounds how long one tick of the
+ * event loop spends on requests and how many reads and writes are in flight. Requests beyond that
+ * wait in line, and those that would wait too long are refused with `overloaded`.
+ */
+import { overloaded } from "../domain/errors.ts";
+
+export interface AdmissionOptions {
+  /**
+   * How long a tick may start requests. Without a bound, a tick lasts as long as clients keep
+   * sending: commits, timers and other threads' messages would wait for seconds.
+   */
+  readonly tickMs: number;
+  /** Started in any tick, however slow: the runtime breaks pipelines of requests that wait. */
+  readonly startedMin: number;
+  /** Under load a tick may run requests twice as long as it took to read them, up to this. */
+  readonly crowdedTickMs: number;
+  /** Pieces of long lists that are made in a tick. */
+  readonly piecesMax: number;
+  readonly waitingMax: number;
+  readonly waitMs: number;
+  /** Reads and writes that the storage works on at the same time, each. */
+  readonly inFlightMax: number;
+}
+
+export const admissionDefaults: AdmissionOptions = {
+  tickMs: 25,
+  startedMin: 32,
+  crowdedTickMs: 100,
+  piecesMax: 8,
+  waitingMax: 16_384,
+  waitMs: 500,
+  inFlightMax: 1_024,
+};
+
+interface Waiter {
+  readonly sinceMs: number;
+  readonly run: (isAdmitted: boolean) => void;
+}
+
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #read: Lane;
+  readonly #write: Lane;
+  /** Requests that wait for a later tick, the oldest first. */
+  #waiting: Waiter[] = [];
+  #pieces: (() => void)[] = [];
+  #isTicking = false;
+  #tickStartMs = 0;
+  #started = 0;
+
+  constructor(options = admissionDefaults) {
+    this.#options = options;
+    this.#read = new Lane(options);
+    this.#write = new Lane(options);
+  }
+
+  /** Runs a request now or in a later tick. It is told whether it waited too long. */
+  start<Result>(run: (isAdmitted: boolean) => Result | Promise<Result>): Result | Promise<Result> {
+    const { tickMs, startedMin } = this.#options;
+    const nowMs = performance.now();
+    if (!this.#isTicking) this.#schedule(nowMs);
+    const hasTime = this.#started < startedMin || nowMs - this.#tickStartMs < tickMs;
+    if (hasTime && this.#waiting.length === 0) {
+      this.#started++;
+      return run(true);
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({
+        sinceMs: nowMs,
+        run(isAdmitted) {
+          try {
+            resolve(run(isAdmitted));
+          } catch (error) {
+            reject(error);
+          }
+        },
+      });
+    });
+  }
+
+  /** Resolves in a later tick, when it is this list's turn to make its next piece. */
+  nextPiece(): Promise<void> {
+    if (!this.#isTicking) this.#schedule(performance.now());
+    return new Promise((resolve) => this.#pieces.push(resolve));
+  }
+
+  /** Hands work to the storage. Fails with `overloaded` if it would have to wait too long. */
+  run<Result>(kind: "read" | "write", work: () => Promise<Result>): Promise<Result> {
+    return (kind === "read" ? this.#read : this.#write).run(work);
+  }
+
+  #schedule(nowMs: number): void {
+    this.#isTicking = true;
+    this.#tickStartMs = nowMs;
+    this.#started = 0;
+    setImmediate(this.#tick);
+  }
+
+  readonly #tick = () => {
+    const { tickMs, crowdedTickMs, piecesMax, waitingMax, waitMs } = this.#options;
+    const nowMs = performance.now();
+    const readMs = nowMs - this.#tickStartMs;
+    this.#isTicking = false;
+    if (this.#waiting.length > 0) {
+      const firstInTime = this.#waiting.findIndex(({ sinceMs }) => nowMs - sinceMs <= waitMs);
+      const late = this.#waiting.splice(0, firstInTime < 0 ? this.#waiting.length : firstInTime);
+      late.push(...this.#waiting.splice(waitingMax));
+      const endMs = nowMs + Math.min(Math.max(tickMs, 2 * readMs), crowdedTickMs);
+      let done = 0;
+      while (done < this.#waiting.length && performance.now() < endMs) {
+        this.#waiting[done++]?.run(true);
+      }
+      this.#waiting.splice(0, done);
+      for (const { run } of late) run(false);
+    }
+    for (const resolve of this.#pieces.splice(0, piecesMax)) resolve();
+    if (this.#waiting.length + this.#pieces.length > 0) this.#schedule(performance.now());
+  };
+}
+
+/** Work in flight, and the queue for it. */
+class Lane {
+  readonly #options: AdmissionOptions;
+  readonly #waiting: Waiter[] = [];
+  #inFlight = 0;
+  #timer: Timer | undefined;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#inFlight < this.#options.inFlightMax) return this.#begin(work);
+    if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(overloaded);
+    this.#timer ??= setInterval(() => this.#refuseLate(), this.#options.waitMs / 4);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({
+        sinceMs: performance.now(),
+        run: (isAdmitted) => (isAdmitted ? resolve(this.#begin(work)) : reject(overloaded)),
+      });
+    });
+  }
+
+  #begin<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#inFlight++;
+    const running = work();
+    running.then(this.#end, this.#end);
+    return running;
+  }
+
+  readonly #end = () => {
+    this.#inFlight--;
+    this.#waiting.shift()?.run(true);
+  };
+
+  #refuseLate(): void {
+    const oldestMs = performance.now() - this.#options.waitMs;
+    while ((this.#waiting[0]?.sinceMs ?? Number.POSITIVE_INFINITY) < oldestMs) {
+      this.#waiting.shift()?.run(false);
+    }
+    if (this.#waiting.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Slow clients against the real service: how much memory they make it use, and what everybody else
+ * notices meanwhile.
+ */
+import { join } from "node:path";
+import { type RunningService, runProgram } from "../../end-to-end/running-service.ts";
+import { takeVitalSigns } from "../vital-signs.ts";
+import type { SlowKind, SlowReport } from "./clients.ts";
+
+/** The list is 7.4 MB: more than the kernel buffers for a connection. */
+const plantsCount = 6_000;
+const plant = JSON.stringify({ name: "🌱".repeat(200) });
+const creatorsCount = 32;
+/** Like most people's requests: one now and then. */
+const callEveryMs = 50;
+const arrivalMsMax = 60_000;
+
+export interface Impact {
+  readonly open: number;
+  readonly answered: number;
+  readonly grownMb: number;
+  readonly healthMsMax: number;
+  readonly calls: number;
+  /** Other callers' requests that failed. */
+  readonly faults: readonly string[];
+}
+
+/** Fills the garden of the first token with plants of the largest size. */
+export async function fillGarden(service: RunningService): Promise<void> {
+  let left = plantsCount;
+  const create = async () => {
+    while (left-- > 0) await service.call("POST /plants", { body: plant });
+  };
+  await Promise.all(Array.from({ length: creatorsCount }, create));
+}
+
+/** Tokens of other users, each to a garden of their own, or all to the one of `garden`. */
+export async function makeTokens(
+  { database }: RunningService,
+  users: readonly string[],
+  garden?: string,
+): Promise<string[]> {
+  const tokens: string[] = [];
+  for (const user of users) {
+    const flags = garden === undefined ? [] : ["--garden", garden];
+    const args = ["token", "create", user, ...flags, "--database", database];
+    tokens.push((await runProgram(args)).out.trim());
+  }
+  return tokens;
+}
+
+/** Holds so many slow clients for a while, and uses the service as others do. */
+export async function attack(
+  service: RunningService,
+  kind: SlowKind,
+  count: number,
+  holdMs: number,
+): Promise<Impact> {
+  const tokens = await makeTokens(service, ["a", "b", "c", "d"], "gardener");
+  const [other = ""] = await makeTokens(service, ["other"]);
+  await useService(service, other, 1_000);
+  const beforeMb = takeVitalSigns(service.pid).residentMb;
+  const script = join(import.meta.dir, "clients.ts");
+  await using clients = Bun.spawn(
+    [process.execPath, script, String(service.port), kind, String(count)],
+    { env: { ...process.env, TOKENS: tokens.join() }, stdout: "pipe" },
+  );
+  let report: SlowReport = { open: 0, answered: 0 };
+  let peakMb = 0;
+  const reading = readReports(clients.stdout, (each) => {
+    report = each;
+    peakMb = Math.max(peakMb, takeVitalSigns(service.pid).residentMb);
+  });
+  const endsAtMs = performance.now() + arrivalMsMax;
+  while (report.open + report.answered < count && performance.now() < endsAtMs) {
+    await Bun.sleep(100);
+  }
+  const used = await useService(service, other, holdMs);
+  clients.kill("SIGKILL");
+  await reading;
+  return { ...report, ...used, grownMb: peakMb - beforeMb };
+}
+
+async function useService(service: RunningService, token: string, durationMs: number) {
+  const faults: string[] = [];
+  const endsAtMs = performance.now() + durationMs;
+  let healthMsMax = 0;
+  let calls = 0;
+  const call = async (request: string, body?: string) => {
+    const startedAtMs = performance.now();
+    const { status } = await service.call(request, { token, ...(body && { body }) });
+    calls++;
+    if (status >= 300) faults.push(`${request} was answered with ${status}`);
+    return performance.now() - startedAtMs;
+  };
+  while (performance.now() < endsAtMs) {
+    healthMsMax = Math.max(healthMsMax, await call("GET /healthz"));
+    await call("POST /plants", '{"name":"Fern"}');
+    await call("GET /plants?limit=20");
+    await Bun.sleep(callEveryMs);
+  }
+  return { healthMsMax, calls, faults };
+}
+
+async function readReports(
+  stream: ReadableStream<Uint8Array>,
+  take: (report: SlowReport) => void,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    for (const line of decoder.decode(chunk).trimEnd().split("\n")) take(JSON.parse(line));
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * `npm run prove:slow-clients -- [rounds]`: 1,000 slow readers of a list of 7.4 MB, then 8,000
+ * unfinished bodies. Where the kernel lets us, the service runs under a memory limit of 256 MiB.
+ */
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { startService } from "../../end-to-end/running-service.ts";
+import { prove } from "../proof.ts";
+import { attack, fillGarden } from "./attack.ts";
+import type { SlowKind } from "./clients.ts";
+
+const counts: Readonly<Record<SlowKind, number>> = { readers: 1_000, bodies: 8_000 };
+const grownMbMax = 100;
+const healthMsMax = 100;
+const holdMs = 15_000;
+const limitBytes = 256 * 1_024 * 1_024;
+
+/** A control group with the limit; absent where there are none, or others manage them. */
+function limitMemory(pid: number): (() => void) | undefined {
+  const folder = `/sys/fs/cgroup/memory/plantstore-${pid}`;
+  try {
+    mkdirSync(folder);
+    writeFileSync(`${folder}/memory.limit_in_bytes`, String(limitBytes));
+    writeFileSync(`${folder}/cgroup.procs`, String(pid));
+    return () => rmdirSync(folder);
+  } catch {
+    return undefined;
+  }
+}
+
+await prove({
+  name: "slow-clients",
+  trials: "rounds",
+  count: 3,
+  async run() {
+    const faults: string[] = [];
+    const lines: string[] = [];
+    for (const kind of ["readers", "bodies"] as const) {
+      await using service = await startService();
+      const release = limitMemory(service.pid);
+      if (kind === "readers") await fillGarden(service);
+      const impact = await attack(service, kind, counts[kind], holdMs);
+      lines.push(
+        `${counts[kind]} slow ${kind}: grown by ${impact.grownMb.toFixed(0)} MB, ` +
+          `/healthz ${impact.healthMsMax.toFixed(0)} ms at most, ${impact.calls} calls of others, ` +
+          `${impact.faults.length} failed${release ? ", under a limit of 256 MiB" : ""}`,
+      );
+      faults.push(...impact.faults);
+      if (impact.grownMb > grownMbMax) faults.push(`slow ${kind} took ${impact.grownMb} MB`);
+      if (impact.healthMsMax > healthMsMax) {
+        faults.push(`slow ${kind}: /healthz took ${impact.healthMsMax} ms`);
+      }
+      await service[Symbol.asyncDispose]();
+      release?.();
+    }
+    process.stdout.write(`${lines.join("\n")}\n`);
+    return { faults, figures: { rounds: 1 } };
+  },
+});

@@ -1,0 +1,38 @@
+/** The short form: slow readers and unfinished bodies take bounded memory, on both engines. */
+import { describe, expect, test } from "bun:test";
+import { startService } from "../../end-to-end/running-service.ts";
+import { makeDatabase } from "../../postgres-server.ts";
+import { attack, fillGarden } from "./attack.ts";
+
+/** Where /proc shows the memory of a process. */
+const isLinux = process.platform === "linux";
+/** 150 readers took 675 MB when a page had a fixed number of plants. */
+const readers = 150;
+const bodies = 1_500;
+const grownMbMax = 100;
+const holdMs = 2_000;
+
+describe.skipIf(!isLinux).each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
+  async function start() {
+    if (engine === "SQLite") return { service: await startService(), async drop() {} };
+    const database = await makeDatabase();
+    const service = await startService({ database: database.url });
+    return { service, drop: () => database.drop() };
+  }
+
+  test.each(["readers", "bodies"] as const)(
+    "slow %s take bounded memory, and other callers are served",
+    async (kind) => {
+      const { service, drop } = await start();
+      if (kind === "readers") await fillGarden(service);
+      const count = kind === "readers" ? readers : bodies;
+      const { open, answered, grownMb, faults } = await attack(service, kind, count, holdMs);
+      await service[Symbol.asyncDispose]();
+      await drop();
+      expect(open + answered).toBeGreaterThanOrEqual(count);
+      expect(faults).toEqual([]);
+      expect(grownMb).toBeLessThan(grownMbMax);
+    },
+    120_000,
+  );
+});
