@@ -12,16 +12,14 @@ import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
 import { checkFraming, hasBody } from "./body.ts";
-import { createEnding } from "./ending.ts";
+import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { createTellLimits } from "./limit-fields.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
-import { createOverloadNotice } from "./overload-notice.ts";
 import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
 import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
-import { type Exchange, mayBeOutOfStep } from "./request-exchange.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRouter } from "./router.ts";
 import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
@@ -53,8 +51,8 @@ export function createApp(deps: AppDeps): App {
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
   const admission = new Admission();
-  const noteOverload = createOverloadNotice(log);
-  const end = createEnding(log, metrics);
+  const logOverload = createOverloadLog(log);
+  const finishExchange = createFinish(log, metrics);
   const frequentHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
@@ -180,7 +178,7 @@ export function createApp(deps: AppDeps): App {
   function explain(error: unknown, exchange: Exchange): Answer {
     const shown = toShown(error);
     const { code, limit } = shown;
-    if (shown === overloaded) noteOverload();
+    if (shown === overloaded) logOverload();
     else if (limit !== undefined) metrics.countLimited(limit);
     else if (code === "internal" || code === "unavailable" || code === "storage-full") {
       log.event("error", "request failed", {
@@ -221,7 +219,7 @@ export function createApp(deps: AppDeps): App {
     const { status, contentType, body } = answered;
     exchange.trace?.enter("answer");
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
-    const finish = (error?: unknown) => end(exchange, status, error);
+    const finish = (error?: unknown) => finishExchange(exchange, status, error);
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
     else if (body && request.method !== "HEAD") {
@@ -242,7 +240,7 @@ export function createApp(deps: AppDeps): App {
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
     // The runtime dates all answers but these.
     if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
-    if (mayBeOutOfStep(exchange)) headers.set("Connection", "close");
+    if (mustClose(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
     return response;
   }

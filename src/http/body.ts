@@ -1,12 +1,10 @@
 /** Takes in a request's body: of the right type, bounded in size and time, and valid UTF-8. */
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import { Deadlines } from "./deadlines.ts";
 
 export const bodyBytesMax = 64 * 1024;
 export const bodyTimeoutMs = 15_000;
 
 const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?$/i;
-const deadlines = new Deadlines(bodyTimeoutMs);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -118,6 +116,13 @@ async function readChunks(request: Request): Promise<Uint8Array> {
   }
 }
 
+const deadlineCheckMs = 1_000;
+
+interface Watched {
+  readonly endsAtMs: number;
+  readonly onLate: () => void;
+}
+
 function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
   return new Promise((resolve, reject) => {
     const watched = deadlines.watch(() =>
@@ -153,3 +158,43 @@ function invalid(detail: string): PlantStoreError {
     faults: [{ pointer: "", detail: `The body ${detail}.` }],
   });
 }
+
+/**
+ * One timer for many deadlines of the same length: they end in the order in which they began. A
+ * timer for each took about 5 % of a create's time.
+ */
+export class Deadlines {
+  readonly #limitMs: number;
+  /** In the order of insertion, the oldest first. */
+  readonly #watched = new Set<Watched>();
+  #timer: Timer | undefined;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  /** Calls `onLate` once the limit has passed, up to a second later. */
+  watch(onLate: () => void): Watched {
+    const watched = { endsAtMs: performance.now() + this.#limitMs, onLate };
+    this.#watched.add(watched);
+    this.#timer ??= setInterval(() => this.#look(), deadlineCheckMs);
+    return watched;
+  }
+
+  forget(watched: Watched): void {
+    this.#watched.delete(watched);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    for (const watched of this.#watched) {
+      if (watched.endsAtMs > nowMs) return;
+      this.#watched.delete(watched);
+      watched.onLate();
+    }
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+const deadlines = new Deadlines(bodyTimeoutMs);

@@ -1,7 +1,7 @@
 /** The log line of refused requests: one for all of a second. */
 import { expect, jest, test } from "bun:test";
 import { createLog } from "../log.ts";
-import { createOverloadNotice } from "./overload-notice.ts";
+import { createOverloadLog } from "./exchange.ts";
 
 test("says once a second how many were refused, and nothing when none was", () => {
   jest.useFakeTimers();
@@ -10,7 +10,7 @@ test("says once a second how many were refused, and nothing when none was", () =
     const log = createLog("json", (lines) => {
       written += lines;
     });
-    const note = createOverloadNotice(log);
+    const note = createOverloadLog(log);
     for (const count of [3, 0, 2]) {
       for (let index = 0; index < count; index++) note();
       jest.advanceTimersByTime(1_000);

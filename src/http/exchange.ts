@@ -1,0 +1,78 @@
+/**
+ * A request on its way through the pipeline: what each stage learned about it, and its end, where
+ * it is counted, logged and traced.
+ */
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { RequestTrace } from "../tracing/request-trace.ts";
+import { mayExceedLimit } from "./body.ts";
+import type { Operation } from "./operation.ts";
+import type { Arrival } from "./request.ts";
+import type { Route } from "./router.ts";
+
+export interface Exchange extends Arrival {
+  readonly requestId: string;
+  readonly startedAtMs: number;
+  route: Route | undefined;
+  operation: Operation | undefined;
+  token: string | undefined;
+  readonly trace: RequestTrace | undefined;
+  /** Of the caller's rate limit, with this request counted. */
+  level: number | undefined;
+  /** False: it waited too long and is refused. */
+  isAdmitted: boolean;
+}
+
+/**
+ * Whether the connection must be closed after the response: the rest of a body that was not read
+ * could be taken for the next request, and after a CONNECT the runtime sees no more requests.
+ */
+export function mustClose({ request, body }: Exchange): boolean {
+  if (request.method === "CONNECT") return true;
+  if (body !== "unread") return false;
+  return request.bodyUsed || mayExceedLimit(request.headers);
+}
+
+/** Counts, logs and traces a request. The error is of a stream that broke off after its status. */
+export type Finish = (exchange: Exchange, status: number, error?: unknown) => void;
+
+export function createFinish(log: Log, metrics: Metrics): Finish {
+  return (exchange, status, error) => {
+    const { request, requestId, operation, caller, trace } = exchange;
+    const { method } = request;
+    const route = exchange.route?.path;
+    const garden = caller?.garden;
+    const durationMs = performance.now() - exchange.startedAtMs;
+    if (error !== undefined) {
+      metrics.countBrokenStream();
+      log.event("error", "stream broke off", { requestId, error });
+    }
+    metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
+    log.request({
+      method,
+      route: route ?? "none",
+      status,
+      durationMs,
+      user: caller?.user,
+      garden,
+      requestId,
+      traceId: trace?.context.traceId,
+    });
+    trace?.end({ method, route, status, requestId, garden });
+  };
+}
+
+const overloadLogMs = 1_000;
+
+/** Logs how many requests were refused for overload, once a second: a line each would add to it. */
+export function createOverloadLog(log: Log): () => void {
+  let refused = 0;
+  function write(): void {
+    log.event("warn", "overloaded", { refused });
+    refused = 0;
+  }
+  return () => {
+    refused++;
+    if (refused === 1) setTimeout(write, overloadLogMs).unref();
+  };
+}
