@@ -1,5 +1,6 @@
 /** Holds the live service against its own OpenAPI document, and the document against the rules. */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import {
   BaseResolver,
   createConfig,
@@ -8,8 +9,9 @@ import {
 } from "@redocly/openapi-core";
 import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
+import { problems } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
-import { DocumentedAnswers } from "./documented-answers.ts";
+import { type Document, DocumentedAnswers } from "./documented-answers.ts";
 import { openWorld } from "./scenarios/scenario.ts";
 
 const world = openWorld("SQLite");
@@ -65,6 +67,20 @@ describe("the OpenAPI document", () => {
     );
     const served = operations.map(({ method, path }) => `${method} ${path}`);
     expect(described.toSorted()).toEqual(served.toSorted());
+  });
+
+  test("names its licence and its server, and explains every problem type", async () => {
+    const { info, servers, components } = createOpenApi({ version, basePath: "/v1" }) as Document;
+    expect(info.license).toEqual({ name: "MIT", identifier: "MIT" });
+    expect(servers).toEqual([{ url: "/v1", description: expect.any(String) }]);
+    expect(components.schemas.Problem.externalDocs.url).toBe("/v1/docs#description/errors");
+    const page = await Bun.file(join(import.meta.dir, "../docs/problems.md")).text();
+    const sections = page.split(/^## /m).slice(1);
+    const listed = [...info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm)];
+    const expected = Object.entries(problems).map(([code, { status }]) => [code, String(status)]);
+    expect(listed.map(([, code, status]) => [code, status])).toEqual(expected);
+    const headed = sections.map((section) => /^([\w-]+)\n\n\*\*(\d+)\.\*\*/.exec(section));
+    expect(headed.map((match) => match?.slice(1))).toEqual(expected);
   });
 
   test("has 403 where a token that may only read is refused, and nowhere else", () => {

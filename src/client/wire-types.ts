@@ -3,25 +3,25 @@
 export type PlantDraft = {
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
   readonly name: string;
-  /** 0 to 100 Unicode code points, kept as sent. */
+  /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
   readonly tag?: string | undefined;
-  /** Identifies the plant in its garden. Held exactly over the whole signed 64-bit range. */
+  /** Identifies the plant in its garden. Exact over the whole signed 64-bit range. */
   readonly id?: bigint | undefined;
 };
 
 export type Plant = {
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
   readonly name: string;
-  /** 0 to 100 Unicode code points, kept as sent. */
+  /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
   readonly tag: string;
 };
 
 export type PlantList = readonly {
-  /** Identifies the plant in its garden. Held exactly over the whole signed 64-bit range. */
+  /** Identifies the plant in its garden. Exact over the whole signed 64-bit range. */
   readonly id?: bigint | undefined;
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
   readonly name?: string | undefined;
-  /** 0 to 100 Unicode code points, kept as sent. */
+  /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
   readonly tag?: string | undefined;
 }[];
 
@@ -45,7 +45,7 @@ export type Problem = {
   /** What to fix. Safe to show. */
   readonly detail: string;
   readonly requestId: string;
-  /** With status 400: every fault that was found, and where. */
+  /** With status 400: every validation error, and where it is. */
   readonly errors?:
     | readonly {
         /** A JSON Pointer into the body. */

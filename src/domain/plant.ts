@@ -62,7 +62,7 @@ const name = v.pipe(
 const tag = v.pipe(
   v.string("must be a string"),
   fits({ codePointsMax: tagCodePointsMax, mayBeBlank: true }),
-  v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent.`),
+  v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent. Empty if left out.`),
   v.metadata({ maxLength: tagCodePointsMax }),
 );
 
@@ -70,9 +70,7 @@ const id = v.pipe(
   v.bigint("must be an integer"),
   v.minValue(plantIdMin, `must not be less than ${plantIdMin}`),
   v.maxValue(plantIdMax, `must not be more than ${plantIdMax}`),
-  v.description(
-    "Identifies the plant in its garden. Held exactly over the whole signed 64-bit range.",
-  ),
+  v.description("Identifies the plant in its garden. Exact over the whole signed 64-bit range."),
 );
 
 /** What a client sends to create a plant. */

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, derived from the operations and schemas that the service runs on. */
+/** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import type { ErrorCode } from "../domain/errors.ts";
@@ -10,7 +10,7 @@ import { problems, problemType } from "./problem.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What any operation can answer with, beside its own problems. */
+/** Problems that any operation can have besides its own. */
 const commonProblems: readonly ErrorCode[] = ["invalid-request", "internal"];
 const tokenProblems: readonly ErrorCode[] = ["unauthenticated", "rate-limited", "unavailable"];
 /** Every token may read. */
@@ -23,12 +23,13 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
       title: "Plant Store",
       version: info.version,
       summary: "A store of plants behind an HTTP API.",
-      description:
-        "Create, list and delete plants. Every token opens one garden, and a caller sees the " +
-        "plants of that garden only. Errors are problems as of RFC 9457.",
+      description,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: info.basePath === "" ? "/" : info.basePath }],
+    externalDocs: { description: "This document as a page.", url: `${info.basePath}/docs` },
+    servers: [
+      { url: info.basePath === "" ? "/" : info.basePath, description: "The service itself." },
+    ],
     security: [{ token: [] }],
     tags: [
       { name: "plants", description: "The plants of the caller's garden." },
@@ -40,7 +41,7 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
         token: {
           type: "http",
           scheme: "bearer",
-          description: "The caller's token, or a JWT of the issuer that the service believes.",
+          description: "A token made by `plantstore token create`, or a JWT of the trusted issuer.",
         },
       },
       headers: {
@@ -49,43 +50,67 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
       },
       parameters: { "X-Request-Id": requestIdParameter },
       responses: describeProblemResponses(),
-      schemas: { ...plantSchemas, Problem: problemSchema },
+      schemas: {
+        ...plantSchemas,
+        Problem: {
+          ...problemSchema,
+          externalDocs: {
+            description: "What each problem type means and what to do about it.",
+            url: `${info.basePath}/docs#description/errors`,
+          },
+        },
+      },
     },
   };
 }
 
+const codes = Object.keys(problems) as ErrorCode[];
+
+/** The API reference shows it first, with a link to each heading. */
+const description = `Create, list and delete plants. Each token opens one garden, and a caller sees only the plants of that garden.
+
+## Ids
+
+An id is any signed 64-bit integer. Many clients read a JSON number as a double, which is exact up to 2^53 − 1; every id that the service assigns is below that. A client that chooses larger ids must read and write them as 64-bit integers.
+
+## Errors
+
+Every error is a problem (RFC 9457). Its \`type\` is \`urn:plantstore:problem:\` and one of these codes:
+
+${codes.map((code) => `- \`${code}\` (${problems[code].status}): ${problems[code].help}`).join("\n")}
+`;
+
 const requestIdHeader: HeaderDescription = {
   description:
-    "The request's id: the caller's own if that is well-formed and no token, else a new one.",
+    "The id of the request: the one that the client sent, unless it is malformed or contains a token.",
   example: "c6a2f1d09b3e-1",
   required: true,
 };
 
-/** As of the draft of the IETF; absent where nothing is limited. */
+/** From the IETF draft on RateLimit fields; absent where nothing is limited. */
 const limitHeaders = {
   RateLimit: {
     description:
-      "Where the rate is limited: how many requests the token has left (`r`), and in how many " +
-      "seconds there is one more (`t`). Of a garden that is full: that no plants are left.",
+      "With a rate limit: how many requests the token has left (`r`), and the seconds until it " +
+      "gets one more (`t`). For a full garden: that no plants are left.",
     example: '"requests";r=42;t=1',
   },
   "RateLimit-Policy": {
     description:
-      "Where there are limits: how many requests a token may make (`q`) in how many seconds " +
+      "The limits that are set: how many requests a token may make (`q`) in a window of seconds " +
       "(`w`), and how many plants a garden may hold.",
     example: '"requests";q=100;w=60, "plants";q=1000;qu="plants"',
   },
 } satisfies Record<string, HeaderDescription>;
 
-const referredLimitHeaders = mapValues(limitHeaders, (_, name) => ({
+const limitHeaderReferences = mapValues(limitHeaders, (_, name) => ({
   $ref: `#/components/headers/${name}`,
 }));
 
 const requestIdParameter = {
   name: "X-Request-Id",
   in: "header",
-  description:
-    "An id of the caller's for this request. One that is malformed, or holds a token, is replaced.",
+  description: "Your id for this request. One that is malformed or contains a token is replaced.",
   schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
 };
 
@@ -128,7 +153,6 @@ function describeParameter(name: string, parameter: Parameter): Json {
     in: parameter.in,
     description: parameter.description,
     required: parameter.in === "path",
-    ...(parameter.in === "query" && { explode: false }),
     schema: v.getMetadata(parameter.schema).jsonSchema,
     example: parameter.example,
   };
@@ -141,7 +165,7 @@ function describeResponses(operation: Operation): Json {
       description: success.description,
       headers: {
         "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-        ...(scope && referredLimitHeaders),
+        ...(scope && limitHeaderReferences),
         ...mapValues(success.headers ?? {}, describeHeader),
       },
       ...(success.contentType && {
@@ -161,12 +185,12 @@ function describeResponses(operation: Operation): Json {
 }
 
 function problemCodes({ problems: own, scope }: Operation): readonly ErrorCode[] {
-  const ofToken = scope === "write" ? writeProblems : tokenProblems;
-  return [...commonProblems, ...own, ...(scope ? ofToken : [])];
+  const scoped = scope === "write" ? writeProblems : tokenProblems;
+  return [...commonProblems, ...own, ...(scope ? scoped : [])];
 }
 
 const retryAfterHeader: HeaderDescription = {
-  description: "Seconds to wait before trying again.",
+  description: "Seconds to wait before the next attempt.",
   example: 1,
   required: true,
 };
@@ -174,14 +198,14 @@ const retryAfterHeader: HeaderDescription = {
 const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, HeaderDescription>>> = {
   unauthenticated: {
     "WWW-Authenticate": {
-      description: "The challenge (RFC 6750); with `invalid_token` where a token was sent.",
+      description: "The challenge (RFC 6750), with `invalid_token` if a token was sent.",
       example: 'Bearer realm="plants", error="invalid_token"',
       required: true,
     },
   },
   forbidden: {
     "WWW-Authenticate": {
-      description: "The challenge (RFC 6750): which scope the operation needs.",
+      description: "The challenge (RFC 6750), with the scope that the operation needs.",
       example: 'Bearer realm="plants", error="insufficient_scope", scope="write"',
       required: true,
     },
@@ -191,14 +215,14 @@ const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, Header
 };
 
 function describeProblemResponses(): Json {
-  const codes = new Set(operations.flatMap(problemCodes));
-  const used = Object.entries(problems).filter(([code]) => codes.has(code as ErrorCode));
+  const usedCodes = new Set(operations.flatMap(problemCodes));
+  const used = Object.entries(problems).filter(([code]) => usedCodes.has(code as ErrorCode));
   const usedProblems = Object.fromEntries(used) as typeof problems;
-  return mapValues(usedProblems, ({ status, title }, code) => ({
-    description: `${title}.`,
+  return mapValues(usedProblems, ({ status, title, help }, code) => ({
+    description: `${title}. ${help}`,
     headers: {
       "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-      ...(code !== "unauthenticated" && referredLimitHeaders),
+      ...(code !== "unauthenticated" && limitHeaderReferences),
       ...mapValues(problemHeaderDescriptions[code] ?? {}, describeHeader),
     },
     content: {
@@ -208,7 +232,7 @@ function describeProblemResponses(): Json {
           type: problemType(code),
           title,
           status,
-          detail: "What to fix, in words.",
+          detail: help,
           requestId: requestIdHeader.example,
           ...(status === 400 && { errors: [{ pointer: "/name", detail: "is required." }] }),
         },
@@ -238,14 +262,14 @@ const problemSchema = {
   type: "object",
   required: ["type", "title", "status", "detail", "requestId"],
   properties: {
-    type: { type: "string", enum: (Object.keys(problems) as ErrorCode[]).map(problemType) },
+    type: { type: "string", enum: codes.map(problemType) },
     title: { type: "string" },
     status: { type: "integer", enum: Object.values(problems).map(({ status }) => status) },
     detail: { type: "string", description: "What to fix. Safe to show." },
     requestId: { type: "string" },
     errors: {
       type: "array",
-      description: "With status 400: every fault that was found, and where.",
+      description: "With status 400: every validation error, and where it is.",
       items: {
         type: "object",
         required: ["detail"],
@@ -262,20 +286,24 @@ const problemSchema = {
   additionalProperties: false,
 };
 
-/** The schema's checks are code; what they mean is in its metadata and comes along from there. */
+/** The schema's checks are functions, so their limits come from its metadata. */
 function describeSchema(schema: v.GenericSchema): Json {
   const { $schema: _, ...described } = toJsonSchema(schema, {
     errorMode: "ignore",
     typeMode: "input",
     ignoreActions: ["check", "min_value", "max_value"],
-    overrideSchema: ({ valibotSchema, jsonSchema }) =>
-      valibotSchema.type === "bigint" ? { type: "integer", format: "int64" } : jsonSchema,
+    overrideSchema: ({ valibotSchema, jsonSchema }) => {
+      if (valibotSchema.type === "bigint") return { type: "integer", format: "int64" };
+      // openapi-typescript makes a property with a default required.
+      const { default: _, ...withoutDefault } = jsonSchema;
+      return withoutDefault;
+    },
     overrideAction: ({ valibotAction, jsonSchema }) =>
       valibotAction.type === "metadata"
         ? { ...jsonSchema, ...(valibotAction as { metadata?: object }).metadata }
         : jsonSchema,
   });
-  // Fields that are not named are refused, so the document does not allow them either.
+  // The service refuses unknown fields.
   return { ...described, additionalProperties: false };
 }
 

@@ -95,8 +95,8 @@ const listPlants = plantOperation({
     fields: {
       in: "query",
       schema: namesText(plantFields),
-      description: "Which fields the items have, separated by commas. `name,tag`, if absent.",
-      example: ["id", "name", "tag"],
+      description: "The fields of each item, separated by commas. Default: `name,tag`.",
+      example: "id,name,tag",
     },
   },
   success: {

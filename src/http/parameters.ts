@@ -29,9 +29,14 @@ export function integerText(min: bigint, max: bigint, jsonSchema: Record<string,
   );
 }
 
-/** Names out of a fixed few, separated by commas, none twice, in any order. */
+/**
+ * Names out of a fixed few, separated by commas, none twice, in any order. To clients it is a
+ * string: many send an array as a repeated parameter, whatever the document says.
+ */
 export function namesText<const Name extends string>(names: readonly Name[]) {
   const message = `must be one or more of ${names.join(", ")}, separated by commas, none twice`;
+  const name = `(?:${names.join("|")})`;
+  const pattern = `^${name}(?:,${name}){0,${names.length - 1}}$`;
   return v.pipe(
     v.string(),
     v.transform((text) => text.split(",")),
@@ -41,14 +46,7 @@ export function namesText<const Name extends string>(names: readonly Name[]) {
       message,
     ),
     v.transform((parts) => names.filter((name) => parts.includes(name))),
-    v.metadata({
-      jsonSchema: {
-        type: "array",
-        items: { type: "string", enum: names },
-        minItems: 1,
-        uniqueItems: true,
-      },
-    }),
+    v.metadata({ jsonSchema: { type: "string", pattern } }),
   );
 }
 

@@ -21,7 +21,7 @@ export interface Schema {
   readonly maxLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly items?: { readonly enum?: readonly string[] };
+  readonly pattern?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
 }
@@ -156,12 +156,14 @@ export function parameterValues(schema: Schema): Values {
       open,
     };
   }
-  if (schema.type === "array") {
-    const names = [...(schema.items?.enum ?? [])];
-    const join = (texts: readonly string[]) => texts.join(",");
+  if (schema.pattern !== undefined) {
+    const names = fc.stringMatching(new RegExp(schema.pattern)).map((text) => text.split(","));
+    // A pattern cannot say that no name comes twice.
+    const isRepeating = (list: readonly string[]) => new Set(list).size < list.length;
+    const join = (list: readonly string[]) => list.join(",");
     return {
-      good: fc.shuffledSubarray(names, { minLength: 1 }).map(join),
-      bad: fc.constantFrom("", ",", "x", join([...names, "x"]), join([...names, ...names])),
+      good: names.filter((list) => !isRepeating(list)).map(join),
+      bad: fc.oneof(names.filter(isRepeating).map(join), fc.constantFrom("", ",", "x", "x,x")),
       open,
     };
   }

@@ -1,0 +1,113 @@
+/**
+ * Clients that others generate from the document: made with the defaults of openapi-typescript and
+ * of @hey-api/openapi-ts, type-checked, and run against a live service.
+ */
+import { afterAll, beforeAll, expect, mock, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { ts } from "@ts-morph/common";
+import { type RunningService, startService } from "./end-to-end/running-service.ts";
+
+// Both generators build on the compiler's old programming interface, which TypeScript 7 lacks.
+mock.module("typescript", () => ({ ...ts, default: ts }));
+
+const root = join(import.meta.dir, "..");
+const outputs = join(import.meta.dir, ".output");
+let service: RunningService;
+/** In the project, so that the programs find openapi-fetch. */
+let folder: string;
+
+beforeAll(async () => {
+  mkdirSync(outputs, { recursive: true });
+  folder = mkdtempSync(join(outputs, "clients-"));
+  service = await startService();
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const withOpenApiFetch = `
+import createClient from "openapi-fetch";
+import type { paths } from "./schema";
+
+export async function run(baseUrl: string, token: string) {
+  const client = createClient<paths>({ baseUrl, headers: { Authorization: "Bearer " + token } });
+  const created = await client.POST("/plants", { body: { name: "Fern" } });
+  const query = { limit: 10, fields: "id,name,tag" };
+  const listed = await client.GET("/plants", { params: { query } });
+  const id = listed.data?.[0]?.id ?? 0;
+  const deleted = await client.DELETE("/plants/{id}", { params: { path: { id } } });
+  const again = await client.DELETE("/plants/{id}", { params: { path: { id } } });
+  const error = again.error?.type;
+  return { created: created.data, listed: listed.data, status: deleted.response.status, error };
+}
+`;
+
+const withHeyApi = `
+import { createPlant, deletePlant, listPlants } from "./sdk";
+import { client } from "./sdk/client.gen";
+
+export async function run(baseUrl: string, token: string) {
+  client.setConfig({ baseUrl, auth: token });
+  const created = await createPlant({ body: { name: "Fern" } });
+  const listed = await listPlants({ query: { limit: 10, fields: "id,name,tag" } });
+  const id = listed.data?.[0]?.id ?? 0;
+  const deleted = await deletePlant({ path: { id } });
+  const again = await deletePlant({ path: { id } });
+  const error = again.error?.type;
+  return { created: created.data, listed: listed.data, status: deleted.response?.status, error };
+}
+`;
+
+const generators = [
+  {
+    name: "openapi-typescript and openapi-fetch",
+    program: withOpenApiFetch,
+    async generate(document: string, target: string) {
+      const { default: openApiTypes, astToString } = await import("openapi-typescript");
+      await Bun.write(join(target, "schema.ts"), astToString(await openApiTypes(document)));
+    },
+  },
+  {
+    name: "@hey-api/openapi-ts",
+    program: withHeyApi,
+    async generate(document: string, target: string) {
+      const { createClient } = await import("@hey-api/openapi-ts");
+      const input = join(target, "openapi.json");
+      await Bun.write(input, document);
+      await createClient({ input, output: join(target, "sdk"), logs: { level: "silent" } });
+    },
+  },
+];
+
+test.each(generators)(
+  "$name: create, list and delete with what it generates",
+  async ({ program, generate }) => {
+    const target = mkdtempSync(join(folder, "client-"));
+    await generate(await (await service.call("GET /openapi.json")).text(), target);
+    await Bun.write(join(target, "program.ts"), program);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      target: "esnext",
+      module: "preserve",
+      lib: ["esnext", "dom", "dom.iterable"],
+      types: [],
+    };
+    await Bun.write(join(target, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+    const compiler = join(root, "node_modules/.bin/tsc");
+    expect(await Bun.$`${compiler} -p ${target}`.nothrow().text()).toBe("");
+
+    const { run } = await import(join(target, "program.ts"));
+    expect(await run(service.url, service.token)).toEqual({
+      created: { name: "Fern", tag: "" },
+      listed: [{ id: expect.any(Number), name: "Fern", tag: "" }],
+      status: 204,
+      error: "urn:plantstore:problem:not-found",
+    });
+  },
+  60_000,
+);
