@@ -21,7 +21,7 @@ import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
 import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRequestIds } from "./request-id.ts";
-import { createRouter } from "./router.ts";
+import { createRouter, openPaths } from "./router.ts";
 import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
 import { streamText, type TextSource } from "./stream.ts";
 
@@ -39,14 +39,20 @@ export interface AppDeps {
 }
 
 export interface App {
-  fetch(request: Request): Promise<Response>;
+  /**
+   * Paths that need no token are refused where the path isn't exact: it was resolved from one that
+   * a proxy's rules may not have recognised.
+   */
+  fetch(request: Request, isPathExact?: boolean): Promise<Response>;
+  readonly openPaths: readonly string[];
 }
 
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
   const enter = limiter ? meterBy(limiter) : admit;
   const tellLimits = createTellLimits(deps.usage, limiter);
-  const findRoute = createRouter(context.basePath, [...operations, ...pages]);
+  const all = [...operations, ...pages];
+  const findRoute = createRouter(context.basePath, all);
   const keptAnswers = new KeptAnswers(context.readVersion);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
@@ -78,7 +84,10 @@ export function createApp(deps: AppDeps): App {
     }
     exchange.operation = operation;
 
-    if (!operation.scope) return run(operation, exchange);
+    if (!operation.scope) {
+      if (!exchange.isPathExact && match.variable === "") throw inexactPath;
+      return run(operation, exchange);
+    }
     exchange.trace?.enter("authenticate");
     exchange.token = readBearerToken(request.headers);
     const token = exchange.token ?? "";
@@ -256,11 +265,13 @@ export function createApp(deps: AppDeps): App {
   }
 
   return {
-    async fetch(request) {
+    openPaths: openPaths(context.basePath, all),
+    async fetch(request, isPathExact = true) {
       const exchange: Exchange = {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
+        isPathExact,
         body: hasBody(request.headers) ? "unread" : "none",
         // All fields at once: an object that keeps its shape is faster to read.
         query: "",
@@ -280,6 +291,11 @@ export function createApp(deps: AppDeps): App {
     },
   };
 }
+
+const inexactPath = new PlantStoreError(
+  "invalid-request",
+  "Send the path in its normal form, without dot segments and backslashes.",
+);
 
 /** Made once, because it is always the same, and so that its problem is rendered once. */
 const tooMany = new PlantStoreError(

@@ -13,6 +13,8 @@ import type { Route } from "./router.ts";
 export interface Exchange extends Arrival {
   readonly requestId: string;
   readonly startedAtMs: number;
+  /** Whether the path was sent as it is seen here; the runtime resolves `/x/..` and `\`. */
+  readonly isPathExact: boolean;
   route: Route | undefined;
   operation: Operation | undefined;
   token: string | undefined;

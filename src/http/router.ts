@@ -22,6 +22,12 @@ const methods = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"];
 
 export type Router = (path: string) => Match | undefined;
 
+/** The paths that need no token. A proxy in front may have rules for them, such as for /metrics. */
+export function openPaths(basePath: string, operations: readonly Operation[]): string[] {
+  const isOpen = ({ scope, path }: Operation) => scope === undefined && !path.includes("{");
+  return operations.filter(isOpen).map(({ path }) => basePath + path);
+}
+
 export function createRouter(basePath: string, operations: readonly Operation[]): Router {
   const exact = new Map<string, Match>();
   const withVariable: { prefix: string; route: Route }[] = [];

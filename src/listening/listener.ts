@@ -1,10 +1,10 @@
 /**
  * One thread's share of the service: listens on the port, answers over its own storage, and drains.
  */
-import type { Socket } from "bun";
 import type { Config } from "../config.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
+import type { App } from "../http/app.ts";
 import { answerLostError } from "../http/problem.ts";
 import type { BucketMemory } from "../limiting/buckets.ts";
 import type { Log } from "../log.ts";
@@ -70,7 +70,7 @@ export async function openListener(
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   await Promise.all([refreshed, loadFirst(config)]);
-  let server = listen(config, app.fetch);
+  let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
   let loading: Promise<void> | undefined;
@@ -94,7 +94,7 @@ export async function openListener(
     port,
     useCertificate(certificate) {
       const old = server;
-      server = listen({ ...config, port, certificate }, app.fetch);
+      server = listen({ ...config, port, certificate }, app);
       servers.add(server);
       retire(old).finally(() => servers.delete(old));
     },
@@ -120,22 +120,26 @@ export async function openListener(
   };
 }
 
-type Fetch = (request: Request) => Promise<Response>;
 type Server = ReturnType<typeof listen>;
 
-function listen(config: ListenerConfig, fetch: Fetch) {
+function listen(config: ListenerConfig, app: App) {
   const { host, port, threads, certificate } = config;
   let isClosing = false;
+  async function respond(request: Request, isPathExact: boolean): Promise<Response> {
+    const response = await app.fetch(request, isPathExact);
+    // Looked at now, and not before: what was under way then has its last answer, too.
+    if (isClosing) response.headers.set("Connection", "close");
+    return response;
+  }
   const server = orExplain(config, () =>
     Bun.serve({
       hostname: host,
       port,
-      async fetch(request) {
-        const response = await fetch(request);
-        // Looked at now, and not before: what was under way then has its last answer, too.
-        if (isClosing) response.headers.set("Connection", "close");
-        return response;
-      },
+      // Routes match the path as it was sent; `request.url` has it normalised.
+      routes: Object.fromEntries(
+        app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
+      ),
+      fetch: (request) => respond(request, false),
       error: answerLostError,
       development: false,
       // The kernel shares the connections out among the threads that listen. A new certificate
@@ -182,20 +186,13 @@ async function retire(server: Server): Promise<void> {
 }
 
 /**
- * Fails, as listening does, if another program has the port. A port that threads share would also
- * be shared with another process, and the two would take turns in answering. Of two that start at
- * the same moment, one gets the name that stands for the port; the kernel frees it when the process
- * ends.
+ * Fails, as listening does, if another program has the port. Threads share a port by SO_REUSEPORT,
+ * which another process of the same user could join; this probe binds without it. Two processes
+ * that start in the same millisecond can both pass.
  */
 export function claimPort(config: ListenerConfig): void {
-  const { host, port } = config;
-  if (process.platform === "linux" && port !== 0) {
-    const name = `\0plantstore-${host}-${port}`;
-    // Anyone on the machine can connect to it, and would hold a descriptor of this process.
-    const socket = { open: (each: Socket) => each.terminate(), data() {} };
-    orExplain(config, () => Bun.listen({ unix: name, socket }).unref());
-  }
-  orExplain(config, () => Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true));
+  const { host: hostname, port } = config;
+  orExplain(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
 }
 
 function orExplain<Result>(config: ListenerConfig, listen: () => Result): Result {

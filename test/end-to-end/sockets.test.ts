@@ -1,5 +1,5 @@
 /** Answers byte for byte; test/reliability/hostile/ has what no well-behaved client sends. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, sendRaw, startService } from "./running-service.ts";
 
 let service: RunningService;
@@ -29,7 +29,61 @@ test("refuses a declared length over the limit before the body comes, and closes
 });
 
 test("sends no body to HEAD, and the length that GET would have", async () => {
-  const answer = await sendRaw(service.port, request("HEAD /healthz", ["Host: a"]));
+  const answer = await sendRaw(
+    service.port,
+    request("HEAD /healthz", ["Host: a", "Connection: close"]),
+  );
   expect(answer).toMatch(/^content-length: 3/im);
   expect(answer.endsWith("\r\n\r\n")).toBe(true);
+});
+
+describe("a path that a proxy's rules do not recognise", () => {
+  // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
+  const hidden = [
+    "/.\\metrics",
+    "/x\\..\\metrics",
+    "/./metrics",
+    "/x/../metrics",
+    "/%2e/metrics",
+    "/%2E%2e/metrics",
+    "/plants/..\\metrics",
+    "/plants/../metrics?x",
+    "/assets/..\\metrics",
+    "/assets/%2e%2e\\metrics",
+    "http://a/x/../metrics",
+  ];
+  test.each(hidden)("gets no metrics: %s", async (target) => {
+    const answer = await sendRaw(
+      service.port,
+      request(`GET ${target}`, ["Host: a", "Connection: close"]),
+    );
+    expect(statusesOf(answer)).toEqual([400]);
+    expect(answer).toContain("urn:plantstore:problem:invalid-request");
+  });
+
+  test.each(["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"])(
+    "is not there: %s",
+    async (target) => {
+      const answer = await sendRaw(
+        service.port,
+        request(`GET ${target}`, ["Host: a", "Connection: close"]),
+      );
+      expect(statusesOf(answer)).toEqual([404]);
+    },
+  );
+
+  test.each(["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"])(
+    "is not %s",
+    async (target) => {
+      const answer = await sendRaw(
+        service.port,
+        request(`HEAD ${target}`, ["Host: a", "Connection: close"]),
+      );
+      expect(statusesOf(answer)).toEqual([200]);
+    },
+  );
+});
+
+test.if(process.platform === "linux")("takes no name that another user could take", async () => {
+  expect(await Bun.file("/proc/net/unix").text()).not.toContain(`-${service.port}`);
 });
