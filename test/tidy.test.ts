@@ -20,6 +20,13 @@ function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
+/** The version that bench/results.json is of. */
+function measuredVersion(): string {
+  const { contenders } = JSON.parse(read("bench/results.json"));
+  const own = contenders.find(({ name }: { name: string }) => name === "plant-store");
+  return own.version.split(" ")[0];
+}
+
 const sources = listFiles("src/**/*.ts").filter((path) => !path.endsWith(".test.ts"));
 const allCode = [
   ...listFiles("src/**/*.ts"),
@@ -227,6 +234,24 @@ describe("documents", () => {
     const readme = read("README.md");
     expect(readme).toContain("npm ci --omit=dev && npm start");
     expect(readme).toContain("npm ci && npm test");
+  });
+
+  test("give the benchmark's figures with the version that they are from", () => {
+    const measured = measuredVersion();
+    for (const path of [
+      "README.md",
+      "docs/benchmarks.md",
+      "docs/scaling.md",
+      "docs/operating.md",
+    ]) {
+      expect(read(path)).toContain(measured);
+    }
+  });
+
+  // Fails, and so passes, until `npm run bench` is run with this minor version.
+  test.failing("give figures of this minor version", () => {
+    const minorOf = (version: string) => version.split(".").slice(0, 2).join(".");
+    expect(minorOf(measuredVersion())).toBe(minorOf(manifest.version));
   });
 
   test("map every file of the source, and no other", () => {
