@@ -13,16 +13,19 @@ import type { Tracer } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
 import { checkFraming, hasBody } from "./body.ts";
 import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
+import {
+  type AllowedOrigins,
+  createLimitHeaders,
+  createSharedHeaders,
+  preflightHeaders,
+} from "./headers.ts";
 import { KeptAnswers } from "./kept-answers.ts";
-import { createTellLimits } from "./limit-fields.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
 import { problemAnswer, toShown } from "./problem.ts";
-import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
-import { createRequestIds } from "./request-id.ts";
+import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
-import { type AllowedOrigins, createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
 import { streamText, type TextSource } from "./stream.ts";
 
 export interface AppDeps {
@@ -50,7 +53,7 @@ export interface App {
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
   const enter = limiter ? meterBy(limiter) : admit;
-  const tellLimits = createTellLimits(deps.usage, limiter);
+  const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...pages];
   const findRoute = createRouter(context.basePath, all);
   const keptAnswers = new KeptAnswers(context.readVersion);
@@ -244,7 +247,7 @@ export function createApp(deps: AppDeps): App {
     if (!answered.prepared) {
       for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
     }
-    if (tellLimits && exchange.caller) tellLimits(headers, exchange.level);
+    if (setLimitHeaders && exchange.caller) setLimitHeaders(headers, exchange.level);
     // As GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
     // The runtime dates all answers but these.

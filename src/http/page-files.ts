@@ -1,6 +1,6 @@
 /** The files of the pages, made when they are first asked for and kept; named by what they hold. */
 import { promisify } from "node:util";
-import { once } from "./made-once.ts";
+import { memoizeAsync } from "./lazy.ts";
 import { type PageSource, readConsole, readReference } from "./page-sources.ts";
 
 export interface PageFile {
@@ -13,10 +13,10 @@ export interface PageFile {
 const assets = new Map<string, PageFile>();
 
 /** The console's page; its script and style sheet are among the assets from then on. */
-export const loadConsole = once(() => makePage("console", readConsole));
+export const loadConsole = memoizeAsync(() => makePage("console", readConsole));
 
 /** The API reference's page, likewise. */
-export const loadReference = once(() => makePage("reference", readReference));
+export const loadReference = memoizeAsync(() => makePage("reference", readReference));
 
 /** Also where another process has served the page that names it. */
 export async function findAsset(name: string): Promise<PageFile | undefined> {

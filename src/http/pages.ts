@@ -1,7 +1,7 @@
 /** The pages for people: the console, the API reference, and the files that they load. */
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
-import { lateModule } from "./late-module.ts";
+import { memoizeAsync } from "./lazy.ts";
 import { type Answer, type Input, openOperation } from "./operation.ts";
 import type { PageFile } from "./page-files.ts";
 
@@ -97,7 +97,7 @@ const readAsset = openOperation({
 export const pages = [readConsole, readReference, readAsset];
 
 /** What the pages need and the start does not. */
-export const loadFiles = lateModule(async () => {
+export const loadFiles = memoizeAsync(async () => {
   const files = await import("./page-files.ts");
   const { prepareSources } = await import("./page-sources.ts");
   await prepareSources();

@@ -1,6 +1,6 @@
-/** From an error to the problem that the caller sees (RFC 9457). Hides the inside. */
+/** Turns an error into the problem that the caller sees (RFC 9457), without internals. */
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
-import { noRoom } from "./limit-fields.ts";
+import { noPlantsLeft } from "./headers.ts";
 import type { Answer } from "./operation.ts";
 
 interface ProblemInfo {
@@ -88,13 +88,13 @@ export interface ProblemContext {
   readonly requestId: string;
   /** Whether the request carried a token. */
   readonly isTokenSent: boolean;
-  /** The methods of the path, where it is a known one. */
+  /** The methods of the path, if it is a known one. */
   readonly allow: string | undefined;
-  /** How long until the caller may make one more request; absent where nobody counts. */
+  /** How long until the caller may make one more request; absent without a rate limit. */
   readonly nextSeconds?: number | undefined;
 }
 
-/** The error as one that can be shown: anything unexpected becomes `internal` and says nothing. */
+/** An error that can be shown: anything unexpected becomes `internal`, without details. */
 export function toShown(error: unknown): PlantStoreError {
   if (error instanceof PlantStoreError) return error;
   const message = "This is a bug in the service. Report it with the request id.";
@@ -107,15 +107,15 @@ export function problemAnswer(error: PlantStoreError, context: ProblemContext): 
     status,
     contentType: "application/problem+json",
     headers: problemHeaders(error, context),
-    // An id of a request needs no quoting.
+    // A request id needs no escaping.
     body: `${renderProblem(error)},"requestId":"${context.requestId}"}`,
   };
 }
 
-/** By error, because those that are frequent are the same object each time. */
+/** Frequent errors are the same object each time, so their text is rendered once. */
 const rendered = new WeakMap<PlantStoreError, string>();
 
-/** The problem but for its last field. */
+/** All but the last field, `requestId`. */
 function renderProblem(error: PlantStoreError): string {
   let text = rendered.get(error);
   if (text === undefined) {
@@ -154,15 +154,13 @@ function problemHeaders(
     case "unavailable":
       return retryHeaders;
     case "storage-full":
-      return limit === "plants" ? { RateLimit: noRoom } : {};
+      return limit === "plants" ? { RateLimit: noPlantsLeft } : {};
     default:
       return {};
   }
 }
 
-/**
- * For an error that no stage could catch: still a problem with an id, and nothing of the inside.
- */
+/** The last resort, for an error outside the pipeline. */
 export function answerLostError(error: Error): Response {
   const requestId = crypto.randomUUID();
   const context = { requestId, isTokenSent: false, allow: undefined };

@@ -1,7 +1,7 @@
 /** The id of a request: the caller's own from both sides of its limits, else a new one. */
 import { expect, test } from "bun:test";
 import { makeToken } from "../auth/opaque-token.ts";
-import { createRequestIds } from "./request-id.ts";
+import { createRequestIds } from "./request.ts";
 
 const form = /^[A-Za-z0-9._-]{1,128}$/;
 

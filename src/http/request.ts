@@ -41,6 +41,22 @@ export function readBearerToken(headers: Headers): string | undefined {
   return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
+const requestIdForm = /^[\w.-]{1,128}$/;
+/** An id is logged and a token never is, so an id that holds one is replaced. */
+const tokenForm = /plant_[0-9a-z]{20}/i;
+
+/** The id that the client sent, if it is well-formed, or a new one. */
+export function createRequestIds(): (headers: Headers) => string {
+  // A random prefix and a counter: unique, and cheap on the hot path.
+  const prefix = crypto.randomUUID().slice(-12);
+  let count = 0;
+  return (headers) => {
+    const given = headers.get("x-request-id");
+    const isTaken = given !== null && requestIdForm.test(given) && !tokenForm.test(given);
+    return isTaken ? given : `${prefix}-${(++count).toString(36)}`;
+  };
+}
+
 /** A request that has come so far that its input is wanted. */
 export interface Arrival {
   readonly request: Request;

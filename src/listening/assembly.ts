@@ -10,8 +10,7 @@ import { unlimited } from "../domain/limits.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
-import { lateModule } from "../http/late-module.ts";
-import { once } from "../http/made-once.ts";
+import { memoizeAsync } from "../http/lazy.ts";
 import { loadFiles } from "../http/pages.ts";
 import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
 import { RateLimiter } from "../limiting/rate-limiter.ts";
@@ -77,7 +76,7 @@ export function assemble(
         await storage.ping();
       },
       renderMetrics: render,
-      renderOpenApi: once(() => renderOpenApi(config.basePath)),
+      renderOpenApi: memoizeAsync(() => renderOpenApi(config.basePath)),
     },
     authenticator,
     log,
@@ -114,7 +113,7 @@ async function renderOpenApi(basePath: string): Promise<string> {
   return JSON.stringify(createOpenApi({ version, basePath }));
 }
 
-const loadOpenApi = lateModule(() => import("../http/openapi.ts"));
+const loadOpenApi = memoizeAsync(() => import("../http/openapi.ts"));
 
 /**
  * Loads what it cannot do without and does not always need. Once it listens, clients may hold all
@@ -127,10 +126,7 @@ export async function loadFirst({
   await Promise.all([jwt && import("jose"), (jwt || tracing) && prepareRequests()]);
 }
 
-/**
- * Loads what the start need not wait for, before somebody asks: there may be no room for it then.
- * Fails with `overloaded` if there is none now.
- */
+/** Loads what the start need not wait for, before clients hold all file descriptors. */
 export async function loadLater(): Promise<void> {
   await Promise.all([loadOpenApi(), loadFiles()]);
 }

@@ -2,7 +2,7 @@
  * One thread's share of the service: listens on the port, answers over its own storage, and drains.
  */
 import type { Config } from "../config.ts";
-import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
 import { answerLostError } from "../http/problem.ts";
@@ -24,8 +24,6 @@ const farewellMs = 100;
 const idleLookMs = 10;
 /** Whoever waits for the start has the first answers before what is rarely asked for is loaded. */
 const loadAfterMs = 100;
-/** Where there was no room for it. */
-const loadAgainMs = 1_000;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 export const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
@@ -74,13 +72,9 @@ export async function openListener(
   const port = server.port ?? config.port;
   const servers = new Set([server]);
   let loading: Promise<void> | undefined;
-  let loadTimer = setTimeout(load, loadAfterMs);
-  function load(): void {
-    loading = loadLater().catch((error) => {
-      if (error === overloaded) loadTimer = setTimeout(load, loadAgainMs);
-      else log.event("warn", "loading of pages failed", { error });
-    });
-  }
+  const loadTimer = setTimeout(() => {
+    loading = loadLater().catch((error) => log.event("warn", "loading of pages failed", { error }));
+  }, loadAfterMs);
   const chores = [
     startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
     startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),

@@ -12,8 +12,12 @@ import { type PlantDraft, plantDraftSchema } from "../../../src/domain/plant.ts"
 import { createPlants } from "../../../src/domain/plants.ts";
 import { checkContentType, hasBody, readBody } from "../../../src/http/body.ts";
 import { KeptAnswers } from "../../../src/http/kept-answers.ts";
-import { checkHost, readBearerToken, readTarget } from "../../../src/http/request.ts";
-import { createRequestIds } from "../../../src/http/request-id.ts";
+import {
+  checkHost,
+  createRequestIds,
+  readBearerToken,
+  readTarget,
+} from "../../../src/http/request.ts";
 import { parseJsonObject } from "../../../src/json-text.ts";
 import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
@@ -136,5 +140,5 @@ Bun.serve({
   port: Number(portText),
   development: false,
   reusePort: false,
-  fetch: stage === stageWhole ? whole.app.fetch : parts,
+  fetch: stage === stageWhole ? (request) => whole.app.fetch(request) : parts,
 });

@@ -1,6 +1,6 @@
 /** The headers that all responses share, for all origins and for a list of them. */
 import { describe, expect, test } from "bun:test";
-import { createSharedHeaders, preflightHeaders } from "./shared-headers.ts";
+import { createSharedHeaders, preflightHeaders } from "./headers.ts";
 
 const exposed =
   "Location, Link, X-Request-Id, Idempotency-Replayed, Retry-After, RateLimit, RateLimit-Policy";

@@ -1,4 +1,6 @@
-/** The headers that all responses share, and who may read them in a browser (CORS). */
+/** The headers that all responses share: CORS, caching, and the limits of the caller. */
+import type { UsageLimits } from "../domain/limits.ts";
+import type { RateLimiter } from "../limiting/rate-limiter.ts";
 
 const exposed = [
   "Location",
@@ -15,7 +17,7 @@ const preflightSeconds = 86_400;
 /** `"*"`, or the origins whose pages may call the service. */
 export type AllowedOrigins = "*" | readonly string[];
 
-/** Whether an answer depends on who asks; then nobody on the way may keep it. */
+/** Whether a response depends on the caller; then no cache may store it. */
 export type Dependence = "on-token" | "on-nothing";
 
 /** The headers of a response with this content type to a request with these headers. */
@@ -44,7 +46,7 @@ export function createSharedHeaders(allowed: AllowedOrigins): SharedHeaders {
       return make(dependence, contentType, isAllowed ? origin : undefined);
     };
   }
-  // There are few kinds, and a ready `Headers` makes a response in half the time of a plain object.
+  // There are few kinds, and `Headers` makes a response in half the time of a plain object.
   const ready = new Map<string, Headers>();
   return (dependence, contentType) => {
     const kind = contentType === undefined ? dependence : dependence + contentType;
@@ -57,12 +59,36 @@ export function createSharedHeaders(allowed: AllowedOrigins): SharedHeaders {
   };
 }
 
-/** What a browser asks before it sends a request from another origin. */
+/** For the request that a browser sends first when a page of another origin calls. */
 export function preflightHeaders(allow: string): Record<string, string> {
   return {
     Allow: allow,
     "Access-Control-Allow-Methods": allow,
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Request-Id",
     "Access-Control-Max-Age": String(preflightSeconds),
+  };
+}
+
+/** `RateLimit` of a full garden. For others, counting the room on every response costs too much. */
+export const noPlantsLeft = '"plants";r=0';
+
+/** Sets the headers; `level` is what the rate limiter found, if there is one. */
+export type SetLimitHeaders = (headers: Headers, level: number | undefined) => void;
+
+/** The IETF draft of RateLimit fields (version 10). Absent if nothing is limited. */
+export function createLimitHeaders(
+  { rate, plantsMax }: UsageLimits,
+  limiter: RateLimiter | undefined,
+): SetLimitHeaders | undefined {
+  const policies: string[] = [];
+  if (rate) policies.push(`"requests";q=${rate.requests};w=${rate.windowSeconds}`);
+  if (plantsMax !== undefined) policies.push(`"plants";q=${plantsMax};qu="plants"`);
+  if (policies.length === 0) return undefined;
+  const policy = policies.join(", ");
+  return (headers, level) => {
+    headers.set("RateLimit-Policy", policy);
+    if (!limiter || level === undefined) return;
+    const { remaining, nextSeconds } = limiter.allowance(level);
+    headers.append("RateLimit", `"requests";r=${remaining};t=${nextSeconds}`);
   };
 }
