@@ -1,4 +1,4 @@
-/** What an operation is: what it takes, what it answers, and how it is described. */
+/** What an operation is: its input, its responses, and its description. */
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
@@ -12,22 +12,22 @@ export interface Context {
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: () => bigint | undefined;
-  /** Fails with `unavailable` if the storage does not answer. */
+  /** Fails with `unavailable` if the storage cannot be reached. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
   readonly renderOpenApi: () => Promise<string>;
 }
 
-/** A response before it knows of requests, origins and headers that all responses share. */
+/** A response without the headers that all responses share. */
 export interface Answer {
   readonly status: number;
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** All headers of the response but its id, ready: for an answer that is sent more than once. */
+  /** All headers but the request id, for a response that is sent more than once. */
   readonly prepared?: Headers | undefined;
   /**
-   * Text that is whole, or pieces of it that are made as the client takes them. A file is a blob,
-   * which all who are slow to take it share; text and bytes the runtime copies for each of them.
+   * Complete text, or a stream of pieces, made as the client reads them. A file is a blob, which
+   * all its readers share; the runtime copies text and bytes for each of them.
    */
   readonly body?: string | Blob | TextSource | undefined;
 }
@@ -63,7 +63,7 @@ interface Description {
   readonly summary: string;
   readonly description: string;
   readonly success: Success;
-  /** The problems that this operation adds to those that every operation can have. */
+  /** Problems of this operation, besides those that every operation can have. */
   readonly problems: readonly ErrorCode[];
 }
 
@@ -75,11 +75,11 @@ export interface BodyDescription<Schema extends v.GenericSchema> {
 
 /** An operation as the pipeline sees it. */
 export interface Operation extends Description {
-  /** What the caller's token must permit; absent: no token is needed. */
+  /** The scope that the token needs; absent: no token is needed. */
   readonly scope?: Scope;
   readonly parameters: Parameters;
   readonly body?: BodyDescription<v.GenericSchema>;
-  /** Whether the same query in the same garden has the same answer until a plant changes. */
+  /** Whether the response may be cached until a plant of the garden changes. */
   readonly isKept?: boolean;
   readonly run: (context: Context, input: Input) => Promise<Answer>;
 }
@@ -113,7 +113,7 @@ export function plantOperation<
   return operation as unknown as Operation;
 }
 
-/** An operation that anyone may call, without a body. */
+/** An operation without a token or a body. */
 export function openOperation(
   operation: Omit<Description, "method" | "problems"> & {
     readonly parameters?: Parameters;

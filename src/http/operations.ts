@@ -1,4 +1,4 @@
-/** The contents page: every operation of the service, what it takes, answers and runs. */
+/** The contents page: every operation, its parameters, its responses, and what it runs. */
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import { type Operation, openOperation, plantOperation } from "./operation.ts";
 import { integerText, keyText, namesText } from "./parameters.ts";
@@ -15,8 +15,8 @@ const createPlant = plantOperation({
   scope: "write",
   summary: "Create a plant",
   description:
-    "Answers once the plant is on stable storage. With an `Idempotency-Key` the request can be " +
-    "sent again safely: the key is remembered for 24 hours, and the first answer comes again.",
+    "Responds once the plant is on stable storage. With an `Idempotency-Key` the request can be " +
+    "repeated safely: for 24 hours, the same key returns the first response again.",
   parameters: {
     "Idempotency-Key": {
       in: "header",
@@ -38,12 +38,12 @@ const createPlant = plantOperation({
     description: "The plant is stored.",
     headers: {
       Location: {
-        description: "The plant's address, with the base path. Its last part is the id.",
+        description: "The path of the plant, with the base path. The last segment is the id.",
         example: "/plants/7",
         required: true,
       },
       "Idempotency-Replayed": {
-        description: "`true` when an earlier request with the same key had created the plant.",
+        description: "`true` if an earlier request with the same key created the plant.",
         example: "true",
       },
     },
@@ -73,8 +73,8 @@ const listPlants = plantOperation({
   scope: "read",
   summary: "List plants",
   description:
-    "The plants of the garden that the token opens, by ascending id. Without `limit` all of them, " +
-    "streamed. With it, a `Link` to the next page is there whenever the list was cut short.",
+    "The plants of the token's garden, by ascending id. Without `limit`, all of them are " +
+    "streamed. If `limit` cuts the list short, `Link` has the next page.",
   parameters: {
     limit: {
       in: "query",
@@ -83,13 +83,13 @@ const listPlants = plantOperation({
         minimum: 0,
         maximum: limitMax,
       }),
-      description: "The maximum number of results to return. All, if absent.",
+      description: "The maximum number of plants to return. Default: all.",
       example: 20,
     },
     after: {
       in: "query",
       schema: plantIdText,
-      description: "An id; the list starts behind it.",
+      description: "An id. The list starts after it.",
       example: 7,
     },
     fields: {
@@ -104,14 +104,14 @@ const listPlants = plantOperation({
     description: "The plants.",
     headers: {
       Link: {
-        description: 'Where `limit` cut the list short: the next page, as `rel="next"`.',
+        description: 'The next page (`rel="next"`), if `limit` cut the list short.',
         example: '</plants?limit=20&after=27>; rel="next"',
       },
     },
     contentType: "application/json",
     schema: "PlantList",
     examples: {
-      plain: { summary: "As it comes", value: [examplePlant, { name: "Fern", tag: "" }] },
+      plain: { summary: "Default fields", value: [examplePlant, { name: "Fern", tag: "" }] },
       withIds: { summary: "With fields=id,name", value: [{ id: 7, name: "Monstera deliciosa" }] },
     },
   },
@@ -132,12 +132,12 @@ const deletePlant = plantOperation({
   path: "/plants/{id}",
   scope: "write",
   summary: "Delete a plant",
-  description: "Answers once the deletion is on stable storage.",
+  description: "Responds once the deletion is on stable storage.",
   parameters: {
     id: {
       in: "path",
       schema: plantIdText,
-      description: "The plant's id: a decimal integer in its shortest form.",
+      description: "The id of the plant, in decimal, without leading zeros or a plus sign.",
       example: 7,
     },
   },
@@ -168,7 +168,7 @@ const checkHealth = openOperation({
   name: "checkHealth",
   path: "/healthz",
   summary: "Alive",
-  description: "Answers as long as the process does.",
+  description: "Responds while the process is alive.",
   success: {
     status: 200,
     description: "The process is alive.",
@@ -183,7 +183,7 @@ const checkReadiness = openOperation({
   name: "checkReadiness",
   path: "/readyz",
   summary: "Ready",
-  description: "Answers 200 while the storage answers, and 503 otherwise.",
+  description: "200 while the storage can be reached, otherwise 503.",
   success: {
     status: 200,
     description: "Requests can be served.",
@@ -202,7 +202,7 @@ const readMetrics = openOperation({
   name: "readMetrics",
   path: "/metrics",
   summary: "Metrics",
-  description: "Counters, gauges and histograms in the text format of Prometheus.",
+  description: "Counters, gauges and histograms in the Prometheus text format.",
   success: {
     status: 200,
     description: "The metrics.",

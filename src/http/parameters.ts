@@ -1,9 +1,7 @@
-/**
- * What a parameter is, and the kinds of text that parameters hold: integers, sets of names, keys.
- */
+/** What a parameter is, and how its text is parsed: integers, lists of names, keys. */
 import * as v from "valibot";
 
-/** Turns the text of a parameter into a value; the JSON Schema in its metadata says the same. */
+/** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
 export type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
 
 export interface Parameter<Value = unknown> {
@@ -63,7 +61,7 @@ export const keyText = v.pipe(
   v.metadata({ jsonSchema: { type: "string", minLength: 1 } }),
 );
 
-/** Empty, which no key is, where a quoted string is malformed. */
+/** Empty, which is no valid key, if the quoted string is malformed. */
 function unquote(text: string): string {
   if (!text.startsWith('"')) return text;
   if (!/^"(?:[^"\\]|\\["\\])*"$/.test(text)) return "";

@@ -1,4 +1,4 @@
-/** From a request to plain, valid input. Collects every fault before it refuses. */
+/** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
 import { type Fault, PlantStoreError } from "../domain/errors.ts";
@@ -13,7 +13,7 @@ export interface Target {
   readonly query: string;
 }
 
-/** Not by `new URL`: it is slow, and it throws where the target is odd. */
+/** `new URL` is slow, and throws on an odd `Host`. */
 export function readTarget(url: string): Target {
   const authorityAt = url.startsWith("/") ? -1 : url.indexOf("://");
   const pathAt = authorityAt < 0 ? 0 : url.indexOf("/", authorityAt + 3);
@@ -33,9 +33,8 @@ export function checkHost(headers: Headers): void {
 }
 
 /**
- * The token of `Authorization: Bearer <token>`; absent if none was sent. The runtime keeps all of
- * the header for as long as its part is remembered, so there are few spaces; more are taken for
- * the token's, which is none then.
+ * The token of `Authorization: Bearer <token>`, if there is one. A cached token keeps the whole
+ * header in memory, so only a few spaces are allowed before it.
  */
 export function readBearerToken(headers: Headers): string | undefined {
   return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
@@ -104,7 +103,7 @@ export function readInput(
   );
 }
 
-/** One fault for each field or parameter is enough. */
+/** One error for each field or parameter is enough. */
 const oneFaultEach = { abortPipeEarly: true } as const;
 
 function readParameters(
@@ -134,7 +133,7 @@ function readParameters(
   return values;
 }
 
-/** The query's parameters by name; one that is unknown or repeated is a fault. */
+/** The query parameters by name. An unknown or repeated one is an error. */
 function readQuery(operation: Operation, query: string, faults: Fault[]): Map<string, string> {
   const texts = new Map<string, string>();
   if (query === "") return texts;
@@ -153,12 +152,11 @@ function readQuery(operation: Operation, query: string, faults: Fault[]): Map<st
 const parametersMax = 300;
 
 /**
- * The query as far as it is looked at. Where it has more parameters than that, which is more than
- * any operation takes, some are at fault; to read thousands of them took 9 ms, and anyone may send
- * them.
+ * The part of the query that is read. No operation takes this many parameters, so the request is
+ * refused anyway; reading thousands of them took 9 ms.
  */
 function firstOf(query: string): string {
-  // The shortest that can be too many.
+  // A shorter query cannot hold too many.
   if (query.length <= 2 * parametersMax) return query;
   let count = 0;
   for (let at = 0, end = 0; at < query.length; at = end + 1) {
@@ -178,7 +176,6 @@ function validateBody(schema: v.GenericSchema, text: string, faults: Fault[]): u
   }
   const { members, repeatedKeys } = object;
   const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
-  // What a client sent beside the fields is named, and what it sent twice.
   for (const key of Object.keys(members)) {
     if (!Object.hasOwn(known, key)) {
       faults.push({ pointer: toPointer(key), detail: "is not a field of this body." });
@@ -201,9 +198,7 @@ function toPointer(key: string): string {
   return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/**
- * A request can have thousands of faults, and an answer should not be much longer than a request.
- */
+/** A response should not be much longer than the request. */
 const faultsMax = 100;
 
 function refuse(faults: readonly Fault[]): PlantStoreError {
@@ -222,7 +217,7 @@ function describe(fault: Fault): string {
   return fault.pointer === "" ? fault.detail : `${fault.pointer.slice(1)} ${fault.detail}`;
 }
 
-/** Another text for each place. */
+/** A text that differs for each place. */
 function placeOf(fault: Fault): string {
   if ("parameter" in fault) return `?${fault.parameter}`;
   return "header" in fault ? `:${fault.header}` : fault.pointer;

@@ -1,19 +1,19 @@
-/** Finds the route of a path: which operations it has and what its variable part says. */
+/** Finds the route of a path: its operations, and the value of its variable segment. */
 import type { Operation } from "./operation.ts";
 
 export interface Route {
   readonly path: string;
-  /** By method; HEAD is answered wherever GET is. */
+  /** By method; HEAD goes where GET does. */
   readonly operations: ReadonlyMap<string, Operation>;
-  /** Whether OPTIONS is answered: on every path that needs a token, so that browsers may ask. */
+  /** Whether it takes OPTIONS: every path that needs a token does, for CORS preflights. */
   readonly takesOptions: boolean;
-  /** The methods of the path, as the header `Allow` lists them. */
+  /** The value of the header `Allow`. */
   readonly allow: string;
 }
 
 export interface Match {
   readonly route: Route;
-  /** What stands in the place of the variable part, as it was sent. */
+  /** The variable segment as it was sent; empty if the path has none. */
   readonly variable: string;
 }
 
