@@ -219,7 +219,7 @@ function describeProblemResponses(): Json {
   const used = Object.entries(problems).filter(([code]) => usedCodes.has(code as ErrorCode));
   const usedProblems = Object.fromEntries(used) as typeof problems;
   return mapValues(usedProblems, ({ status, title, help }, code) => ({
-    description: `${title}. ${help}`,
+    description: `${title}.`,
     headers: {
       "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
       ...(code !== "unauthenticated" && limitHeaderReferences),
