@@ -8,7 +8,7 @@ import { basename, dirname, join, relative } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
-const linesMax = 300;
+const linesMax = 400;
 
 function listFiles(pattern: string): string[] {
   return [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: false })]
@@ -48,20 +48,18 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "client",
     "check",
   ],
-  config: ["settings", "domain"],
-  settings: ["domain"],
+  config: ["domain"],
   tracing: [],
-  serve: ["config", "log", "metrics", "version", "listening", "limiting", "storage", "domain"],
+  serve: ["config", "log", "metrics", "version", "listening", "rate-limit", "storage", "domain"],
   listening: [
     "config",
-    "settings",
     "tracing",
     "log",
     "metrics",
     "version",
     "auth",
     "http",
-    "limiting",
+    "rate-limit",
     "storage",
     "domain",
   ],
@@ -69,10 +67,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   metrics: [],
   version: [],
   "json-text": [],
-  http: ["log", "metrics", "json-text", "tracing", "auth", "limiting", "domain"],
+  http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
   console: [],
   auth: ["domain"],
-  limiting: ["domain"],
+  "rate-limit": ["domain"],
   storage: ["domain"],
   client: [],
   check: [],
@@ -140,9 +138,7 @@ describe("imports", () => {
     visit("src/main.ts");
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
-      [...loaded].filter((path) =>
-        /-commands?\.ts$|^src\/(?!main|config|settings|cli|domain)/.test(path),
-      ),
+      [...loaded].filter((path) => /-commands?\.ts$|^src\/(?!main|config|cli|domain)/.test(path)),
     ).toEqual([]);
   });
 
@@ -167,7 +163,7 @@ describe("imports", () => {
 });
 
 describe("files", () => {
-  test("are at most 300 lines long", () => {
+  test("are at most 400 lines long", () => {
     expect(allCode.filter((path) => read(path).split("\n").length > linesMax + 1)).toEqual([]);
   });
 

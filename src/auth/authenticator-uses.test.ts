@@ -7,7 +7,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage, TokenUse } from "../domain/storage.ts";
 import { openStorage } from "../storage/open.ts";
 import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
-import { issueToken } from "./issue.ts";
+import { issueToken } from "./opaque-token.ts";
 
 let folder: string;
 let storage: Storage;

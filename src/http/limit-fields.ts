@@ -1,8 +1,7 @@
 /**
  * What callers are told of their limits, as of the IETF's draft of RateLimit fields (version 10).
  */
-import type { UsageLimits } from "../domain/limits.ts";
-import type { RateLimiter } from "../limiting/rate-limiter.ts";
+import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 
 /**
  * `RateLimit` of a garden that is full. How much room others have is not counted for every answer.
