@@ -10,7 +10,7 @@ const knownTokensMax = 131_072;
 let nowMs: number;
 let lookUps: number;
 let records: Map<string, TokenRecord>;
-/** What happens between a question to the storage and its answer. */
+/** What happens between a query and its response. */
 let meanwhile: (asked: "count" | "token") => unknown;
 let authenticator: Authenticator;
 
@@ -86,7 +86,7 @@ test("a refused text is remembered up to 256 characters, so that none takes much
   }
 });
 
-test("what is known counts from when the count of changes was asked for, not told", async () => {
+test("the cache counts from when the number of changes was asked for, not from the response", async () => {
   const token = await issue();
   meanwhile = (asked) => {
     if (asked === "count") nowMs += trustMs;

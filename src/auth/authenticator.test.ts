@@ -47,8 +47,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function issue(wish: Partial<NewToken> = {}) {
-  return issueToken(beside, { user: "alice", ...wish }, nowMs);
+function issue(token: Partial<NewToken> = {}) {
+  return issueToken(beside, { user: "alice", ...token }, nowMs);
 }
 
 /** The user that a token stands for, or the code of the refusal. */

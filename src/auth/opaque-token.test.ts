@@ -37,8 +37,8 @@ describe("the check of the form", () => {
     ["the prefix alone", "plant_"],
     ["a token that lost its last character", token.slice(0, -1)],
     ["a token with one character more", `${token}0`],
-    ["a token with a space behind", `${token} `],
-    ["a token with a line break behind", `${token}\n`],
+    ["a token with a space after it", `${token} `],
+    ["a token with a line break after it", `${token}\n`],
     ["a token in capitals", token.toUpperCase()],
   ])("refuses %s", (_case, text) => {
     expect(isTokenForm(text)).toBe(false);
@@ -76,7 +76,7 @@ describe("issuing a token", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("opens the user's own garden for writing, without end, unless told otherwise", async () => {
+  test("opens the user's own garden for writing, without expiry, unless requested otherwise", async () => {
     const { token, record } = await issueToken(storage, { user: "alice" }, 1000);
     expect(isTokenForm(token)).toBe(true);
     expect(record).toEqual({

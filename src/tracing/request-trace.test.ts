@@ -63,7 +63,7 @@ describe("the header traceparent", () => {
     expect(context).toEqual({ traceId, spanId, isSampled });
   });
 
-  test("of a later version counts, with more behind it", () => {
+  test("of a later version counts, also with more after it", () => {
     expect(readTraceparent(`01-${traceId}-${spanId}-01`)).toBeDefined();
     expect(readTraceparent(`cc-${traceId}-${spanId}-01-what-comes`)).toBeDefined();
   });
