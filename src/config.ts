@@ -1,206 +1,219 @@
 /** Settings: a flag, else the environment, else the default. The only reader of the environment. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
-import type { JwtIssuer } from "./domain/issuer.ts";
-import type { UsageLimits } from "./domain/limits.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
-import { type LimitSettings, limitSettings, readUsageLimits } from "./settings/limit-settings.ts";
-import {
-  readIssuer,
-  readTlsFiles,
-  type SecuritySettings,
-  securitySettings,
-  type TlsFiles,
-} from "./settings/security-settings.ts";
-import { databaseAddress, integerBetween, quoteText, type Setting } from "./settings/setting.ts";
-import {
-  readTracing,
-  type Tracing,
-  type TracingSettings,
-  tracingSettings,
-} from "./settings/tracing-settings.ts";
 
-export { quoteText };
-
-const logChoices = ["auto", "json", "text", "off"] as const;
-
-/** Each thread holds its own memory, and beyond a few the one that commits is the limit. */
-const automaticThreadsMax = 4;
-const threadsMax = 64;
-
-interface ServiceSettings {
-  readonly host: string;
-  readonly port: number;
-  readonly database: string;
-  readonly databasePoolSize: number;
-  readonly databaseConnectTimeoutMs: number;
-  readonly databaseStatementTimeoutMs: number;
-  readonly basePath: string;
-  readonly corsOrigins: "*" | readonly string[];
-  readonly log: (typeof logChoices)[number];
-  readonly threads: number | "auto";
-  readonly copyFrom: string;
-  readonly copyTo: string;
+/** How the text of a setting is checked and read. */
+interface Check<Value> {
+  /** Absent if the text is not valid. */
+  readonly parse: (text: string) => Value | undefined;
+  /** What a valid text is, after "must be". */
+  readonly expected: string;
+  /** The text may hold a password, so errors don't show it. */
+  readonly isSecret?: true;
 }
 
-type LimitName = "databasePoolSize" | "databaseConnectTimeoutMs" | "databaseStatementTimeoutMs";
-
-export interface Config
-  extends Omit<ServiceSettings, LimitName | "threads" | "copyFrom" | "copyTo"> {
-  readonly limits: ConnectionLimits;
-  readonly threads: number;
-  /** Absent: plain HTTP. */
-  readonly tls: TlsFiles | undefined;
-  /** Absent: no JWT is accepted. */
-  readonly jwt: JwtIssuer | undefined;
-  /** Absent: no traces. */
-  readonly tracing: Tracing | undefined;
-  readonly usage: UsageLimits;
+interface Setting<Value> extends Check<Value> {
+  readonly flag: string;
+  readonly environment: string;
+  readonly placeholder: string;
+  readonly fallback: string;
+  readonly help: string;
 }
 
-/** What a command needs that talks to a service. The token comes by `readToken`. */
-export interface ClientConfig {
-  readonly url: string;
+/** A row of the table. `--port` is also `PLANTSTORE_PORT`. */
+function row<Value>(
+  usage: string,
+  fallback: string | number,
+  help: string,
+  check: Check<Value>,
+  environment?: string,
+): Setting<Value> {
+  const [flag = "", placeholder = ""] = usage.slice("--".length).split(" ");
+  return {
+    flag,
+    environment: environment ?? `PLANTSTORE_${flag.toUpperCase().replaceAll("-", "_")}`,
+    placeholder,
+    fallback: String(fallback),
+    help,
+    ...check,
+  };
 }
 
-type Settings = ServiceSettings & SecuritySettings & LimitSettings & TracingSettings & ClientConfig;
-export type SettingName = keyof Settings;
-
-export const settings: { readonly [Name in SettingName]: Setting<Settings[Name]> } = {
-  host: {
-    flag: "host",
-    environment: "PLANTSTORE_HOST",
-    placeholder: "ADDRESS",
-    fallback: "127.0.0.1",
-    help: "address to listen on",
-    parse: (text) => (/^[\w.:-]+$/.test(text) ? text : undefined),
-    expected: "an IP address or a host name",
-  },
-  port: {
-    flag: "port",
-    environment: "PLANTSTORE_PORT",
-    placeholder: "NUMBER",
-    fallback: "8080",
-    help: "port to listen on; 0 takes any free one",
-    ...integerBetween(0, 65_535),
-  },
-  database: {
-    flag: "database",
-    environment: "PLANTSTORE_DATABASE",
-    placeholder: "FILE|URL",
-    fallback: "data/plants.db",
-    help: "the SQLite file that keeps the plants, or postgres://user@host/database",
-    ...databaseAddress(),
-  },
-  databasePoolSize: {
-    flag: "database-pool-size",
-    environment: "PLANTSTORE_DATABASE_POOL_SIZE",
-    placeholder: "NUMBER",
-    fallback: String(defaultConnectionLimits.poolSize),
-    help: "connections to PostgreSQL at the most",
-    ...integerBetween(1, 1_000),
-  },
-  databaseConnectTimeoutMs: {
-    flag: "database-connect-timeout-ms",
-    environment: "PLANTSTORE_DATABASE_CONNECT_TIMEOUT_MS",
-    placeholder: "NUMBER",
-    fallback: String(defaultConnectionLimits.connectTimeoutMs),
-    help: "how long PostgreSQL may take to accept a connection, or to be found",
-    ...integerBetween(100, 20_000),
-  },
-  databaseStatementTimeoutMs: {
-    flag: "database-statement-timeout-ms",
-    environment: "PLANTSTORE_DATABASE_STATEMENT_TIMEOUT_MS",
-    placeholder: "NUMBER",
-    fallback: String(defaultConnectionLimits.statementTimeoutMs),
-    help: "how long PostgreSQL may take to answer",
-    ...integerBetween(100, 8_000),
-  },
-  basePath: {
-    flag: "base-path",
-    environment: "PLANTSTORE_BASE_PATH",
-    placeholder: "PATH",
-    fallback: "",
-    help: "path that all paths of the service start with, such as /v1",
-    parse: (text) =>
-      /^(?:\/(?!\.)[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, "") : undefined,
-    expected: "a path such as /v1",
-  },
-  corsOrigins: {
-    flag: "cors-origins",
-    environment: "PLANTSTORE_CORS_ORIGINS",
-    placeholder: "LIST",
-    fallback: "*",
-    help: "origins whose pages may call, separated by commas; * for all",
-    parse: parseOrigins,
-    expected: "* or origins such as https://plants.example, separated by commas",
-  },
-  log: {
-    flag: "log",
-    environment: "PLANTSTORE_LOG",
-    placeholder: logChoices.join("|"),
-    fallback: "auto",
-    help: "form of the log; auto: text at a terminal, else json",
-    parse: (text) => logChoices.find((choice) => choice === text),
-    expected: `one of ${logChoices.join(", ")}`,
-  },
-  threads: {
-    flag: "threads",
-    environment: "PLANTSTORE_THREADS",
-    placeholder: "NUMBER|auto",
-    fallback: "auto",
-    help: `threads that answer; auto: one for each processor, up to ${automaticThreadsMax}, and 1 on PostgreSQL`,
-    parse: parseThreads,
-    expected: `auto or a number from 1 to ${threadsMax}`,
-  },
-  ...securitySettings,
-  ...tracingSettings,
-  ...limitSettings,
-  url: {
-    flag: "url",
-    environment: "PLANTSTORE_URL",
-    placeholder: "URL",
-    fallback: "http://127.0.0.1:8080",
-    help: "where the service is, with its base path",
-    parse: (text) =>
-      /^https?:\/\/[^/?#@]/.test(text) && URL.canParse(text) && !/[?#@\s]/.test(text)
-        ? text.replace(/\/+$/, "")
-        : undefined,
-    expected: "an address such as https://plants.example/v1",
-  },
-  copyFrom: {
-    flag: "from",
-    environment: "PLANTSTORE_COPY_FROM",
-    placeholder: "FILE|URL",
-    fallback: "",
-    help: "what is copied: a SQLite file, or postgres://user@host/database",
-    ...databaseAddress(),
-  },
-  copyTo: {
-    flag: "to",
-    environment: "PLANTSTORE_COPY_TO",
-    placeholder: "FILE|URL",
-    fallback: "",
-    help: "where it is copied to; a file is made if missing",
-    ...databaseAddress(),
-  },
+const path = text("the path of a file", () => true);
+const hostName = text("an IP address or a host name", (value) => /^[\w.:-]+$/.test(value));
+const claimName = text("the name of a claim", (value) => /^\S{1,200}$/.test(value));
+const issuerUrl = text(
+  "an address such as https://login.example; http only on this machine",
+  (value) => value === "" || (isTrusted(value) && !value.includes("?")),
+);
+const keysUrl = text(
+  "an address such as https://login.example/keys; http only on this machine",
+  (value) => value === "" || isTrusted(value),
+);
+const collectorUrl = text(
+  "an address such as http://127.0.0.1:4318",
+  (value) => value === "" || (/^https?:\/\/[^?#\s]+$/.test(value) && URL.canParse(value)),
+);
+/** A URL after a quote or a space, or without its colon, is not a path, and holds a password. */
+const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*(?::\/\/|\/\/[^/]*:[^/]*@)/is;
+const databaseAddress: Check<string> = {
+  ...text(
+    "the path of a file or the URL of a PostgreSQL database, without quotes",
+    (value) => value !== "" && value !== ":memory:" && !misplacedUrl.test(value),
+  ),
+  isSecret: true,
 };
+const serviceUrl: Check<string> = {
+  parse: (value) =>
+    /^https?:\/\/[^/?#@]/.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
+      ? value.replace(/\/+$/, "")
+      : undefined,
+  expected: "an address such as https://plants.example/v1",
+};
+const basePath: Check<string> = {
+  parse: (value) =>
+    /^(?:\/(?!\.)[\w.~-]+)*\/?$/.test(value) ? value.replace(/\/$/, "") : undefined,
+  expected: "a path such as /v1",
+};
+const origins: Check<"*" | readonly string[]> = {
+  parse: parseOrigins,
+  expected: "* or origins such as https://plants.example, separated by commas",
+};
+const audiences: Check<readonly string[]> = {
+  parse: (value) => (value === "" ? [] : parseList(value)),
+  expected: "names such as https://plants.example, separated by commas",
+};
+/** Signed with a private key that only the issuer has: never `none`, never a shared secret. */
+const algorithmNames = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"];
+const algorithms: Check<readonly string[]> = {
+  parse(value) {
+    const names = parseList(value);
+    return names?.every((name) => algorithmNames.includes(name)) ? names : undefined;
+  },
+  expected: `some of ${algorithmNames.join(", ")}, separated by commas`,
+};
+const headerList: Check<Readonly<Record<string, string>>> = {
+  parse: parseHeaders,
+  expected: "headers such as api-key=secret, separated by commas",
+  isSecret: true,
+};
+const ratio: Check<number> = {
+  parse: (value) => (/^(?:0?\.\d{1,9}|0|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : undefined),
+  expected: "a number from 0 to 1",
+};
+const rate: Check<{ readonly requests: number; readonly windowSeconds: number }> = {
+  parse: parseRate,
+  expected: "a rate from 1/d to 1000000/s, such as 100/60s or 5000/h",
+};
+
+/** Threads cost memory, and beyond a few of them the one that commits is the bottleneck. */
+const automaticThreadsMax = 4;
+const { poolSize, connectTimeoutMs, statementTimeoutMs } = defaultConnectionLimits;
+
+// biome-ignore format: a table.
+export const settings = {
+  host: row("--host ADDRESS", "127.0.0.1", "address to listen on", hostName),
+  port: row("--port NUMBER", 8080, "port to listen on; 0 takes any free one", integer(0, 65_535)),
+  database: row("--database FILE|URL", "data/plants.db",
+    "the SQLite file that keeps the plants, or postgres://user@host/database", databaseAddress),
+  databasePoolSize: row("--database-pool-size NUMBER", poolSize,
+    "how many connections to PostgreSQL at most", integer(1, 1_000)),
+  databaseConnectTimeoutMs: row("--database-connect-timeout-ms NUMBER", connectTimeoutMs,
+    "how long PostgreSQL may take to accept a connection, or to be found", integer(100, 20_000)),
+  databaseStatementTimeoutMs: row("--database-statement-timeout-ms NUMBER", statementTimeoutMs,
+    "how long PostgreSQL may take to respond", integer(100, 8_000)),
+  basePath: row("--base-path PATH", "",
+    "path that all paths of the service start with, such as /v1", basePath),
+  corsOrigins: row("--cors-origins LIST", "*",
+    "origins whose pages may call, separated by commas; * for all", origins),
+  log: row("--log auto|json|text|off", "auto",
+    "format of the log; auto: text at a terminal, else json", choice("auto", "json", "text", "off")),
+  threads: row("--threads NUMBER|auto", "auto",
+    `threads that serve; auto: one per processor, up to ${automaticThreadsMax}, and 1 on PostgreSQL`,
+    or("auto", integer(1, 64))),
+  tlsCert: row("--tls-cert PATH", "",
+    "certificate and its chain (PEM), for https; SIGHUP reads it again", path),
+  tlsKey: row("--tls-key PATH", "", "the certificate's private key (PEM)", path),
+  jwtIssuer: row("--jwt-issuer URL", "",
+    "the OpenID issuer whose JWTs are accepted as tokens", issuerUrl),
+  jwtAudience: row("--jwt-audience LIST", "",
+    "what JWTs must be meant for (claim aud): one of these, separated by commas", audiences),
+  jwtJwksUrl: row("--jwt-jwks-url URL", "",
+    "where the issuer's keys are; by default its discovery document says so", keysUrl),
+  jwtAlgorithms: row("--jwt-algorithms LIST", "RS256,ES256,EdDSA",
+    "accepted signature algorithms, separated by commas", algorithms),
+  jwtGardenClaim: row("--jwt-garden-claim NAME", "sub",
+    "the claim of JWTs that names the garden", claimName),
+  jwtClockSkewSeconds: row("--jwt-clock-skew-seconds NUMBER", 30,
+    "how far the issuer's clock may be off", integer(0, 300)),
+  traceEndpoint: row("--trace-endpoint URL", "",
+    "the OpenTelemetry collector that gets traces (OTLP over HTTP)", collectorUrl),
+  traceHeaders: row("--trace-headers LIST", "",
+    "headers for the collector, as name=value, separated by commas", headerList),
+  traceRatio: row("--trace-ratio NUMBER", 1,
+    "the share of traces that start here to record, from 0 to 1", ratio),
+  rateLimit: row("--rate-limit RATE|off", "off",
+    "requests that a token may make, such as 100/60s or 5000/h", or("off", rate)),
+  gardenPlantsMax: row("--garden-plants-max NUMBER|off", "off",
+    "how many plants a garden may hold", or("off", integer(1, 999_999_999))),
+  url: row("--url URL", "http://127.0.0.1:8080",
+    "where the service is, with its base path", serviceUrl),
+  copyFrom: row("--from FILE|URL", "",
+    "what to copy: a SQLite file, or postgres://user@host/database", databaseAddress,
+    "PLANTSTORE_COPY_FROM"),
+  copyTo: row("--to FILE|URL", "",
+    "where to copy it to; a missing file is created", databaseAddress, "PLANTSTORE_COPY_TO"),
+};
+
+export type SettingName = keyof typeof settings;
+type ValueOf<Name extends SettingName> = Exclude<
+  ReturnType<(typeof settings)[Name]["parse"]>,
+  undefined
+>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Flags = Readonly<Record<string, unknown>>;
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
-export function readConfig(flags: Flags, environment: Environment = process.env): Config {
+/** Groups that are off (`tls`, `jwt`, `tracing`, both of `usage`) are absent. */
+export function readConfig(flags: Flags, environment: Environment = process.env) {
   const read = <Name extends SettingName>(name: Name) => readSetting(name, flags, environment);
   const database = read("database");
-  const wanted = read("threads");
-  const threads = wanted === "auto" ? automaticThreads(database) : wanted;
   const limits = readLimits(flags, environment);
+  const [requested, rateLimit, plantsMax] = [
+    read("threads"),
+    read("rateLimit"),
+    read("gardenPlantsMax"),
+  ];
+  const threads = requested === "auto" ? automaticThreads(database) : requested;
   if (isPostgres(database) && threads > limits.poolSize) {
-    throw new PlantStoreError(
-      "invalid-request",
+    throw invalid(
       "--threads must not be more than --database-pool-size: each thread needs a connection.",
     );
   }
+  const tls = { cert: read("tlsCert"), key: read("tlsKey") };
+  requireTogether({ "--tls-cert": tls.cert, "--tls-key": tls.key });
+  const jwt = {
+    issuer: read("jwtIssuer"),
+    audiences: read("jwtAudience"),
+    keysUrl: read("jwtJwksUrl") || undefined,
+    algorithms: read("jwtAlgorithms"),
+    gardenClaim: read("jwtGardenClaim"),
+    clockSkewSeconds: read("jwtClockSkewSeconds"),
+  };
+  requireTogether({ "--jwt-issuer": jwt.issuer, "--jwt-audience": jwt.audiences.join() });
+  if (jwt.keysUrl) requireTogether({ "--jwt-jwks-url": jwt.keysUrl, "--jwt-issuer": jwt.issuer });
+  const tracing = {
+    endpoint: read("traceEndpoint"),
+    headers: read("traceHeaders"),
+    ratio: read("traceRatio"),
+  };
+  if (!tracing.endpoint && Object.keys(tracing.headers).length > 0) {
+    throw invalid("--trace-headers needs --trace-endpoint.");
+  }
+  if (!tracing.endpoint && tracing.ratio < 1)
+    throw invalid("--trace-ratio needs --trace-endpoint.");
   return Object.freeze({
     host: read("host"),
     port: read("port"),
@@ -210,30 +223,31 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     corsOrigins: read("corsOrigins"),
     log: read("log"),
     threads,
-    tls: readTlsFiles(read),
-    jwt: readIssuer(read),
-    tracing: readTracing(read),
-    usage: readUsageLimits(read),
+    tls: tls.cert ? tls : undefined,
+    jwt: jwt.issuer ? jwt : undefined,
+    tracing: tracing.endpoint ? tracing : undefined,
+    usage: {
+      rate: rateLimit === "off" ? undefined : rateLimit,
+      plantsMax: plantsMax === "off" ? undefined : plantsMax,
+    },
   });
 }
 
-/** Fails with `invalid-request`, in one line that names the flag or variable. */
+/** Throws `invalid-request`, in one line that names the flag or variable. */
 export function readSetting<Name extends SettingName>(
   name: Name,
   flags: Flags,
   environment: Environment = process.env,
-): Settings[Name] {
-  const setting = settings[name];
-  const flag = flags[setting.flag];
-  const variable = environment[setting.environment];
-  const text = typeof flag === "string" ? flag : (variable ?? setting.fallback);
-  const value = setting.parse(text);
-  if (value !== undefined) return value;
-  const isVariable = typeof flag !== "string" && variable !== undefined;
-  const source = isVariable ? setting.environment : `--${setting.flag}`;
-  const shown = setting.isSecret ? "" : `, not ${quoteText(text)}`;
-  const given = text === "" ? ", and is missing" : shown;
-  throw new PlantStoreError("invalid-request", `${source} must be ${setting.expected}${given}.`);
+): ValueOf<Name> {
+  const { flag, environment: variable, ...row } = settings[name];
+  const given = flags[flag];
+  const isFlag = typeof given === "string";
+  const text = isFlag ? given : (environment[variable] ?? row.fallback);
+  const value = row.parse(text);
+  if (value !== undefined) return value as ValueOf<Name>;
+  const source = isFlag || environment[variable] === undefined ? `--${flag}` : variable;
+  const shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
+  throw invalid(`${source} must be ${row.expected}${text === "" ? ", and is missing" : shown}.`);
 }
 
 /** Whether it does not have its default. */
@@ -263,25 +277,97 @@ export function readToken(suffix = "", environment: Environment = process.env): 
   return environment[`PLANTSTORE_TOKEN${suffix}`] ?? "";
 }
 
-/** A dumb terminal would show the codes themselves. */
+/** A dumb terminal would show the escape codes themselves. */
 export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
 
-/** As of no-color.org. */
+/** See no-color.org. */
 export function mayColor(environment: Environment = process.env): boolean {
   return !environment.NO_COLOR && mayDraw(environment);
 }
 
-function parseOrigins(text: string): Config["corsOrigins"] | undefined {
+/** An invalid text as it may be shown: an address without its user and password. */
+export function quoteText(text: string): string {
+  return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));
+}
+
+function invalid(message: string): PlantStoreError {
+  return new PlantStoreError("invalid-request", message);
+}
+
+/** One of them alone would leave open what it is meant to protect. */
+function requireTogether(values: Readonly<Record<string, string>>): void {
+  const names = Object.keys(values);
+  const missing = names.filter((name) => values[name] === "");
+  if (missing.length === 0 || missing.length === names.length) return;
+  throw invalid(`${names.join(" and ")} belong together; ${missing.join()} is missing.`);
+}
+
+function text(expected: string, isValid: (value: string) => boolean): Check<string> {
+  return { parse: (value) => (isValid(value) ? value : undefined), expected };
+}
+
+function integer(min: number, max: number): Check<number> {
+  return {
+    parse: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
+        ? Number(text)
+        : undefined,
+    expected: `a number from ${min} to ${max}`,
+  };
+}
+
+function choice<const Choice extends string>(...choices: Choice[]): Check<Choice> {
+  return {
+    parse: (text) => choices.find((each) => each === text),
+    expected: `one of ${choices.join(", ")}`,
+  };
+}
+
+function or<const Word extends string, Value>(
+  word: Word,
+  { parse, expected }: Check<Value>,
+): Check<Word | Value> {
+  return {
+    parse: (text) => (text === word ? word : parse(text)),
+    expected: `${word} or ${expected}`,
+  };
+}
+
+/** Whether what an address serves is its owner's word: over TLS, or from this machine. */
+function isTrusted(text: string): boolean {
+  const url = URL.parse(text);
+  if (url?.username !== "" || url.password !== "" || /[#\s]/.test(text)) return false;
+  const isLocal = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
+  return url.protocol === "https:" || (url.protocol === "http:" && isLocal);
+}
+
+function parseList(text: string): readonly string[] | undefined {
+  const names = text.split(",").map((name) => name.trim());
+  return names.every((name) => name !== "") ? names : undefined;
+}
+
+function parseOrigins(text: string): "*" | readonly string[] | undefined {
   if (text === "*") return "*";
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (one: string) => /^https?:[^*]+$/.test(one) && URL.parse(one)?.origin === one;
   return origins.every(isOrigin) ? origins : undefined;
 }
 
-function parseThreads(text: string): Settings["threads"] | undefined {
-  if (text === "auto") return text;
-  const threads = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-  return threads >= 1 && threads <= threadsMax ? threads : undefined;
+function parseHeaders(text: string): Readonly<Record<string, string>> | undefined {
+  if (text === "") return {};
+  const pairs = text.split(",").map((pair) => /^\s*([\w-]+)=([\x21-\x7e ]+?)\s*$/.exec(pair));
+  if (!pairs.every((pair) => pair !== null)) return undefined;
+  return Object.fromEntries(pairs.map((pair) => pair.slice(1)));
+}
+
+function parseRate(text: string) {
+  const [, count, span, unit = ""] = /^(\d{1,7})\/(\d{0,5})([smhd])$/.exec(text) ?? [];
+  const unitSeconds = { s: 1, m: 60, h: 3_600, d: 86_400 }[unit] ?? 0;
+  const requests = Number(count);
+  const windowSeconds = Number(span || "1") * unitSeconds;
+  const isValid =
+    requests >= 1 && requests <= 1_000_000 && windowSeconds >= 1 && windowSeconds <= 86_400;
+  return isValid ? { requests, windowSeconds } : undefined;
 }
 
 function isPostgres(database: string): boolean {
@@ -289,8 +375,8 @@ function isPostgres(database: string): boolean {
 }
 
 /**
- * Only Linux shares the connections of a port out among its listeners. On PostgreSQL each thread
- * commits for itself, so more of them make smaller groups: there, instances are added instead.
+ * Only Linux spreads the connections of a port over its listeners. On PostgreSQL each thread
+ * commits for itself, so more threads make smaller groups: add instances instead.
  */
 function automaticThreads(database: string): number {
   const isAlone = process.platform !== "linux" || isPostgres(database);

@@ -1,7 +1,6 @@
 /**
- * Reads a JSON object without losing anything that was sent: integers keep all their digits, and a
- * repeated key is reported instead of dropped. It does not know what the fields mean. (A reviver of
- * `JSON.parse` also sees the digits, but not a repeated key.)
+ * Parses a JSON object without losing anything that was sent: integers keep all their digits, and
+ * repeated keys are reported, which a reviver of `JSON.parse` doesn't see.
  */
 
 export interface JsonObject {
@@ -20,7 +19,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const members = value as Record<string, unknown>;
   const keys: string[] = [];
-  // The engine's parser has proved the text well-formed, so a plain scan finds the members again.
+  // The text is valid JSON, so a plain scan finds the members again.
   for (let at = skipSpace(text, text.indexOf("{") + 1); text[at] !== "}"; ) {
     const keyEnd = skipString(text, at);
     const key = readString(text, at, keyEnd);
@@ -47,7 +46,6 @@ function findRepeated(keys: readonly string[], distinct: number): readonly strin
   });
 }
 
-/** The string whose quotes stand at `start` and before `end`. */
 function readString(text: string, start: number, end: number): string {
   const inside = text.slice(start + 1, end - 1);
   return inside.includes("\\") ? JSON.parse(text.slice(start, end)) : inside;
@@ -64,10 +62,10 @@ function isSpace(code: number): boolean {
   return code === 32 || code === 9 || code === 10 || code === 13;
 }
 
-/** From an opening quote to behind the closing one. */
+/** From an opening quote to after the closing one. */
 function skipString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
-  // A quote behind an odd number of backslashes does not close.
+  // A quote after an odd number of backslashes does not close.
   while (text[end - 1] === "\\" && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end + 1;
 }
@@ -98,12 +96,12 @@ function skipValue(text: string, start: number): number {
   }
 }
 
-/** More digits than any 64-bit integer has. A longer number is out of range, whatever it is. */
+/** More digits than any 64-bit integer has. */
 const digitsMax = 20;
 
 /**
- * The integer that a JSON number stands for, exactly; `1.0` and `1e3` are integers too. Absent if
- * it is none. A number too large to matter comes back as one that is out of the 64-bit range.
+ * The exact integer that a JSON number stands for (`1.0` and `1e3` are integers too); absent if it
+ * isn't one. A huge number becomes one that is out of the 64-bit range.
  */
 export function exactInteger(source: string): bigint | undefined {
   const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);

@@ -1,4 +1,4 @@
-/** One line an event: JSON for machines, plain text for a person at a terminal. Never a token. */
+/** One line per event: JSON for machines, text for a person at a terminal. Never a token. */
 
 export type LogFormat = "json" | "text" | "off";
 
@@ -20,13 +20,13 @@ export interface Log {
   readonly format: LogFormat;
   request(line: RequestLine): void;
   event(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** Takes over lines that another thread of the process has rendered. */
+  /** Writes lines that another thread rendered. */
   pass(lines: string): void;
-  /** Hands over what is still held back. */
+  /** Writes what is still buffered. */
   flush(): void;
 }
 
-/** Lines are handed over together: at the latest after this long, or once there is this much. */
+/** Lines are buffered: at most for this long, and up to this much. */
 const flushMs = 50;
 const flushCharacters = 64 * 1024;
 
@@ -36,20 +36,20 @@ export function createLog(
   nowMs: () => number = Date.now,
 ): Log {
   if (format === "off") return { format, request() {}, event() {}, pass() {}, flush() {} };
-  let held = "";
+  let buffer = "";
   let timer: Timer | undefined;
 
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    const text = held;
-    held = "";
+    const text = buffer;
+    buffer = "";
     if (text !== "") write(text);
   }
 
   function add(lines: string): void {
-    held += lines;
-    if (held.length >= flushCharacters) flush();
+    buffer += lines;
+    if (buffer.length >= flushCharacters) flush();
     else timer ??= setTimeout(flush, flushMs);
   }
 
@@ -65,7 +65,7 @@ export function createLog(
 }
 
 const jsonLines = {
-  /** Put together by hand: it is on the path of every request, and most of it needs no quoting. */
+  /** By hand: it is on the path of every request, and most of it needs no quoting. */
   request(nowMs: number, line: RequestLine): string {
     const { method, route, status, durationMs, user, garden, requestId, traceId } = line;
     const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
@@ -85,7 +85,7 @@ function quote(text: string): string {
   return /^[\w.@-]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** A number with three decimals, by integers: they turn into text much faster than fractions. */
+/** Three decimals, by integers: they turn into text much faster than fractions. */
 function toThousandths(value: number): string {
   const thousandths = Math.round(value * 1000);
   const whole = Math.floor(thousandths / 1000);
@@ -97,7 +97,7 @@ function toThousandths(value: number): string {
 let shownMs = Number.NaN;
 let shownTime = "";
 
-/** Many lines fall into one millisecond. */
+/** Many lines have the same millisecond. */
 function isoTime(nowMs: number): string {
   if (nowMs !== shownMs) {
     shownMs = nowMs;
@@ -125,7 +125,7 @@ function clockTime(nowMs: number): string {
   return new Date(nowMs).toTimeString().slice(0, 8);
 }
 
-/** An error is logged whole, with its stack and what caused it. */
+/** Errors are logged in full, with stack and cause. */
 function showError(_name: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const { name, message, stack, cause } = value;

@@ -1,13 +1,13 @@
-/** Counts and measures, and shows the result in the text format of Prometheus. */
+/** Counters and histograms, rendered in the text format of Prometheus. */
 
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/** Any other method is counted under one label, so that no client can make labels without end. */
+/** Other methods share one label, so that no client can create endless labels. */
 const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"]);
 
-/** What was counted: numbers only, in objects and arrays, so that the counts of threads add up. */
+/** Numbers only, in objects and arrays, so that the counts of threads can be added. */
 export interface Counts {
   /** By operation, method and status. */
   readonly requests: Record<string, Record<string, Record<number, number>>>;
@@ -15,7 +15,7 @@ export interface Counts {
   readonly durations: Record<string, Histogram>;
   readonly commitDurations: Histogram;
   readonly groupSizes: Histogram;
-  /** By the limit that was reached. */
+  /** By limit. */
   readonly limited: Record<string, number>;
   brokenStreams: number;
   droppedSpans: number;
@@ -72,7 +72,7 @@ export class Metrics {
     observe(this.counts.commitDurations, durationBucketsSeconds, durationMs / 1000);
   }
 
-  /** Of this thread and of the others of the process, whose counts these are. */
+  /** With the counts of the other threads of the process. */
   render(others: readonly Counts[] = []): string {
     const counts = others.reduce(addUp, this.counts);
     const cpu = process.cpuUsage();
@@ -83,7 +83,7 @@ export class Metrics {
       ...family(
         "plantstore_requests_total",
         "counter",
-        "Requests answered.",
+        "Requests with a response.",
         Object.entries(counts.requests).flatMap(([name, methods]) =>
           Object.entries(methods).flatMap(([method, statuses]) =>
             Object.entries(statuses).map(
@@ -149,7 +149,7 @@ export class Metrics {
   }
 }
 
-/** Nothing where no descriptor is left to read it by, which is when the rest is wanted most. */
+/** Empty if no file descriptor is left to read it: the other metrics matter most then. */
 function residentBytes(): string[] {
   try {
     return [` ${process.memoryUsage.rss()}`];
@@ -158,7 +158,7 @@ function residentBytes(): string[] {
   }
 }
 
-/** Each sample is what follows the name: a suffix, labels and the value. */
+/** A sample is what follows the name: suffix, labels and value. */
 function family(name: string, type: string, help: string, samples: readonly string[]): string[] {
   return [
     `# HELP ${name} ${help}`,
@@ -204,7 +204,7 @@ function renderHistogram(
 
 type Numbers = number | { readonly [key: string]: Numbers } | readonly Numbers[];
 
-/** Numbers are added, and whatever holds numbers is added part by part. */
+/** Adds numbers, and objects and arrays of numbers part by part. */
 function addUp<Part>(left: Part, right: Part): Part {
   return addNumbers(left as Numbers, right as Numbers) as Part;
 }

@@ -5,8 +5,6 @@
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
-import { createBucketExchange } from "./limiting/bucket-exchange.ts";
-import { makeBucketMemory } from "./limiting/buckets.ts";
 import { readCertificate } from "./listening/certificate.ts";
 import { startChore } from "./listening/chore.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listening/listener.ts";
@@ -14,16 +12,13 @@ import { ListenerThread } from "./listening/listener-thread.ts";
 import { shareNext } from "./listening/shared-rendering.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
+import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
 const forgetKeysMs = 60_000;
 /** A key is looked for as of the moment when its request came, which may wait for its commit. */
 const keyGraceMs = 60_000;
-/**
- * How long processes on one storage count apart, before each learns what the others let through.
- */
-const exchangeMs = 1_000;
 const forgetBucketsMs = 60_000;
 /** Of a certificate that could not be shown for a reason that passes. */
 const reloadAgainMs = 2_000;
@@ -43,7 +38,7 @@ export interface Service {
 export async function serve(wanted: Config, log: Log): Promise<Service> {
   const limits = shareOf(wanted.limits, wanted.threads);
   const certificate = wanted.tls && (await readCertificate(wanted.tls));
-  const buckets = wanted.usage.rate && makeBucketMemory();
+  const buckets = wanted.usage.rate && createBucketMemory();
   const config = { ...wanted, limits, certificate, buckets };
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
@@ -80,13 +75,11 @@ async function start(
   });
   const listener = await openListener(config, storage, log, { metrics, render });
 
-  const { buckets, usage } = config;
   // This thread answers already; the others join it.
   for (let index = 1; index < config.threads; index++) {
-    const startMs = performance.now();
     threads.push(
       new ListenerThread({
-        config: { ...config, port: listener.port, buckets: buckets && { ...buckets, startMs } },
+        config: { ...config, port: listener.port },
         joins: storage.share(),
         log,
         renderMetrics: render,
@@ -99,11 +92,9 @@ async function start(
       while (await storage.forgetKeys(Date.now() - keyGraceMs));
     }),
   ];
-  if (usage.rate && buckets && storage.buckets) {
-    const shared = storage.buckets;
-    const exchange = createBucketExchange(usage.rate, buckets, shared);
-    chores.push(startChore("exchange of rates", exchangeMs, log, exchange));
-    const forget = () => shared.forgetEmpty();
+  const { buckets } = storage;
+  if (config.usage.rate && buckets) {
+    const forget = () => buckets.forgetEmpty();
     chores.push(startChore("forgetting of rates", forgetBucketsMs, log, forget));
   }
   let reloading = Promise.resolve();

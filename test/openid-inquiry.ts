@@ -1,23 +1,33 @@
-/** Who the tokens of an issuer stand for, on a clock that only the test moves. */
+/** Who the tokens of an issuer stand for, at a time that only the test moves. */
+import { setSystemTime } from "bun:test";
 import { Authenticator } from "../src/auth/authenticator.ts";
-import { JsonWebTokens } from "../src/auth/json-web-tokens.ts";
-import type { JwtIssuer } from "../src/domain/issuer.ts";
+import { type JwtIssuer, JwtVerifier } from "../src/auth/jwt.ts";
 import { sign, startIssuer } from "./openid-issuer.ts";
 
 /** A real issuer with one key, for the tests of a file: `beforeEach(reset)`, `afterAll(stop)`. */
 export async function openInquiry() {
   const issuer = startIssuer();
   const key = await issuer.makeKey();
-  const clock = { nowMs: 0 };
-  const readClock = () => clock.nowMs;
+  const clock = {
+    get nowMs() {
+      return Date.now();
+    },
+    set nowMs(timeMs: number) {
+      setSystemTime(timeMs);
+    },
+  };
   let ask: (token: string) => Promise<unknown>;
 
   /** From now on, by other settings than the usual ones. */
-  function trust(settings: Partial<JwtIssuer>): void {
-    ask = createAsk(new JsonWebTokens({ ...issuer.trust, ...settings }, readClock), readClock);
+  function trust(settings: Partial<JwtIssuer>): JwtVerifier {
+    const jwts = new JwtVerifier({ ...issuer.trust, ...settings });
+    ask = createAsk(jwts);
+    return jwts;
   }
   function reset(): void {
     clock.nowMs = 1_800_000_000_000;
+    issuer.respond = undefined;
+    issuer.asked = 0;
     issuer.published = [key.publicJwk];
     trust({});
   }
@@ -31,23 +41,23 @@ export async function openInquiry() {
     trust,
     good,
     reset,
-    stop: issuer.stop,
+    async stop() {
+      setSystemTime();
+      await issuer.stop();
+    },
     ask: (token: string) => ask(token),
     askWith: async (others: Record<string, unknown>, header: Record<string, unknown> = {}) =>
       ask(await sign(key, good(others), header)),
   };
 }
 
-/** Who a token stands for by these keys, or the code of its refusal. There is no opaque token. */
-export function createAsk(
-  jwts: JsonWebTokens,
-  nowMs: () => number,
-): (token: string) => Promise<unknown> {
+/** Who a token stands for, or the code of its refusal. There are no opaque tokens. */
+function createAsk(jwts: JwtVerifier): (token: string) => Promise<unknown> {
   const noTokens = {
     findToken: async () => undefined,
     countTokenChanges: async () => 0,
     noteTokenUses: async () => {},
   };
-  const authenticator = new Authenticator(noTokens, nowMs, jwts);
+  const authenticator = new Authenticator(noTokens, Date.now, jwts);
   return (token) => authenticator.authenticate(token).catch((error) => error.code ?? error);
 }

@@ -3,7 +3,7 @@
  * broken.
  */
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
-import type { JwtIssuer } from "../src/domain/issuer.ts";
+import type { JwtIssuer } from "../src/auth/jwt.ts";
 
 export const audience = "https://plants.test";
 
@@ -22,8 +22,6 @@ export interface OpenIdIssuer {
   published: JWK[];
   /** How often its keys were asked for. */
   asked: number;
-  /** The traces for which it was asked. */
-  readonly traceparents: string[];
   /** Takes the place of its next answers, by path; absent: it answers as it should. */
   respond: ((path: string) => Response | Promise<Response> | undefined) | undefined;
   /** Makes a key and publishes it. */
@@ -51,7 +49,6 @@ export function startIssuer(): OpenIdIssuer {
       const { pathname } = new URL(request.url);
       const { url } = issuer;
       if (pathname === "/keys") issuer.asked++;
-      issuer.traceparents.push(request.headers.get("traceparent") ?? "");
       const response = await issuer.respond?.(pathname);
       if (response) return response;
       if (pathname === "/keys") return Response.json({ keys: issuer.published });
@@ -73,7 +70,6 @@ export function startIssuer(): OpenIdIssuer {
     },
     published: [],
     asked: 0,
-    traceparents: [],
     respond: undefined,
     async makeKey(algorithm) {
       const key = await makeSigningKey(algorithm);

@@ -55,20 +55,18 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "client",
     "check",
   ],
-  config: ["settings", "domain"],
-  settings: ["domain"],
+  config: ["domain"],
   tracing: [],
-  serve: ["config", "log", "metrics", "version", "listening", "limiting", "storage", "domain"],
+  serve: ["config", "log", "metrics", "version", "listening", "rate-limit", "storage", "domain"],
   listening: [
     "config",
-    "settings",
     "tracing",
     "log",
     "metrics",
     "version",
     "auth",
     "http",
-    "limiting",
+    "rate-limit",
     "storage",
     "domain",
   ],
@@ -76,10 +74,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   metrics: [],
   version: [],
   "json-text": [],
-  http: ["log", "metrics", "json-text", "tracing", "auth", "limiting", "domain"],
+  http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
   console: [],
   auth: ["domain"],
-  limiting: ["domain"],
+  "rate-limit": ["domain"],
   storage: ["domain"],
   client: [],
   check: [],
@@ -147,9 +145,7 @@ describe("imports", () => {
     visit("src/main.ts");
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
-      [...loaded].filter((path) =>
-        /-commands?\.ts$|^src\/(?!main|config|settings|cli|domain)/.test(path),
-      ),
+      [...loaded].filter((path) => /-commands?\.ts$|^src\/(?!main|config|cli|domain)/.test(path)),
     ).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 /** Two ways to serve the same PostgreSQL tables: Plant Store, and one INSERT a request. */
 import { join } from "node:path";
-import { issueToken } from "../../src/auth/issue.ts";
+import { issueToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { TestDatabase } from "../../test/postgres-server.ts";

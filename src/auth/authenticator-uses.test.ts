@@ -7,7 +7,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage, TokenUse } from "../domain/storage.ts";
 import { openStorage } from "../storage/open.ts";
 import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
-import { issueToken } from "./issue.ts";
+import { issueToken } from "./opaque-token.ts";
 
 let folder: string;
 let storage: Storage;
@@ -140,8 +140,8 @@ test("notes the latest use, also where an earlier one could not be noted meanwhi
 
 test("notes the last use of a token that has expired since", async () => {
   const usedAtMs = nowMs;
-  const wish = { user: "alice", expiresAtMs: nowMs + 100 };
-  const { token, record } = await issueToken(storage, wish, nowMs);
+  const expiring = { user: "alice", expiresAtMs: nowMs + 100 };
+  const { token, record } = await issueToken(storage, expiring, nowMs);
   await authenticator.refresh();
   await authenticator.authenticate(token);
   nowMs += 100;

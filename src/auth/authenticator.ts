@@ -1,36 +1,28 @@
 /**
- * From the text of a credential to the caller it stands for. Remembers what storage said, so that a
- * hot token costs no query; it does not know how the credential arrived.
+ * From the text of a credential to its caller. Caches what storage said, so that a hot token costs
+ * no query; it doesn't know how the credential arrived.
  */
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
-import { isJwtForm, type JsonWebTokens } from "./json-web-tokens.ts";
+import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
 import { hashToken } from "./opaque-token.ts";
 
-/**
- * Beyond this many, the token that was remembered longest ago is looked up again when it is used.
- */
 const knownTokensMax = 131_072;
-/** Refused texts have a room of their own, so that guessing cannot push good tokens out. */
+/** Refused tokens have a cache of their own, so that guessing can't evict good tokens. */
 const refusedTokensMax = 4_096;
 const refusedCharactersMax = 256;
-/** In one transaction, so that writers who wait behind it do not notice. */
+/** Per transaction, so that it doesn't hold up other writers. */
 const notedUsesMax = 1_000;
-/**
- * A refusal that had to be found is told this long after it was asked for, and not as soon as it is
- * found: to read a token that is there takes 9 µs longer than to find none.
- */
-const refusedAfterMs = 5;
-/** What is remembered counts only while the count of token changes was confirmed this recently. */
+/** The cache counts only while the number of token changes was confirmed this recently. */
 const trustMs = 4_000;
 
-/** As little as possible: a hundred thousand of them may be known. */
+/** As small as possible: there may be a hundred thousand. */
 interface KnownToken extends Pick<TokenRecord, "id" | "expiresAtMs" | "revokedAtMs"> {
   readonly caller: Caller;
   usedAtMs: number;
-  gatheredAtMs: number;
+  notedAtMs: number;
 }
 
 export type RefreshableTokens = Pick<
@@ -41,108 +33,90 @@ export type RefreshableTokens = Pick<
 export class Authenticator {
   readonly #storage: RefreshableTokens;
   readonly #nowMs: () => number;
-  readonly #jwts: JsonWebTokens | undefined;
-  /**
-   * By the token itself, which lives in this process only as long as it is remembered. To find the
-   * caller took 4.5 of the 54 µs of a list while the token was hashed first for it; storage still
-   * knows hashes only.
-   */
+  readonly #jwts: JwtVerifier | undefined;
+  /** By the token itself, in memory only: hashing first would take a tenth of a list's time. */
   readonly #known = new Map<string, KnownToken>();
   readonly #refused = new Set<string>();
-  /** Uses by token id that storage has not been told of. */
+  /** Uses by token id that aren't in storage yet. */
   #uses = new Map<string, number>();
   #changes = -1;
-  /** How often all was forgotten. */
-  #forgotten = 0;
+  /** How often the cache was cleared. */
+  #clears = 0;
   #confirmedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(storage: RefreshableTokens, nowMs: () => number, jwts?: JsonWebTokens) {
+  constructor(storage: RefreshableTokens, nowMs: () => number, jwts?: JwtVerifier) {
     this.#storage = storage;
     this.#nowMs = nowMs;
     this.#jwts = jwts;
   }
 
-  /**
-   * Fails with `unauthenticated`, in the same words and after the same time, whether the token is
-   * malformed, unknown, expired or revoked. An issuer that is asked for its keys is told
-   * `traceparent`.
-   */
-  async authenticate(token: string, traceparent?: string): Promise<Caller> {
-    const caller = this.recall(token) ?? (await this.#find(token, traceparent));
+  /** Throws `unauthenticated`, whether the token is malformed, unknown, expired or revoked. */
+  async authenticate(token: string): Promise<Caller> {
+    const caller = this.recall(token) ?? (await this.#find(token));
     if (caller instanceof PlantStoreError) throw caller;
     return caller;
   }
 
-  async #find(token: string, traceparent?: string): Promise<Caller | PlantStoreError> {
-    // Begun before anything is known, so that its end does not depend on what there is to know.
-    const isDue = new Promise((resolve) => setTimeout(resolve, refusedAfterMs));
+  async #find(token: string): Promise<Caller | PlantStoreError> {
     const isJwt = this.#jwts !== undefined && isJwtForm(token);
-    const caller = await (isJwt ? this.#jwts?.check(token, traceparent) : this.#lookUp(token));
-    if (caller === undefined) await isDue;
+    const caller = await (isJwt ? this.#jwts?.verify(token) : this.#lookUp(token));
     return caller ?? tokenRefused;
   }
 
   /**
-   * What is remembered of a token, at once: its caller, or its refusal; absent if storage, or for a
-   * JWT its issuer's keys, must be asked. The refusal is handed back rather than thrown: 5 % more
-   * refusals a second.
+   * What is cached: the caller, or the refusal; absent if storage or the issuer must be asked. It
+   * returns the refusal instead of throwing it: 5 % more refusals a second.
    */
   recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
-    // Without a fresh count a revocation could have been missed, so every opaque token is asked
-    // for.
-    if (!this.#isConfirmed(nowMs)) return this.#jwts?.recall(token, nowMs);
-    const known = this.#known.get(token);
-    if (known !== undefined) return this.#admit(token, known, nowMs);
-    return this.#refused.has(token) ? tokenRefused : this.#jwts?.recall(token, nowMs);
+    if (this.#isConfirmed(nowMs)) {
+      const known = this.#known.get(token);
+      if (known !== undefined) return this.#admit(token, known, nowMs);
+      if (this.#refused.has(token)) return tokenRefused;
+    }
+    return this.#jwts?.recall(token);
   }
 
-  /** Absent if it has expired: its refusal is found, and takes its time, as any other does. */
-  #admit(token: string, known: KnownToken, nowMs: number): Caller | undefined {
+  #admit(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
     if (tokenState(known, nowMs) === "active") {
       known.usedAtMs = nowMs;
       return known.caller;
     }
-    this.#gatherUse(known);
+    this.#collectUse(known);
     this.#known.delete(token);
-    return undefined;
+    this.#refuse(token);
+    return tokenRefused;
   }
 
-  /**
-   * In one room, whatever the reason: else a flood of others would push out some kinds and not all.
-   */
   #refuse(token: string): void {
     if (token.length > refusedCharactersMax) return;
     makeRoom(this.#refused, refusedTokensMax);
     this.#refused.add(token);
   }
 
-  /** Forgets what it knows if a token was added or revoked since, by any process. */
+  /** Clears the cache if any process added or revoked a token since. */
   async refresh(): Promise<void> {
     const nowMs = this.#nowMs();
     const changes = await this.#storage.countTokenChanges();
-    // By a clock that was set back, what had expired may be good again. And after a while without
-    // a count the same one proves nothing: an older copy of the storage, which took over, may have
-    // reached it by other changes.
-    const isProof = this.#isConfirmed(nowMs) && nowMs >= this.#confirmedAtMs;
-    if (changes !== this.#changes || !isProof) {
-      this.#gatherUses();
+    // After a gap the same count proves nothing: a standby that took over may have reached it by
+    // other changes.
+    if (changes !== this.#changes || !this.#isConfirmed(nowMs)) {
+      this.#collectUses();
       this.#known.clear();
       this.#refused.clear();
-      this.#forgotten++;
+      this.#clears++;
     }
     this.#changes = changes;
     this.#confirmedAtMs = nowMs;
   }
 
-  /** A clock that was set back proves nothing either. */
   #isConfirmed(nowMs: number): boolean {
     return Math.abs(nowMs - this.#confirmedAtMs) <= trustMs;
   }
 
-  /** Writes down when tokens were last used: rarely, and off the path of any request. */
+  /** Stores when tokens were last used: rarely, and never on the path of a request. */
   async noteUses(): Promise<void> {
-    this.#gatherUses();
+    this.#collectUses();
     if (this.#uses.size === 0) return;
     const uses = this.#uses;
     this.#uses = new Map();
@@ -157,31 +131,31 @@ export class Authenticator {
     }
   }
 
-  #gatherUses(): void {
-    for (const known of this.#known.values()) this.#gatherUse(known);
+  #collectUses(): void {
+    for (const known of this.#known.values()) this.#collectUse(known);
   }
 
-  #gatherUse(known: KnownToken): void {
-    if (known.usedAtMs === known.gatheredAtMs) return;
-    known.gatheredAtMs = known.usedAtMs;
+  #collectUse(known: KnownToken): void {
+    if (known.usedAtMs === known.notedAtMs) return;
+    known.notedAtMs = known.usedAtMs;
     this.#uses.set(known.id, known.usedAtMs);
   }
 
   async #lookUp(token: string): Promise<Caller | undefined> {
-    const forgotten = this.#forgotten;
+    const clears = this.#clears;
     const record = await this.#storage.findToken(hashToken(token));
     const nowMs = this.#nowMs();
-    // Tokens may have changed while the answer was on its way: then it is used, but not kept.
-    const isCurrent = forgotten === this.#forgotten;
+    // Tokens may have changed since storage was asked: then the result is used but not cached.
+    const isCurrent = clears === this.#clears;
     if (record === undefined || tokenState(record, nowMs) !== "active") {
       if (isCurrent) this.#refuse(token);
       return undefined;
     }
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
-    // Mostly both have one name; then one text is kept, and not two that are equal.
+    // Usually both have the same name; keep one string, not two that are equal.
     const caller = { credential: id, user, garden: garden === user ? user : garden, scope };
     if (isCurrent) {
-      const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, gatheredAtMs: 0 };
+      const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, notedAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
       this.#known.set(token, known);
     }
@@ -189,17 +163,7 @@ export class Authenticator {
   }
 }
 
-/** Maps and sets keep the order of insertion, so the first key is the oldest. */
-function makeRoom(
-  collection: { size: number; keys(): Iterator<string>; delete(key: string): boolean },
-  max: number,
-): void {
-  if (collection.size < max) return;
-  const oldest = collection.keys().next();
-  if (!oldest.done) collection.delete(oldest.value);
-}
-
-/** Made once, because it is always the same, and so that its problem is rendered once. */
+/** One object, so that its response is rendered once. */
 const tokenRefused = new PlantStoreError(
   "unauthenticated",
   "Send a valid token in the header Authorization: Bearer <token>.",

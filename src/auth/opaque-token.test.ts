@@ -1,6 +1,11 @@
-/** The text of a token: its form, its checksum against typing errors, its hash. */
-import { describe, expect, test } from "bun:test";
-import { hashToken, isTokenForm, makeIdentifier, makeToken } from "./opaque-token.ts";
+/** Opaque tokens: form, checksum and hash, and that storage never sees the token itself. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Storage } from "../domain/storage.ts";
+import { openStorage } from "../storage/open.ts";
+import { hashToken, issueToken, isTokenForm, makeIdentifier, makeToken } from "./opaque-token.ts";
 
 describe("a new token", () => {
   test("is plant_, 43 random characters and 6 of checksum", () => {
@@ -32,8 +37,8 @@ describe("the check of the form", () => {
     ["the prefix alone", "plant_"],
     ["a token that lost its last character", token.slice(0, -1)],
     ["a token with one character more", `${token}0`],
-    ["a token with a space behind", `${token} `],
-    ["a token with a line break behind", `${token}\n`],
+    ["a token with a space after it", `${token} `],
+    ["a token with a line break after it", `${token}\n`],
     ["a token in capitals", token.toUpperCase()],
   ])("refuses %s", (_case, text) => {
     expect(isTokenForm(text)).toBe(false);
@@ -56,4 +61,73 @@ test("identifiers use the whole alphabet", () => {
 test("the hash is SHA-256 in hexadecimal", () => {
   expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+});
+
+describe("issuing a token", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plantstore-issue-"));
+  let storage: Storage;
+
+  beforeAll(async () => {
+    storage = await openStorage(join(folder, "plants.db"), { isServing: false });
+  });
+
+  afterAll(async () => {
+    await storage.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  test("opens the user's own garden for writing, without expiry, unless requested otherwise", async () => {
+    const { token, record } = await issueToken(storage, { user: "alice" }, 1000);
+    expect(isTokenForm(token)).toBe(true);
+    expect(record).toEqual({
+      id: expect.stringMatching(/^[0-9A-Za-z]{10}$/),
+      hash: hashToken(token),
+      user: "alice",
+      garden: "alice",
+      scope: "write",
+      note: "",
+      createdAtMs: 1000,
+      expiresAtMs: undefined,
+      revokedAtMs: undefined,
+      lastUsedAtMs: undefined,
+    });
+    expect(await storage.findToken(hashToken(token))).toEqual(record);
+  });
+
+  test("keeps the requested garden, scope, expiry and note", async () => {
+    const requested = {
+      user: "bob",
+      garden: "team",
+      scope: "read",
+      expiresAtMs: 5000,
+      note: "x",
+    } as const;
+    const { token } = await issueToken(storage, requested, 2000);
+    expect(await storage.findToken(hashToken(token))).toMatchObject({
+      ...requested,
+      createdAtMs: 2000,
+    });
+  });
+
+  test("gives each token a secret and an id of its own", async () => {
+    const first = await issueToken(storage, { user: "carol" }, 0);
+    const second = await issueToken(storage, { user: "carol" }, 0);
+    expect(first.token).not.toBe(second.token);
+    expect(first.record.id).not.toBe(second.record.id);
+  });
+
+  test("leaves the token itself nowhere in the storage", async () => {
+    const { token } = await issueToken(storage, { user: "dave" }, 0);
+    for (const name of readdirSync(folder)) {
+      const bytes = readFileSync(join(folder, name));
+      expect(bytes.includes(token)).toBe(false);
+      expect(bytes.includes(token.slice("plant_".length, -6))).toBe(false);
+    }
+  });
+
+  test("hands no token out when it could not be stored", async () => {
+    const full = { addToken: () => Promise.reject(new Error("The storage is full.")) };
+    const outcome = await issueToken(full, { user: "erin" }, 0).catch((error) => error);
+    expect(outcome).toBeInstanceOf(Error);
+  });
 });

@@ -1,5 +1,5 @@
 /** `plantstore serve`: runs the service until it is told to stop. */
-import { issueToken } from "../auth/issue.ts";
+import { issueToken } from "../auth/opaque-token.ts";
 import { type Config, readConfig, settings, storageSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";

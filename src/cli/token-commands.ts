@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { issueToken } from "../auth/issue.ts";
+import { issueToken } from "../auth/opaque-token.ts";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";

@@ -1,24 +1,30 @@
-/** Numbers keep all their digits, and strings stay what they are. */
+/** Ids keep all their digits, and everything else stays what it is. */
 import { expect, test } from "bun:test";
-import { parseWithNumbersAsText, readId, renderId } from "./exact-json.ts";
+import { parseWithExactIds, readId, renderId } from "./exact-json.ts";
 
 test.each<[string, unknown]>([
   ["[]", []],
-  ["[1,-2]", ["1", "-2"]],
-  ['{"id":-9223372036854775808}', { id: "-9223372036854775808" }],
-  ['{ "id" : 9007199254740993 }', { id: "9007199254740993" }],
+  ["[1,-2]", [1, -2]],
+  ['{"id":-9223372036854775808}', { id: -(2n ** 63n) }],
+  ['{ "id" : 9007199254740993 }', { id: 9_007_199_254_740_993n }],
+  ['[{"id":1},{"id":2,"name":"id"}]', [{ id: 1n }, { id: 2n, name: "id" }]],
   ['{"name":"\\"id\\":1"}', { name: '"id":1' }],
-  ['{"name":"\\\\","id":1}', { name: "\\", id: "1" }],
-  ['{"name":"\\\\\\"1","id":1}', { name: '\\"1', id: "1" }],
-  ['{"name":"","tag":"1","id":1}', { name: "", tag: "1", id: "1" }],
-  ["[true,null,1.5e3]", [true, null, "1.5e3"]],
+  ['{"name":"\\\\","id":1}', { name: "\\", id: 1n }],
+  ['{"name":"\\\\\\"1","id":1}', { name: '\\"1', id: 1n }],
+  ['{"id":"1"}', { id: "1" }],
+  ['{"id":1.5,"tag":"1"}', { id: 1.5, tag: "1" }],
+  ['{"id":1e3}', { id: 1_000 }],
+  ['{"id":null,"other":12}', { id: null, other: 12 }],
 ])("%s", (text, expected) => {
-  expect(parseWithNumbersAsText(text)).toEqual(expected);
+  expect(parseWithExactIds(text)).toEqual(expected);
 });
 
-test.each(["", "[1", '{"id":1', '["a]', "[1 2]"])("refuses what is no JSON: %s", (text) => {
-  expect(() => parseWithNumbersAsText(text)).toThrow(SyntaxError);
-});
+test.each(["", "[1", '{"id":1', '["a]', "[1 2]", '{"id":1 2}'])(
+  "refuses what is no JSON: %s",
+  (text) => {
+    expect(() => parseWithExactIds(text)).toThrow(SyntaxError);
+  },
+);
 
 test("an id is written with all its digits, or refused", () => {
   expect(renderId(2n ** 63n - 1n)).toBe("9223372036854775807");

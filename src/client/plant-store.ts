@@ -2,7 +2,7 @@
  * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, talks to the
  * HTTP API only, and imports nothing else of the project.
  */
-import { parseWithNumbersAsText, readId, renderId } from "./exact-json.ts";
+import { parseWithExactIds, readId, renderId } from "./exact-json.ts";
 import { type Answer, exchange, type Patience, toProblem } from "./exchange.ts";
 import type * as wire from "./wire-types.ts";
 
@@ -120,7 +120,7 @@ export class PlantStore {
     });
     if (answer.status !== 201) throw toProblem(answer);
     return readAnswer(answer, ({ text, headers }) => ({
-      ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
+      ...requireFields(JSON.parse(text) as wire.Plant, ["name", "tag"]),
       id: readId(headers.get("location")?.split("/").at(-1)),
       replayed: headers.get("idempotency-replayed") === "true",
     }));
@@ -204,18 +204,16 @@ function readAnswer<Result>(answer: Answer, read: (answer: Answer) => Result): R
 }
 
 function readPage(text: string, fields: readonly PlantField[]): wire.PlantList {
-  const items = parseWithNumbersAsText(text) as { id?: string | bigint }[];
-  for (const item of items) {
-    requireTexts(item, fields);
-    if (item.id !== undefined) item.id = readId(item.id);
-  }
-  return items as wire.PlantList;
+  const items = parseWithExactIds(text) as wire.PlantList;
+  for (const item of items) requireFields(item, fields);
+  return items;
 }
 
 /** A service that does not know `fields` leaves the id out. */
-function requireTexts<Item extends object>(item: Item, fields: readonly PlantField[]): Item {
+function requireFields<Item extends object>(item: Item, fields: readonly PlantField[]): Item {
   const members = item as Readonly<Record<string, unknown>>;
-  if (fields.every((field) => typeof members[field] === "string")) return item;
+  const typeOf = (field: PlantField) => (field === "id" ? "bigint" : "string");
+  if (fields.every((field) => typeof members[field] === typeOf(field))) return item;
   throw new TypeError("A field is missing.");
 }
 

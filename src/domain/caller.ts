@@ -1,11 +1,11 @@
-/** Who asks: the user, garden and scope that a credential stands for, and what a scope permits. */
+/** Who calls: the user, garden and scope that a credential stands for. */
 
 export const scopes = ["read", "write"] as const;
 
 export type Scope = (typeof scopes)[number];
 
 export interface Caller {
-  /** Names what the caller showed: a token's id, or the issuer and subject of their JWTs. */
+  /** The id of the token, or the issuer and subject of the JWT. */
   readonly credential: string;
   readonly user: string;
   /** The set of plants that the credential opens. */

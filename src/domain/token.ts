@@ -1,8 +1,8 @@
-/** What is kept of an opaque token. The token itself is not among it, only its hash. */
+/** What is stored of an opaque token: its hash, never the token itself. */
 import type { Scope } from "./caller.ts";
 
 export interface TokenRecord {
-  /** Names the token to the operator; it opens nothing. */
+  /** For the operator; it opens nothing. */
   readonly id: string;
   /** SHA-256 of the token, in hexadecimal. */
   readonly hash: string;

@@ -5,10 +5,9 @@
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import type { UsageLimits } from "../domain/limits.ts";
-import type { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
+import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { Tracer } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
 import { checkFraming, hasBody } from "./body.ts";
@@ -98,7 +97,7 @@ export function createApp(deps: AppDeps): App {
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return enter(caller, operation, exchange);
     return admission
-      .run("read", () => authenticator.authenticate(token, exchange.trace?.traceparent))
+      .run("read", () => authenticator.authenticate(token))
       .then((found) => enter(found, operation, exchange));
   }
 
@@ -155,10 +154,10 @@ export function createApp(deps: AppDeps): App {
    * is known; else it fails as the first time, and nobody is the caller.
    */
   function readmit(exchange: Exchange): Promise<void> | undefined {
-    const { caller, token = "", trace } = exchange;
+    const { caller, token = "" } = exchange;
     if (!caller || authenticator.recall(token) === caller) return undefined;
     exchange.caller = undefined;
-    return authenticator.authenticate(token, trace?.traceparent).then((found) => {
+    return authenticator.authenticate(token).then((found) => {
       exchange.caller = found;
     });
   }

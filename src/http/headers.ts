@@ -1,6 +1,5 @@
 /** The headers that all responses share: CORS, caching, and the limits of the caller. */
-import type { UsageLimits } from "../domain/limits.ts";
-import type { RateLimiter } from "../limiting/rate-limiter.ts";
+import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 
 const exposed = [
   "Location",

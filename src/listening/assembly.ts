@@ -3,23 +3,25 @@
  * are.
  */
 import { Authenticator } from "../auth/authenticator.ts";
-import { JsonWebTokens } from "../auth/json-web-tokens.ts";
+import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { unlimited } from "../domain/limits.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
 import { memoizeAsync } from "../http/lazy.ts";
 import { loadFiles } from "../http/pages.ts";
-import { type BucketMemory, makeBucketMemory } from "../limiting/buckets.ts";
-import { RateLimiter } from "../limiting/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
-import type { Tracing } from "../settings/tracing-settings.ts";
+import {
+  type BucketMemory,
+  createBucketMemory,
+  RateLimiter,
+  unlimited,
+} from "../rate-limit/rate-limiter.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { Tracer } from "../tracing/request-trace.ts";
-import { prepareRequests, SpanExporter } from "../tracing/span-exporter.ts";
+import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
 
 /** A collector that is away would otherwise fill the log. */
@@ -35,8 +37,10 @@ export interface Assembly {
   readonly app: App;
   readonly authenticator: Authenticator;
   /** Absent if no issuer is configured. */
-  readonly jwts: JsonWebTokens | undefined;
+  readonly jwts: JwtVerifier | undefined;
   readonly writer: GroupCommit;
+  /** Absent if requests aren't limited. */
+  readonly limiter: RateLimiter | undefined;
   /** Absent if no collector is configured. */
   readonly spans: SpanExporter | undefined;
 }
@@ -62,9 +66,12 @@ export function assemble(
     ...groupCommitDefaults,
     onCommit: (writes, durationMs) => metrics.countCommit(writes, durationMs),
   });
-  const jwts = config.jwt && new JsonWebTokens(config.jwt, Date.now);
+  const jwts = config.jwt && new JwtVerifier(config.jwt);
   const authenticator = new Authenticator(storage, Date.now, jwts);
   const { usage = unlimited, tracing } = config;
+  const { rate } = usage;
+  const buckets = config.buckets ?? createBucketMemory();
+  const limiter = rate && new RateLimiter(rate, buckets, storage.buckets);
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const app = createApp({
     context: {
@@ -83,14 +90,14 @@ export function assemble(
     metrics,
     allowedOrigins: config.corsOrigins,
     usage,
-    limiter: usage.rate && new RateLimiter(usage.rate, config.buckets ?? makeBucketMemory()),
+    limiter,
     tracer: spans && new Tracer({ ratio: tracing?.ratio ?? 1, take: (each) => spans.add(each) }),
   });
-  return { app, authenticator, jwts, writer, spans };
+  return { app, authenticator, jwts, writer, limiter, spans };
 }
 
 function createSpanExporter(
-  { endpoint, headers }: Tracing,
+  { endpoint, headers }: NonNullable<Config["tracing"]>,
   log: Log,
   metrics: Metrics,
 ): SpanExporter {
@@ -116,14 +123,15 @@ async function renderOpenApi(basePath: string): Promise<string> {
 const loadOpenApi = memoizeAsync(() => import("../http/openapi.ts"));
 
 /**
- * Loads what it cannot do without and does not always need. Once it listens, clients may hold all
- * descriptors, and without one it would refuse all JWTs ever after, or end with the first trace.
+ * Loads what can't be loaded once clients hold all file descriptors: the first `fetch` of a process
+ * would then end it, so one that goes nowhere comes first.
  */
 export async function loadFirst({
   jwt,
   tracing,
 }: Pick<AssemblyConfig, "jwt" | "tracing">): Promise<void> {
-  await Promise.all([jwt && import("jose"), (jwt || tracing) && prepareRequests()]);
+  if (jwt) await import("jose");
+  if (jwt || tracing) await fetch("http://x", { unix: "/dev/null/nowhere" }).catch(() => {});
 }
 
 /** Loads what the start need not wait for, before clients hold all file descriptors. */

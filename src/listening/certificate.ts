@@ -2,9 +2,9 @@
  * The certificate that the service shows and its private key, read from their files and checked.
  */
 import { readFile } from "node:fs/promises";
+import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { whyNot } from "../domain/file-failure.ts";
-import type { TlsFiles } from "../settings/security-settings.ts";
 
 /** PEM, as the runtime takes it. */
 export interface Certificate {
@@ -19,7 +19,7 @@ export interface Certificate {
  * Fails with `invalid-request`, in one line, if the files do not hold a pair that can be used; with
  * `unavailable` if no descriptor is left to read them.
  */
-export async function readCertificate(files: TlsFiles): Promise<Certificate> {
+export async function readCertificate(files: NonNullable<Config["tls"]>): Promise<Certificate> {
   const [cert, key] = await Promise.all([readPem("cert", files.cert), readPem("key", files.key)]);
   // Not imported above: a service without TLS starts faster.
   const { createPrivateKey, X509Certificate } = await import("node:crypto");

@@ -6,8 +6,8 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
 import { answerLostError } from "../http/problem.ts";
-import type { BucketMemory } from "../limiting/buckets.ts";
 import type { Log } from "../log.ts";
+import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
 import { assemble, type Counting, loadFirst, loadLater } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { startChore } from "./chore.ts";
@@ -15,6 +15,8 @@ import { startChore } from "./chore.ts";
 /** A revocation by another process holds within 5 seconds; this leaves room for a slow poll. */
 const tokenRefreshMs = 1_000;
 const noteUsesMs = 60_000;
+/** How long instances on one storage count apart before each learns what the others let through. */
+const rateExchangeMs = 1_000;
 /** A key that an issuer withdrew counts no longer than this, while the issuer can be asked. */
 const keyRefreshMs = 60_000;
 /** How long connections under the old certificate have to end by themselves, after an answer. */
@@ -62,7 +64,8 @@ export async function openListener(
   log: Log,
   counting: Counting,
 ): Promise<Listener> {
-  const { app, authenticator, jwts, writer, spans } = assemble(config, storage, log, counting);
+  const assembly = assemble(config, storage, log, counting);
+  const { app, authenticator, jwts, writer, limiter, spans } = assembly;
   // Without it every token is asked for, until the chore succeeds.
   const refreshed = authenticator
     .refresh()
@@ -79,6 +82,10 @@ export async function openListener(
     startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
     startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),
   ];
+  if (limiter && storage.buckets) {
+    const exchange = () => limiter.exchange();
+    chores.push(startChore("exchange of rates", rateExchangeMs, log, exchange));
+  }
   if (jwts) {
     const refreshKeys = () => jwts.refreshKeys();
     chores.push(startChore("refresh of issuer's keys", keyRefreshMs, log, refreshKeys, "at once"));

@@ -1,37 +1,85 @@
-/** The times of a trace: by the clock of the system, whatever becomes of it. */
-import { afterEach, expect, setSystemTime, test } from "bun:test";
-import { RequestTrace } from "./request-trace.ts";
-import type { Span } from "./span.ts";
+/** The trace of a request: which header it continues, its times, and whether it is recorded. */
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import { RequestTrace, readTraceparent } from "./request-trace.ts";
+import type { Span } from "./span-exporter.ts";
 
 const end = { method: "GET", route: "/plants", status: 200, requestId: "r", garden: "g" };
 const hourMs = 3_600_000;
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+const spanId = "00f067aa0ba902b7";
 
 afterEach(() => {
   setSystemTime();
 });
 
-function beginTrace() {
+function beginTrace(isSampled = true) {
   const spans: Span[] = [];
-  const trace = new RequestTrace(undefined, true, (taken) => spans.push(...taken));
+  const trace = new RequestTrace(undefined, isSampled, (taken) => spans.push(...taken));
   trace.enter("authenticate");
   return { trace, spans };
 }
 
-test.each([0, hourMs, -hourMs])("a trace is of now, by a clock that was set by %i ms", (setMs) => {
-  setSystemTime(Date.now() + setMs);
-  const { trace, spans } = beginTrace();
-  trace.end(end);
-  expect(spans).toHaveLength(2);
-  for (const { startedAtMs } of spans) {
-    expect(Math.abs(startedAtMs - Date.now())).toBeLessThan(hourMs / 2);
-  }
-});
+test.each([0, hourMs, -hourMs])(
+  "a trace has the time of a clock that was set by %i ms",
+  (setMs) => {
+    setSystemTime(Date.now() + setMs);
+    const { trace, spans } = beginTrace();
+    trace.end(end);
+    expect(spans).toHaveLength(2);
+    for (const { startedAtMs } of spans) {
+      expect(Math.abs(startedAtMs - Date.now())).toBeLessThan(hourMs / 2);
+    }
+  },
+);
 
-test("no span ends before it begins, though the clock is set back meanwhile", () => {
+test("no span ends before it starts, though the clock is set back meanwhile", () => {
   const { trace, spans } = beginTrace();
   setSystemTime(Date.now() - hourMs);
   trace.end(end);
   for (const { startedAtMs, endedAtMs } of spans) {
     expect(endedAtMs).toBeGreaterThanOrEqual(startedAtMs);
   }
+});
+
+test("a trace that its caller does not want recorded leaves no span", () => {
+  const { trace, spans } = beginTrace(false);
+  trace.end(end);
+  expect(spans).toEqual([]);
+});
+
+test("ids differ each time", () => {
+  const contexts = Array.from({ length: 1_000 }, () => beginTrace().trace.context);
+  expect(new Set(contexts.flatMap(({ traceId, spanId }) => [traceId, spanId])).size).toBe(2_000);
+});
+
+describe("the header traceparent", () => {
+  test.each([
+    ["01", true],
+    ["00", false],
+    ["03", true],
+    ["02", false],
+  ])("with the flags %s says whether the trace is recorded", (flags, isSampled) => {
+    const context = readTraceparent(`00-${traceId}-${spanId}-${flags}`);
+    expect(context).toEqual({ traceId, spanId, isSampled });
+  });
+
+  test("of a later version counts, also with more after it", () => {
+    expect(readTraceparent(`01-${traceId}-${spanId}-01`)).toBeDefined();
+    expect(readTraceparent(`cc-${traceId}-${spanId}-01-what-comes`)).toBeDefined();
+  });
+
+  test.each([
+    ["none", null],
+    ["nothing", ""],
+    ["a version that there cannot be", `ff-${traceId}-${spanId}-01`],
+    ["more than its version has", `00-${traceId}-${spanId}-01-more`],
+    ["capital letters", `00-${traceId.toUpperCase()}-${spanId}-01`],
+    ["a trace of zeros", `00-${"0".repeat(32)}-${spanId}-01`],
+    ["a span of zeros", `00-${traceId}-${"0".repeat(16)}-01`],
+    ["a short trace", `00-${traceId.slice(1)}-${spanId}-01`],
+    ["a long span", `00-${traceId}-${spanId}0-01`],
+    ["no flags", `00-${traceId}-${spanId}`],
+  ])("with %s begins a new trace", (_, header) => {
+    expect(readTraceparent(header)).toBeUndefined();
+  });
 });

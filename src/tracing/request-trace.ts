@@ -1,16 +1,19 @@
-/** The trace of one request: a span for all of it, and inside it one for each stage of its way. */
-import type { Span } from "./span.ts";
-import {
-  makeSpanId,
-  makeTraceId,
-  readTraceparent,
-  type TraceContext,
-  writeTraceparent,
-} from "./trace-context.ts";
+/** The trace of one request: a span for all of it, and inside it one for each stage. */
+import type { Span } from "./span-exporter.ts";
+
+/** The context of a trace as it travels between services (W3C Trace Context). */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits: the caller's span. */
+  readonly spanId: string;
+  /** Whether whoever started the trace wants it recorded. */
+  readonly isSampled: boolean;
+}
 
 export interface RequestEnd {
   readonly method: string;
-  /** The path as it is documented, with no value of a caller's in it. */
+  /** The path as documented, without any value of the caller's. */
   readonly route: string | undefined;
   readonly status: number;
   readonly requestId: string;
@@ -18,7 +21,7 @@ export interface RequestEnd {
 }
 
 export interface TracerOptions {
-  /** Which part of the traces that begin here is recorded: 0 to 1. */
+  /** The share of traces that start here to record: 0 to 1. */
   readonly ratio: number;
   readonly take: (spans: readonly Span[]) => void;
 }
@@ -42,8 +45,8 @@ export class RequestTrace {
   readonly context: TraceContext;
   readonly #parent: TraceContext | undefined;
   readonly #take: TracerOptions["take"];
-  /** The same to its end, so that no span ends before it begins. */
-  readonly #originMs = findOrigin();
+  /** Read once, so that no span ends before it starts if the clock is set meanwhile. */
+  readonly #originMs = Date.now() - performance.now();
   readonly #startedAtMs = this.#nowMs();
   readonly #stages: { readonly name: string; readonly fromMs: number }[] = [];
 
@@ -53,12 +56,7 @@ export class RequestTrace {
     this.context = { traceId: parent?.traceId ?? makeTraceId(), spanId: makeSpanId(), isSampled };
   }
 
-  /** What services that are called for this request are told. */
-  get traceparent(): string {
-    return writeTraceparent(this.context);
-  }
-
-  /** The stage before it ends here. */
+  /** Ends the stage before it. */
   enter(name: string): void {
     if (this.context.isSampled) this.#stages.push({ name, fromMs: this.#nowMs() });
   }
@@ -101,21 +99,29 @@ export class RequestTrace {
     this.#take([whole, ...stages]);
   }
 
-  /** Finer than milliseconds, which a stage seldom takes. */
+  /** Stages take less than a millisecond. */
   #nowMs(): number {
     return this.#originMs + performance.now();
   }
 }
 
-/** Further apart than two looks at two clocks. */
-const setMs = 1_000;
+/** A later version may append more, which we ignore. */
+const form =
+  /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/**
- * Where `performance.now` began, by the clock of the system as it is: that may have been set since,
- * as shortly after a machine has started, and it goes on while a machine sleeps.
- */
-function findOrigin(): number {
-  const originMs = Date.now() - performance.now();
-  const isSet = Math.abs(originMs - performance.timeOrigin) > setMs;
-  return isSet ? originMs : performance.timeOrigin;
+/** Absent if the header is missing or malformed: then a new trace starts. */
+export function readTraceparent(header: string | null): TraceContext | undefined {
+  const [, version, traceId, spanId, flags = "", more] = form.exec(header ?? "") ?? [];
+  if (!traceId || !spanId || (version === "00" && more !== undefined)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+function makeTraceId(): string {
+  return crypto.randomUUID().replaceAll("-", "");
+}
+
+/** The digits of a UUID that are random, without its version. */
+function makeSpanId(): string {
+  const uuid = crypto.randomUUID();
+  return uuid.slice(-12) + uuid.slice(0, 4);
 }

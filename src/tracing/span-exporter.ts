@@ -2,18 +2,30 @@
  * Sends spans to a collector by OTLP over HTTP, in batches, as JSON. What the collector does not
  * take in time is dropped and counted: no request ever waits for a trace.
  */
-import type { Span } from "./span.ts";
+
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Absent for the first span of a trace. */
+  readonly parentSpanId: string | undefined;
+  readonly name: string;
+  readonly kind: "server" | "internal";
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  readonly isFailed: boolean;
+  readonly attributes: Readonly<Record<string, string | number>>;
+}
 
 const flushMs = 1_000;
 const batchSpans = 512;
-/** Spans that wait, at the most: about two megabytes. */
+/** About two megabytes. */
 const waitingSpansMax = 8_192;
 const timeoutMs = 5_000;
-/** Of an answer, to use its connection again. Beyond it, the connection is closed instead. */
-const answerBytesMax = 64 * 1024;
+/** What is read of a response, so that its connection can be used again. */
+const responseBytesMax = 64 * 1024;
 
 export interface ExporterOptions {
-  /** Of the collector, such as http://127.0.0.1:4318. */
+  /** The collector, such as http://127.0.0.1:4318. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly version: string;
@@ -42,7 +54,7 @@ export class SpanExporter {
 
   add(spans: readonly Span[]): void {
     if (this.#waiting.length + spans.length > waitingSpansMax) {
-      this.#options.onDrop(spans.length, "too many wait");
+      this.#options.onDrop(spans.length, "too many are waiting");
       return;
     }
     this.#waiting.push(...spans);
@@ -50,7 +62,7 @@ export class SpanExporter {
     else this.#timer ??= setTimeout(() => this.#sendSoon(), flushMs);
   }
 
-  /** Sends what waits; within a bounded time, whether or not the collector answers. */
+  /** Sends what is waiting, in bounded time, whether or not the collector responds. */
   async flush(): Promise<void> {
     this.#sendSoon();
     await this.#sending;
@@ -69,13 +81,13 @@ export class SpanExporter {
       const batch = this.#waiting.splice(0, batchSpans);
       const reason = await this.#send(batch);
       if (reason === undefined) continue;
-      // What waits behind it would meet the same fate, and a stop must not wait for each.
+      // The rest would fail the same way, and a stop must not wait for each batch.
       this.#options.onDrop(batch.length + this.#waiting.length, reason);
       this.#waiting = [];
     }
   }
 
-  /** Absent if the collector has taken them. */
+  /** Returns why it failed; absent if the collector took them. */
   async #send(spans: readonly Span[]): Promise<string | undefined> {
     try {
       const response = await fetch(this.#url, {
@@ -84,11 +96,11 @@ export class SpanExporter {
         body: JSON.stringify(this.#render(spans)),
         signal: AbortSignal.timeout(timeoutMs),
         redirect: "error",
-        // A small answer could become a huge one.
+        // A small response could inflate to a huge one.
         decompress: false,
       });
-      await skim(response);
-      return response.ok ? undefined : `the collector answered ${response.status}`;
+      await drain(response);
+      return response.ok ? undefined : `the collector responded with ${response.status}`;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -101,20 +113,12 @@ export class SpanExporter {
   }
 }
 
-/**
- * Has the runtime open now what all its requests share, by one that leads nowhere. Where no
- * descriptor is left for that, as when clients hold all of them, it ends the process.
- */
-export async function prepareRequests(): Promise<void> {
-  await fetch("http://localhost", { unix: "/dev/null/nowhere" }).catch(() => {});
-}
-
-/** What it says does not matter, so that no more of it is kept than a piece. */
-async function skim(response: Response): Promise<void> {
+/** Reads a response without keeping it. */
+async function drain(response: Response): Promise<void> {
   let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.byteLength;
-    if (bytes > answerBytesMax) return;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > responseBytesMax) return;
   }
 }
 
@@ -142,7 +146,7 @@ function renderAttributes(attributes: Readonly<Record<string, string | number>>)
   }));
 }
 
-/** Beyond 2^53, so put together from two numbers that are exact. */
+/** Beyond 2^53, so it is put together from two exact numbers. */
 function toNanoseconds(timeMs: number): string {
   const wholeMs = Math.floor(timeMs);
   const restNs = Math.floor((timeMs - wholeMs) * 1e6);

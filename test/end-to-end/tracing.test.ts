@@ -3,7 +3,6 @@
  * trace.
  */
 import { afterAll, beforeEach, expect, test } from "bun:test";
-import { audience, sign, startIssuer } from "../openid-issuer.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";
 
 interface SentSpan {
@@ -28,11 +27,10 @@ const collector = Bun.serve({
     return Response.json({});
   },
 });
-const issuer = startIssuer();
 beforeEach(() => {
   spans = [];
 });
-afterAll(() => Promise.all([collector.stop(true), issuer.stop()]));
+afterAll(() => collector.stop(true));
 
 const args = ["--trace-endpoint", `http://127.0.0.1:${collector.port}`, "--threads", "2"];
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -82,22 +80,6 @@ test("what waits is sent before it stops; what the caller does not want recorded
   const wholes = spans.filter(({ name }) => name === "GET /plants");
   expect(wholes.map((span) => attributeOf(span, "http.response.status_code"))).toEqual(["400"]);
   expect(wholes[0]?.traceId).not.toBe(traceId);
-});
-
-test("an issuer that is asked for its keys is told the trace", async () => {
-  const key = await issuer.makeKey();
-  issuer.respond = () => new Response("", { status: 502 });
-  const jwt = ["--jwt-issuer", issuer.url, "--jwt-audience", audience];
-  // A second thread could begin when the issuer is well again, and ask it by itself.
-  await using service = await startService({ args: [...args.with(-1, "1"), ...jwt] });
-  await waitFor(() => service.output().out.includes("issuer's keys failed") || undefined);
-  issuer.respond = undefined;
-  const token = await sign(key, issuer.claims(Date.now()));
-  await waitFor(async () => {
-    const { status } = await service.call("GET /plants", { token, headers: { traceparent } });
-    return status === 200 || undefined;
-  });
-  expect(issuer.traceparents.join()).toContain(`00-${traceId}-`);
 });
 
 test("requests do not mind a collector that is away", async () => {

@@ -1,7 +1,7 @@
 /** Runs a table of scenarios through the whole service but its socket, on a real storage. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { issueToken, type TokenWish } from "../../src/auth/issue.ts";
+import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import type { Storage } from "../../src/domain/storage.ts";
 import { problems } from "../../src/http/problem.ts";
@@ -40,7 +40,7 @@ export interface World {
   fetch(request: string, init?: RequestInit): Promise<Response>;
   /** The same data as another process sees it; whoever opens it closes it. */
   openAgain(): Promise<Storage>;
-  makeToken(wish: TokenWish): Promise<string>;
+  makeToken(wish: NewToken): Promise<string>;
 }
 
 export const engines = ["SQLite", "PostgreSQL"] as const;

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { Authenticator } from "../../../src/auth/authenticator.ts";
-import { issueToken } from "../../../src/auth/issue.ts";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
 import type { Caller } from "../../../src/domain/caller.ts";
 import { type PlantDraft, plantDraftSchema } from "../../../src/domain/plant.ts";
 import { createPlants } from "../../../src/domain/plants.ts";

@@ -1,16 +1,15 @@
-/** Keeps the buckets of rate limits in PostgreSQL, by the clock of the database. */
+/** The buckets of rate limits in PostgreSQL, by the database's clock. */
 import type { BucketStorage } from "../../domain/storage.ts";
 import type { Attempts } from "./attempts.ts";
 
-/** Of one type, so that no operator which somebody else put on the search path fits better. */
+/** One type throughout, so that no operator from another schema fits better. */
 const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
 
 export function createBucketStorage(attempts: Attempts): BucketStorage {
   return {
     async pour(pours) {
-      // In one order by all, so that nobody waits in a circle. Should the clock have been set back,
-      // as by a failover to another machine, a bucket holds what it held, and not the time between
-      // as well.
+      // Sorted, so that instances don't deadlock. If the clock was set back, as by a failover to
+      // another machine, a bucket holds what it held, without the difference.
       const sorted = pours.toSorted((one, other) => one.key - other.key);
       const { rows } = await attempts.write(
         `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)

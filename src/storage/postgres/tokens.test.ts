@@ -1,7 +1,7 @@
 /** Tokens where somebody has emptied the tables. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { issueToken } from "../../auth/issue.ts";
+import { issueToken } from "../../auth/opaque-token.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
 

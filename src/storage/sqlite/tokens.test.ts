@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
-import { issueToken } from "../../auth/issue.ts";
+import { issueToken } from "../../auth/opaque-token.ts";
 import { openSqlite } from "./engine.ts";
 
 test("are counted, and so are their revocations, also when the count was deleted", async () => {

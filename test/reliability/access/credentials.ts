@@ -1,7 +1,6 @@
 /** Every kind of credential for a garden, good and bad, and how far each of them gets. */
 import { exportSPKI, importJWK, SignJWT } from "jose";
-import { issueToken, type TokenWish } from "../../../src/auth/issue.ts";
-import { makeToken } from "../../../src/auth/opaque-token.ts";
+import { issueToken, makeToken, type NewToken } from "../../../src/auth/opaque-token.ts";
 import type { Storage } from "../../../src/domain/storage.ts";
 import {
   encodePart,
@@ -55,7 +54,7 @@ export async function makeCredentials(
 }
 
 async function makeOpaqueTokens(storage: Storage, garden: string) {
-  const issue = (wish: Partial<TokenWish>) =>
+  const issue = (wish: Partial<NewToken>) =>
     issueToken(storage, { user: "someone", garden, ...wish }, Date.now());
   const [write, read] = [await issue({}), await issue({ scope: "read" })];
   const expired = await issue({ expiresAtMs: Date.now() });

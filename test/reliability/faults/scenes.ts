@@ -1,7 +1,7 @@
 /** Where a fault can strike: a first start, a start that finds a log, a checkpoint under way. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { issueToken } from "../../../src/auth/issue.ts";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";

@@ -1,6 +1,6 @@
 /** Instances of the real service on one database, and tokens to gardens that nobody used before. */
 import { join } from "node:path";
-import { issueToken } from "../../../src/auth/issue.ts";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDatabase, runStatement } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";

@@ -6,7 +6,7 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { issueToken } from "../../../src/auth/issue.ts";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";

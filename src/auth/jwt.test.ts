@@ -1,9 +1,8 @@
 /** Which JWTs are taken for whom, and which are refused; by a real issuer, on an injected clock. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-
 import { openInquiry } from "../../test/openid-inquiry.ts";
 import { audience, sign } from "../../test/openid-issuer.ts";
-import { JsonWebTokens } from "./json-web-tokens.ts";
+import { isJwtForm, type JwtVerifier } from "./jwt.ts";
 
 const skewMs = 30_000;
 
@@ -147,38 +146,52 @@ describe("refuses a token", () => {
   });
 });
 
-describe("what is remembered", () => {
-  let jwts: JsonWebTokens;
+describe("a verified token", () => {
+  let jwts: JwtVerifier;
   beforeEach(() => {
-    jwts = new JsonWebTokens(issuer.trust, () => clock.nowMs);
+    jwts = trust({});
   });
 
-  test("is known at once, from the first check to the expiry", async () => {
+  test("is remembered for 15 seconds", async () => {
     const token = await sign(key, good());
-    expect(jwts.recall(token, clock.nowMs)).toBeUndefined();
-    const caller = await jwts.check(token);
+    expect(jwts.recall(token)).toBeUndefined();
+    const caller = await jwts.verify(token);
     expect(caller).toMatchObject({ user: "alice" });
-    expect(jwts.recall(token, clock.nowMs)).toBe(caller);
-    const endMs = clock.nowMs + 60_000 + skewMs;
-    expect(jwts.recall(token, endMs - 1)).toBe(caller);
-    expect(jwts.recall(token, endMs)).toBeUndefined();
+    clock.nowMs += 14_999;
+    expect(jwts.recall(token)).toBe(caller as NonNullable<typeof caller>);
+    clock.nowMs += 1;
+    expect(jwts.recall(token)).toBeUndefined();
+    expect(await ask(token)).toMatchObject({ user: "alice" });
   });
 
-  test("is no token that was refused", async () => {
-    const token = await sign(key, good({ aud: "x" }));
-    expect(await jwts.check(token)).toBeUndefined();
-    expect(jwts.recall(token, clock.nowMs)).toBeUndefined();
+  test("is forgotten earlier if it expires earlier", async () => {
+    const token = await sign(key, good({ exp: clock.nowMs / 1_000 - 29 }));
+    await jwts.verify(token);
+    clock.nowMs += 999;
+    expect(jwts.recall(token)).toBeDefined();
+    clock.nowMs += 1;
+    expect(jwts.recall(token)).toBeUndefined();
   });
 
-  test("is bounded: the oldest makes room", async () => {
-    const padding = "x".repeat(6_000);
-    const signNumber = (jti: number) => sign(key, good({ jti: `${1_000 + jti}`, padding }));
-    const first = await signNumber(0);
-    await jwts.check(first);
-    const fitting = Math.floor((16 * 1024 * 1024) / first.length);
-    for (let count = 1; count < fitting; count++) await jwts.check(await signNumber(count));
-    expect(jwts.recall(first, clock.nowMs)).toBeDefined();
-    await jwts.check(await signNumber(fitting));
-    expect(jwts.recall(first, clock.nowMs)).toBeUndefined();
-  });
+  test("is one of 4,096 at most: the oldest makes room", async () => {
+    const tokens = await Promise.all(
+      Array.from({ length: 4_097 }, (_, jti) => sign(key, good({ jti: String(jti) }))),
+    );
+    const [first = "", second = "", ...others] = tokens;
+    for (const token of [first, second, ...others]) await jwts.verify(token);
+    expect(jwts.recall(first)).toBeUndefined();
+    expect(jwts.recall(second)).toBeDefined();
+  }, 60_000);
+});
+
+test("a refused token is not remembered", async () => {
+  const jwts = trust({});
+  const token = await sign(key, good({ aud: "x" }));
+  expect(await jwts.verify(token)).toBeUndefined();
+  expect(jwts.recall(token)).toBeUndefined();
+});
+
+test("a text of 8,192 characters may be a token, and a longer one can't", () => {
+  const longest = `a.b.${"c".repeat(8_188)}`;
+  expect([isJwtForm(longest), isJwtForm(`${longest}c`)]).toEqual([true, false]);
 });

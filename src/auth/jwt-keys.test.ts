@@ -1,0 +1,213 @@
+/** The issuer's keys over time: rotation, withdrawal, floods, an issuer that fails or lies. */
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { openInquiry } from "../../test/openid-inquiry.ts";
+import { makeSigningKey, type SigningKey, sign } from "../../test/openid-issuer.ts";
+import type { JwtVerifier } from "./jwt.ts";
+
+const cooldownMs = 10_000;
+const retryMs = 1_000;
+const rememberMs = 15_000;
+const keysMaxAgeMs = 3_600_000;
+
+const { issuer, key, clock, trust, good, ask, reset, stop } = await openInquiry();
+let jwts: JwtVerifier;
+
+beforeEach(() => {
+  reset();
+  jwts = trust({});
+});
+afterAll(stop);
+
+const alice = expect.objectContaining({ user: "alice", garden: "alice", scope: "write" });
+const down = () => new Response("", { status: 503 });
+/** A token that outlives every time of these tests, and differs from all others. */
+let signed = 0;
+const signLong = (by: SigningKey) => sign(by, good({ exp: clock.nowMs, jti: String(signed++) }));
+
+describe("keys", () => {
+  test("are fetched when they are first needed, once for all who wait", async () => {
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => signLong(key)));
+    expect(issuer.asked).toBe(0);
+    expect(await Promise.all(tokens.map(ask))).toEqual(tokens.map(() => alice));
+    expect(issuer.asked).toBe(1);
+  });
+
+  test("come from the configured address, if there is one", async () => {
+    issuer.respond = (path) => (path === "/keys" ? undefined : down());
+    expect(await ask(await signLong(key))).toBe("unavailable");
+    trust({ keysUrl: `${issuer.url}/keys` });
+    expect(await ask(await signLong(key))).toEqual(alice);
+  });
+
+  test("that are new count as soon as the issuer may be asked again", async () => {
+    await ask(await signLong(key));
+    clock.nowMs += cooldownMs - 1;
+    const second = await issuer.makeKey();
+    expect(await ask(await signLong(second))).toBe("unauthenticated");
+    clock.nowMs += 1;
+    expect(await ask(await signLong(second))).toEqual(alice);
+    expect(await ask(await signLong(key))).toEqual(alice);
+    expect(issuer.asked).toBe(2);
+  });
+
+  test("that are withdrawn stop counting: at once for new tokens, soon for remembered ones", async () => {
+    const token = await signLong(key);
+    expect(await ask(token)).toEqual(alice);
+    issuer.published = [(await makeSigningKey()).publicJwk];
+    clock.nowMs += retryMs;
+    await jwts.refreshKeys();
+    expect(await ask(await signLong(key))).toBe("unauthenticated");
+    clock.nowMs += rememberMs;
+    expect(await ask(token)).toBe("unauthenticated");
+  });
+
+  test("whose names repeat, or that are private, open nothing", async () => {
+    const second = await makeSigningKey();
+    issuer.published.push({ ...second.publicJwk, kid: key.kid });
+    expect(await ask(await signLong(key))).toBe("unauthenticated");
+    const exported = await crypto.subtle.exportKey("jwk", key.privateKey);
+    issuer.published = [{ kty: "EC", ...(exported as object), kid: key.kid, key_ops: ["verify"] }];
+    clock.nowMs += retryMs;
+    await jwts.refreshKeys();
+    expect(await ask(await signLong(key))).toBe("unauthenticated");
+  });
+});
+
+describe("a flood of tokens with unknown keys", () => {
+  async function flood(): Promise<void> {
+    const unknown = await makeSigningKey();
+    for (let count = 0; count < 50; count++)
+      await ask(await signLong({ ...unknown, kid: `${count}` }));
+  }
+
+  test("reaches the issuer once in ten seconds, however many they are", async () => {
+    await ask(await signLong(key));
+    clock.nowMs += cooldownMs;
+    await flood();
+    expect(issuer.asked).toBe(2);
+    clock.nowMs += cooldownMs - 1;
+    await flood();
+    expect(issuer.asked).toBe(2);
+    clock.nowMs += 1;
+    await flood();
+    expect(issuer.asked).toBe(3);
+  });
+
+  test("reaches an issuer that is down once a second, and locks nobody out", async () => {
+    const token = await signLong(key);
+    await ask(token);
+    issuer.respond = (path) => (path === "/keys" ? down() : undefined);
+    clock.nowMs += cooldownMs;
+    await flood();
+    expect(issuer.asked).toBe(2);
+    clock.nowMs += retryMs;
+    await flood();
+    expect(issuer.asked).toBe(3);
+    expect(await ask(await signLong(await makeSigningKey()))).toBe("unauthenticated");
+    expect(await ask(await signLong(key))).toEqual(alice);
+  });
+});
+
+describe("an issuer that can't be reached", () => {
+  test("makes tokens neither good nor bad until it can", async () => {
+    issuer.respond = down;
+    const token = await signLong(key);
+    expect(await ask(token)).toBe("unavailable");
+    issuer.respond = undefined;
+    clock.nowMs += retryMs - 1;
+    expect(await ask(token)).toBe("unavailable");
+    clock.nowMs += 1;
+    expect(await ask(token)).toEqual(alice);
+  });
+
+  test("leaves its keys in force for an hour, and not a millisecond longer", async () => {
+    expect(await ask(await signLong(key))).toEqual(alice);
+    issuer.respond = down;
+    clock.nowMs += keysMaxAgeMs - 1;
+    await expect(jwts.refreshKeys()).rejects.toThrow();
+    expect(await ask(await signLong(key))).toEqual(alice);
+    clock.nowMs += 1;
+    expect(await ask(await signLong(key))).toBe("unavailable");
+    issuer.respond = undefined;
+    clock.nowMs += retryMs;
+    expect(await ask(await signLong(key))).toEqual(alice);
+  });
+
+  test("does not hold up tokens whose keys are known", async () => {
+    await ask(await signLong(key));
+    const silence = Promise.withResolvers<Response>();
+    issuer.respond = () => silence.promise;
+    clock.nowMs += cooldownMs;
+    const refreshing = jwts.refreshKeys().catch(() => {});
+    expect(await ask(await signLong(key))).toEqual(alice);
+    silence.resolve(down());
+    await refreshing;
+  });
+
+  test("is given up on after 5 seconds, if it sends nothing or only a little at a time", async () => {
+    const drip = async (controller: ReadableStreamDefaultController) => {
+      await Bun.sleep(100);
+      controller.enqueue(Buffer.from(" "));
+    };
+    issuer.respond = () => new Response(new ReadableStream({ pull: drip }));
+    expect(await ask(await signLong(key))).toBe("unavailable");
+  }, 30_000);
+});
+
+describe("what an issuer publishes", () => {
+  test("is read up to 256 KiB, and not a byte more", async () => {
+    let bytes = 256 * 1024;
+    const keys = JSON.stringify({ keys: issuer.published });
+    issuer.respond = (path) => (path === "/keys" ? new Response(keys.padEnd(bytes)) : undefined);
+    expect(await ask(await signLong(key))).toEqual(alice);
+    bytes++;
+    trust({});
+    expect(await ask(await signLong(key))).toBe("unavailable");
+  });
+
+  test("is not read through a redirection, not even to the same place", async () => {
+    issuer.respond = (path) => {
+      if (path === "/moved") return Response.json({ keys: issuer.published });
+      return path === "/keys" ? Response.redirect("/moved") : undefined;
+    };
+    expect(await ask(await signLong(key))).toBe("unavailable");
+    trust({ keysUrl: `${issuer.url}/moved` });
+    expect(await ask(await signLong(key))).toEqual(alice);
+  });
+
+  test.each<[name: string, respond: (path: string) => Response | undefined]>([
+    ["no JSON", () => new Response("<html>")],
+    ["no object", () => Response.json(null)],
+    ["no list of keys", (path) => (path === "/keys" ? Response.json({}) : undefined)],
+    [
+      "a key that is no object",
+      (path) => (path === "/keys" ? Response.json({ keys: [7] }) : undefined),
+    ],
+  ])("is not believed if it is %s; the keys from before count on", async (_, respond) => {
+    expect(await ask(await signLong(key))).toEqual(alice);
+    issuer.respond = respond;
+    clock.nowMs += retryMs;
+    await expect(jwts.refreshKeys()).rejects.toThrow();
+    expect(await ask(await signLong(key))).toEqual(alice);
+    trust({});
+    expect(await ask(await signLong(key))).toBe("unavailable");
+  });
+
+  test.each<[name: string, document: () => object]>([
+    [
+      "is for another issuer",
+      () => ({ issuer: "https://evil.test", jwks_uri: `${issuer.url}/keys` }),
+    ],
+    ["names no keys", () => ({ issuer: issuer.url })],
+    ["names a file", () => ({ issuer: issuer.url, jwks_uri: "file:///etc/passwd" })],
+    ["names keys without TLS", () => ({ issuer: issuer.url, jwks_uri: "http://evil.test/keys" })],
+    [
+      "names another service on this machine",
+      () => ({ issuer: issuer.url, jwks_uri: "http://127.0.0.1:1/keys" }),
+    ],
+  ])("is not believed if the discovery document %s", async (_, document) => {
+    issuer.respond = (path) => (path === "/keys" ? undefined : Response.json(document()));
+    await expect(jwts.refreshKeys()).rejects.toThrow("/.well-known/openid-configuration");
+    expect(issuer.asked).toBe(0);
+  });
+});

@@ -1,0 +1,232 @@
+/** The rate limit: what passes, what callers are told, and that threads and processes add up. */
+import { describe, expect, test } from "bun:test";
+import { makeDice } from "../../test/dice.ts";
+import type { TakingOrder } from "../../test/taking-thread.ts";
+import type { Caller } from "../domain/caller.ts";
+import type { BucketLevel } from "../domain/storage.ts";
+import { createBucketMemory, RateLimiter } from "./rate-limiter.ts";
+
+const limit = { requests: 5, windowSeconds: 10 };
+
+function callerOf(credential: string): Caller {
+  return { credential, user: "alice", garden: "alice", scope: "write" };
+}
+
+/** What a storage would hold; none of it runs out. */
+function createStorage() {
+  const levels = new Map<number, number>();
+  const reports: BucketLevel[][] = [];
+  return {
+    reports,
+    async pour(pours: readonly BucketLevel[]) {
+      reports.push([...pours]);
+      return pours.map(({ key, levelMs }) => {
+        levels.set(key, (levels.get(key) ?? 0) + levelMs);
+        return { key, levelMs: levels.get(key) ?? 0 };
+      });
+    },
+    async forgetEmpty() {},
+  };
+}
+
+/** A limiter on a clock that only the test moves. */
+function openLimiter(rate = limit, storage?: ReturnType<typeof createStorage>) {
+  let nowMs = 0;
+  const buckets = { ...createBucketMemory(), seed: "the same in every run" };
+  const limiter = new RateLimiter(rate, buckets, storage, () => nowMs);
+  return {
+    limiter,
+    wait(ms: number) {
+      nowMs += ms;
+    },
+    /** How many of `count` requests pass. */
+    send(credential: string, count: number) {
+      const caller = callerOf(credential);
+      let passed = 0;
+      for (let sent = 0; sent < count; sent++) if (limiter.permits(limiter.take(caller))) passed++;
+      return passed;
+    },
+  };
+}
+
+describe("a credential", () => {
+  test("may make as many requests at once as the limit says, and not one more", () => {
+    expect(openLimiter().send("a", 20)).toBe(5);
+  });
+
+  test("may make one more for every share of the window, and not a moment before", () => {
+    const { send, wait } = openLimiter();
+    send("a", 5);
+    wait(1_999.99);
+    expect(send("a", 1)).toBe(0);
+    wait(0.01);
+    expect(send("a", 2)).toBe(1);
+    wait(4_000);
+    expect(send("a", 9)).toBe(2);
+  });
+
+  test("never saves up more than the limit", () => {
+    const { send, wait } = openLimiter();
+    wait(1_000_000);
+    expect(send("a", 20)).toBe(5);
+    wait(1_000_000);
+    expect(send("a", 20)).toBe(5);
+  });
+
+  test("isn't charged for refused requests", () => {
+    const { send, wait } = openLimiter();
+    send("a", 1_000);
+    wait(2_000);
+    expect(send("a", 1_000)).toBe(1);
+  });
+
+  test("has its own limit among thousands", () => {
+    const { send } = openLimiter();
+    for (let index = 0; index < 3_000; index++) expect(send(`caller ${index}`, 9)).toBe(5);
+    for (let index = 0; index < 3_000; index++) expect(send(`caller ${index}`, 1)).toBe(0);
+  });
+
+  test.each([
+    [1, 1],
+    [1, 86_400],
+    [7, 60],
+    [999_983, 1],
+    [1_000_000, 86_400],
+  ])("with %i requests in %i s is limited exactly, also after years", (requests, windowSeconds) => {
+    const { send, wait } = openLimiter({ requests, windowSeconds });
+    wait(3 * 365 * 86_400_000 + 0.1);
+    expect(send("a", requests + 100)).toBe(requests);
+  });
+});
+
+test("more active callers than slots: nobody is refused within their limit", () => {
+  const { send } = openLimiter();
+  for (let index = 0; index < 100_000; index++) expect(send(`caller ${index}`, 1)).toBe(1);
+  expect(send("one more", 9)).toBe(5);
+});
+
+test.each([
+  [1, 1],
+  [1, 86_400],
+  [3, 10],
+  [7, 60],
+  [100, 60],
+  [5_000, 2],
+])("%i requests in %i s: what a caller is told is what happens", (requests, windowSeconds) => {
+  const pick = makeDice(requests * windowSeconds);
+  const { limiter, wait } = openLimiter({ requests, windowSeconds });
+  const alice = callerOf("alice");
+  for (let turn = 0; turn < 50; turn++) {
+    let level = limiter.take(alice);
+    for (let left = limiter.allowance(level).remaining; left > 0; left--) {
+      expect(limiter.permits(level)).toBe(true);
+      level = limiter.take(alice);
+      expect(limiter.allowance(level).remaining).toBe(left - 1);
+    }
+    level = limiter.take(alice);
+    expect(limiter.permits(level)).toBe(false);
+    const { remaining, nextSeconds } = limiter.allowance(level);
+    expect(remaining).toBe(0);
+    expect(nextSeconds).toBeWithin(1, Math.ceil(windowSeconds / requests) + 1);
+    // Coming back at the given second is enough, and a second earlier isn't.
+    const earlyMs = Math.max(0, (nextSeconds - 1) * 1_000 - 0.01);
+    wait(earlyMs);
+    expect(limiter.permits(limiter.take(alice))).toBe(false);
+    wait(nextSeconds * 1_000 - earlyMs);
+    expect(limiter.permits(limiter.take(alice))).toBe(true);
+    wait(pick(windowSeconds * 1_000));
+  }
+});
+
+test("nothing is left, and not less, where other processes let through more than there was", () => {
+  const { limiter } = openLimiter();
+  const level = limiter.take(callerOf("a"));
+  expect(limiter.allowance(level * 9)).toEqual({ remaining: 0, nextSeconds: 8 });
+});
+
+describe("processes on one storage", () => {
+  const daily = { requests: 24, windowSeconds: 86_400 };
+  const requestMs = 3_600_000;
+
+  test("let through together what one may", async () => {
+    const storage = createStorage();
+    const [first, second] = [openLimiter(daily, storage), openLimiter(daily, storage)];
+    expect([first.send("a", 10), second.send("a", 8)]).toEqual([10, 8]);
+    await first.limiter.exchange();
+    await second.limiter.exchange();
+    expect(second.send("a", 30)).toBe(24 - 18);
+    await second.limiter.exchange();
+    expect(first.send("a", 1)).toBe(1);
+    await first.limiter.exchange();
+    expect(first.send("a", 30)).toBe(0);
+  });
+
+  test("report what passed since the last time and is still in the bucket, once", async () => {
+    const storage = createStorage();
+    const { limiter, send, wait } = openLimiter(daily, storage);
+    await limiter.exchange();
+    send("a", 3);
+    send("b", 1);
+    wait(requestMs);
+    await limiter.exchange();
+    await limiter.exchange();
+    expect(storage.reports).toEqual([[{ key: expect.any(Number), levelMs: 2 * requestMs }]]);
+  });
+
+  test("count what passes while the storage is answering", async () => {
+    const storage = createStorage();
+    const { limiter, send } = openLimiter(daily, storage);
+    send("a", 1);
+    const exchanging = limiter.exchange();
+    send("a", 2);
+    await exchanging;
+    expect(send("a", 30)).toBe(21);
+  });
+
+  test("take back what others used too much, and never give back what was used here", async () => {
+    const storage = createStorage();
+    const others = [openLimiter(daily, storage), openLimiter(daily, storage)];
+    for (const { send } of others) send("a", 24);
+    for (const { limiter } of others) await limiter.exchange();
+    const [first, second] = others as [(typeof others)[0], (typeof others)[0]];
+    first.wait(requestMs);
+    second.wait(requestMs);
+    expect(first.send("a", 9)).toBe(1);
+    expect(second.send("a", 9)).toBe(0);
+  });
+});
+
+test("threads pass together what the limit says, however they race", async () => {
+  const order: TakingOrder = {
+    limit: { requests: 200_000, windowSeconds: 1 },
+    buckets: createBucketMemory(),
+    gate: new Int32Array(new SharedArrayBuffer(4)),
+    threads: 4,
+    requests: 80_000,
+  };
+  const passed = await Promise.all(Array.from({ length: 4 }, () => takeInThread(order)));
+  expect(passed.reduce((sum, each) => sum + each)).toBe(order.limit.requests);
+}, 60_000);
+
+test("a thread that starts later has the same time", async () => {
+  const buckets = createBucketMemory();
+  const perSecond = { requests: 100, windowSeconds: 100 };
+  const limiter = new RateLimiter(perSecond, buckets);
+  const startedAtMs = performance.now();
+  for (let sent = 0; sent < 100; sent++) limiter.take(callerOf("a"));
+  await Bun.sleep(1_200);
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  const order = { limit: perSecond, buckets, gate, threads: 1, requests: 100, isLive: true };
+  expect(await takeInThread(order)).toBeWithin(1, 1 + (performance.now() - startedAtMs) / 1_000);
+}, 60_000);
+
+function takeInThread(order: TakingOrder): Promise<number> {
+  const thread = new Worker(new URL("../../test/taking-thread.ts", import.meta.url));
+  return new Promise((resolve) => {
+    thread.onmessage = ({ data }) => {
+      resolve(data);
+      thread.terminate();
+    };
+    thread.postMessage(order);
+  });
+}
