@@ -1,10 +1,56 @@
-/** Where a file may lie that is opened. */
-import { expect, test } from "bun:test";
-import { symlinkSync, writeFileSync } from "node:fs";
+/** Finding, connecting to and locking the file of a store. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { makeEmptyFile, makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
-import { isMountPoint } from "./opening.ts";
+import { connect, lockForServing, readPragma, useWriteAheadLog } from "./open.ts";
+
+test.each([
+  ["synchronous", 2n],
+  ["fullfsync", 1n],
+  ["foreign_keys", 1n],
+  ["trusted_schema", 0n],
+  ["busy_timeout", 5_000n],
+])("every connection has %s set to %p", (pragma, value) => {
+  using folder = makeTemporaryFolder();
+  const database = connect(makeEmptyFile(folder.path));
+  expect(readPragma(database, pragma)).toBe(value);
+  database.close();
+});
+
+test("integers beyond 2^53 come back exactly", () => {
+  using folder = makeTemporaryFolder();
+  const database = connect(makeEmptyFile(folder.path));
+  const row = database.query<{ id: bigint }, [bigint]>("SELECT ? AS id").get(2n ** 53n + 1n);
+  expect(row?.id).toBe(2n ** 53n + 1n);
+  database.close();
+});
+
+test("a file that SQLite keeps no write-ahead log of is refused", () => {
+  // Whose mode it leaves as it is, without a word, as that of a file where memory is not shared.
+  using database = new Database(":memory:");
+  expect(() => useWriteAheadLog(database)).toThrow("does not support a write-ahead log");
+});
+
+test("a process that writes to a file without a log yet is waited for", async () => {
+  using folder = makeTemporaryFolder();
+  const path = makeEmptyFile(folder.path);
+  const script = `
+    const { connect } = await import(${JSON.stringify(join(import.meta.dir, "open.ts"))});
+    const database = connect(${JSON.stringify(path)});
+    database.run("BEGIN IMMEDIATE");
+    process.stdout.write("begun");
+    setTimeout(() => database.run("COMMIT"), 300);
+  `;
+  const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  await other.stdout.getReader().read();
+  using database = connect(path);
+  useWriteAheadLog(database);
+  expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+  await other.exited;
+});
 
 test("a file that cannot be looked at is not said to be missing", () => {
   using folder = makeTemporaryFolder();
@@ -22,35 +68,94 @@ test("a folder that a link leads to in vain, as to a disk that is not mounted, i
   expect(opening).toThrow("a link that leads nowhere");
 });
 
-test("a file that is mounted by itself is told from one in a folder that is mounted", () => {
-  using folder = makeTemporaryFolder();
-  const mountsPath = join(folder.path, "mountinfo");
-  const mount = (path: string) => `36 25 8:1 /plants.db ${path} rw - ext4 /dev/sda1 rw\n`;
-  writeFileSync(mountsPath, mount("/data") + mount("/my\\040data\\134/plants.db"));
-  expect(isMountPoint("/my data\\/plants.db", mountsPath)).toBe(true);
-  expect(isMountPoint("/data/plants.db", mountsPath)).toBe(false);
-  expect(isMountPoint("/data", join(folder.path, "missing"))).toBe(false);
-});
+describe("the lock for serving", () => {
+  let folder: ReturnType<typeof makeTemporaryFolder>;
+  let path: string;
+  let locks: Database[];
 
-/** In a name space of its own, so that the mount ends with it. */
-function openMounted(folder: string, path: string) {
-  const engine = JSON.stringify(join(import.meta.dir, "engine.ts"));
-  const options = "{ isServing: true }";
-  const script = `(await import(${engine})).openSqlite(${JSON.stringify(path)}, ${options}).close()`;
-  const command = 'mount --bind "$1" "$2" && exec "$3" -e "$4"';
-  const words = [join(folder, "elsewhere.db"), path, process.execPath, script];
-  return Bun.spawnSync(["unshare", "-m", "sh", "-c", command, "sh", ...words]);
-}
+  beforeEach(() => {
+    folder = makeTemporaryFolder();
+    path = join(folder.path, "plants.db");
+    locks = [];
+  });
 
-const canMount =
-  Bun.which("unshare") !== null &&
-  Bun.spawnSync(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp"]).success;
+  afterEach(() => {
+    for (const lock of locks) lock.close();
+    folder[Symbol.dispose]();
+  });
 
-test.skipIf(!canMount)("it is not opened, because its log would not lie beside it", () => {
-  using folder = makeTemporaryFolder();
-  touch(join(folder.path, "elsewhere.db"));
-  const path = touch(join(folder.path, "plants.db"));
-  const { exitCode, stderr } = openMounted(folder.path, path);
-  expect(stderr.toString()).toContain("it is mounted by itself");
-  expect(exitCode).toBe(1);
+  function lock(file = path): void {
+    locks.push(lockForServing(file));
+  }
+
+  test("is taken by one at a time", () => {
+    lock();
+    expect(() => lock()).toThrow(
+      expect.objectContaining({
+        code: "unavailable",
+        message: expect.stringContaining("another process is serving it already"),
+      }),
+    );
+  });
+
+  test("can be taken again once it was released", () => {
+    lock();
+    locks.pop()?.close();
+    expect(() => lock()).not.toThrow();
+  });
+
+  test("of one file does not lock another one", () => {
+    lock();
+    expect(() => lock(join(folder.path, "other.db"))).not.toThrow();
+  });
+
+  test("does not block a tool that opens the file beside the service", async () => {
+    const serving = openSqlite(path, { isServing: true });
+    const tool = openSqlite(path, { isServing: false });
+    await tool.ping();
+    await tool.close();
+    await serving.close();
+  });
+
+  test("is released when the storage is closed", async () => {
+    await openSqlite(path, { isServing: true }).close();
+    await openSqlite(path, { isServing: true }).close();
+  });
+
+  test("holds for the file, also when a link leads to it", async () => {
+    const serving = openSqlite(path, { isServing: true });
+    const link = join(folder.path, "link.db");
+    symlinkSync(path, link);
+    let second: { close(): Promise<void> } | undefined;
+    try {
+      second = openSqlite(link, { isServing: true });
+    } catch {}
+    await second?.close();
+    await serving.close();
+    expect(second).toBeUndefined();
+  });
+
+  // Whoever owns the folder could have root open, and give them, any file of the system.
+  test("is not taken through a link", () => {
+    const elsewhere = join(folder.path, "elsewhere");
+    symlinkSync(elsewhere, `${path}-serving`);
+    expect(() => openSqlite(path, { isServing: true })).toThrow("are not followed");
+    expect(existsSync(elsewhere)).toBe(false);
+  });
+
+  test("of another process is seen, and is gone when that process is killed", async () => {
+    const script = `
+    const { lockForServing } = await import(${JSON.stringify(join(import.meta.dir, "open.ts"))});
+    const lock = lockForServing(${JSON.stringify(path)});
+    process.stdout.write("locked");
+    setInterval(() => lock, 1000);
+  `;
+    const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    const reader = other.stdout.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toContain("locked");
+    expect(() => lock()).toThrow("another process is serving it already");
+    other.kill("SIGKILL");
+    await other.exited;
+    expect(() => lock()).not.toThrow();
+  });
 });

@@ -81,6 +81,10 @@ function vacuumInto(target: string): void {
   const source = connect(path);
   try {
     source.query("VACUUM INTO ?").run(target);
+  } catch (error) {
+    // The source is only read, so this is a quota of the target's disk, or a limit of file sizes.
+    if ((error as { code?: string }).code !== "SQLITE_IOERR_WRITE") throw error;
+    throw new PlantStoreError("storage-full", "There is no room for the copy.", { cause: error });
   } finally {
     source.close();
   }
