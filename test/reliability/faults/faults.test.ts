@@ -44,7 +44,7 @@ const cases: Record<string, Case> = {
     isFromStart: false,
     edit: {
       file: "storage/sqlite/writer.ts",
-      text: "throw isWritten ? translateCommit(error) : error;",
+      text: "throw isWritten ? mapCommitError(error) : error;",
       by: "throw error;",
     },
     found: /after a kill: back again: trouble/,
@@ -63,7 +63,7 @@ const cases: Record<string, Case> = {
     stroke: { failure: failing("ENOSPC", ["write"]), nth: 1, isLasting: true },
     isFromStart: false,
     edit: {
-      file: "storage/sqlite/connection.ts",
+      file: "storage/sqlite/open.ts",
       text: "PRAGMA synchronous = FULL",
       by: "PRAGMA synchronous = OFF",
     },
