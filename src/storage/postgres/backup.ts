@@ -1,4 +1,4 @@
-/** Copies a database, as it is at one moment, into a SQLite file, and such a file into a database. */
+/** A database at one moment into a SQLite file, and such a file into an empty database. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
