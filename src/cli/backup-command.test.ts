@@ -1,28 +1,10 @@
-/** A backup, where its path leads, and what comes to its place while it is made. */
+/** Where the path of a backup may lead. */
 import { expect, test } from "bun:test";
-import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { openStorage } from "../storage/open.ts";
 import { runCommand } from "./run.ts";
-
-test("takes the place of nothing that came there while it was made", async () => {
-  using folder = makeTemporaryFolder();
-  const [file, target] = [join(folder.path, "plants.db"), join(folder.path, "plants.backup")];
-  await (await openStorage(file, { isServing: false })).close();
-  const said: string[] = [];
-  const exitCode = await runCommand(["backup", target, "--database", file], {
-    isInteractive: false,
-    isWatched: true,
-    out: (text) => said.push(text),
-    say: (text) => said.push(text),
-    draw: () => writeFileSync(target, "A letter."),
-  });
-  expect(said.join("\n")).toContain("is there already, and is no backup");
-  expect(exitCode).toBe(1);
-  expect(readFileSync(target, "utf8")).toBe("A letter.");
-  expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
-});
 
 test.each([
   ["made where a link leads, also where there is nothing yet", "plants.backup", 0],

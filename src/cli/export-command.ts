@@ -14,7 +14,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile } from "../domain/file-failure.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
-import { stoppable } from "./long-work.ts";
+import { cancellable } from "./long-work.ts";
 import { writeResult } from "./output.ts";
 import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
@@ -51,7 +51,7 @@ export const exportCommand: Command = {
       withStore(call, (store) => exportAll(store, signal), patience);
     // Of a pipe there is nothing to clean up, and a signal ends it also while nobody reads.
     if (!isPlainFile(path)) return work();
-    return stoppable(call.terminal, `${path} is as it was before.`, work);
+    return cancellable(call.terminal, `${path} is as it was before.`, work);
   },
 };
 

@@ -1,61 +1,51 @@
-/** Work that takes long: shows how far it is, and stops when it is told to. */
-import type { Tally } from "../storage/copy.ts";
-import type { Terminal } from "./command.ts";
-import { Progress, renderDuration, renderRate } from "./progress.ts";
+/** Commands that take long: they report their phases, and Ctrl+C cancels them. */
+import { readLimits } from "../config.ts";
+import type { BackupWork } from "../storage/backup.ts";
+import type { Call, Terminal } from "./command.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
 const interruptedExitCode = 130;
 
-/** Shows how far it is. */
-export async function shown<Result>(
-  terminal: Terminal,
-  work: (tally: Tally) => Promise<Result>,
-  end: (plants: number, elapsedMs: number) => void = () => {},
-): Promise<Result> {
-  const tally: Tally = { plants: 0, plantsInAll: 0 };
-  const progress = new Progress(terminal, () => ({
-    count: tally.plants,
-    share: tally.plantsInAll > 0 ? tally.plants / tally.plantsInAll : undefined,
-  }));
-  try {
-    return await work(tally);
-  } finally {
-    progress.end();
-    end(tally.plants, progress.elapsedMs);
-  }
-}
-
-/** Shows how far it is, and in the end how long it took. */
-export function timed<Result>(
-  terminal: Terminal,
-  done: string,
-  work: (tally: Tally) => Promise<Result>,
-): Promise<Result> {
-  return shown(terminal, work, (plants, elapsedMs) => {
-    const rate = renderRate(plants, elapsedMs);
-    const count = plants.toLocaleString("en");
-    terminal.say(`${done} ${count} plants in ${renderDuration(elapsedMs)} (${rate}).`);
-  });
+/** What a backup or a restore needs of the command line: limits, a signal, somebody who watches. */
+export function toWork({ flags, terminal }: Call, signal: AbortSignal): BackupWork {
+  return {
+    limits: readLimits(flags),
+    signal,
+    onPhase(phase) {
+      if (terminal.isWatched) terminal.say(`${phase} …`);
+    },
+  };
 }
 
 /**
- * Resolves to the exit code. The first signal stops it between two batches, and `hint` says how to
- * go on; a second one, if it is not an echo of the first, ends it at once.
+ * Resolves to the exit code. The first signal aborts the work, and `hint` says what came of it; a
+ * second one, if it is not an echo of the first, ends the process at once.
  */
-export async function stoppable(
+export async function cancellable(
   terminal: Terminal,
   hint: string,
   work: (signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
-  const stopping = new AbortController();
-  const listenNoMore = onStopSignal(() => stopping.abort(), interruptedExitCode);
+  const aborting = new AbortController();
+  const stopListening = onStopSignal(() => aborting.abort(), interruptedExitCode);
   try {
-    return await work(stopping.signal);
+    return await work(aborting.signal);
   } catch (error) {
-    if (error !== stopping.signal.reason) throw error;
+    // A stream wraps the reason in an error of its own.
+    const isAborted = aborting.signal.aborted && (error as Error).name === "AbortError";
+    if (!isAborted) throw error;
     terminal.say(`plantstore: Stopped. ${hint}`);
     return interruptedExitCode;
   } finally {
-    listenNoMore();
+    stopListening();
   }
+}
+
+/** Follows "FILE: " or "Restored …: ". */
+export function describeContents({ plants, tokens }: { plants: number; tokens: number }): string {
+  return `${count(plants, "plant")} and ${count(tokens, "token")}`;
+}
+
+function count(number: number, word: string): string {
+  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }

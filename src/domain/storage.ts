@@ -7,7 +7,6 @@
  */
 import type { Plant, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
-import type { TransferStorage } from "./transfer.ts";
 
 export interface CreateWrite {
   readonly kind: "create";
@@ -147,9 +146,6 @@ export interface BucketStorage {
 }
 
 export interface Storage extends PlantStorage, TokenStorage {
-  /** All that it keeps, to be moved; without the idempotency keys that have expired by `nowMs`. */
-  transfer(nowMs: number): TransferStorage;
-
   /** Absent where one process serves the storage, and need not ask it. */
   readonly buckets: BucketStorage | undefined;
 
@@ -197,6 +193,23 @@ export interface OpenOptions {
   readonly onNewSchema?: ((name: string) => void) | undefined;
   /** The default unless given. An engine without connections has no use for it. */
   readonly limits?: ConnectionLimits;
+}
+
+/** How everything that an engine stores is written to a SQLite file. */
+export interface BackupOptions {
+  readonly limits: ConnectionLimits;
+  /** Aborts it; it then fails with the signal's reason. */
+  readonly signal: AbortSignal;
+  /** Fails if a service is using the storage, where the engine can tell. */
+  readonly mustBeIdle?: boolean;
+}
+
+/** How an engine takes over everything from a SQLite file. */
+export interface RestoreOptions {
+  readonly limits: ConnectionLimits;
+  readonly signal: AbortSignal;
+  /** Replaces a store that exists, if the engine can keep the old one; else it must be empty. */
+  readonly mayReplace: boolean;
 }
 
 /** How an engine behind a network is connected to. */

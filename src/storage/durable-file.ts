@@ -1,28 +1,46 @@
-/** Names of files that survive a power cut. It does not sync what is in them. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+/** Files that survive a power cut, and temporary ones that need not. */
+import { closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { PlantStoreError } from "../domain/errors.ts";
 
+/** The contents must have been synced before. */
 export function renameDurably(from: string, to: string): void {
   renameSync(from, to);
   syncFolderOf(to);
 }
 
-/**
- * A name lasts once the folder that holds it is synced. Windows has no such thing, and needs none.
- */
+/** A name lasts once its folder is synced. Windows can't do that, and doesn't need it. */
 export function syncFolderOf(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(dirname(path), "r");
+  if (process.platform !== "win32") sync(dirname(path), "r");
+}
+
+export function syncFile(path: string): void {
+  sync(path, "r+");
+}
+
+function sync(path: string, flags: string): void {
+  const descriptor = openSync(path, flags);
   try {
-    fsyncSync(folder);
+    fsyncSync(descriptor);
   } finally {
-    closeSync(folder);
+    closeSync(descriptor);
   }
 }
 
-/** What was begun and is not needed: where it cannot be removed, it takes room and no more. */
+/** A temporary file. Where it can't be removed, it takes up space and does no other harm. */
 export function removeLeftover(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {}
+}
+
+/** For a store on its way to somewhere else. */
+export function makeTemporaryFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), "plantstore-"));
+  } catch (cause) {
+    const message = `Cannot write to ${tmpdir()}: set TMPDIR to a folder that can be written.`;
+    throw new PlantStoreError("unavailable", message, { cause });
+  }
 }

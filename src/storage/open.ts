@@ -1,74 +1,116 @@
-/** From the address of a database to the engine that keeps it: the only place that chooses. */
+/** The engines, and which of them an address belongs to: the only place that chooses. */
 import { statSync } from "node:fs";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { ConnectionLimits, OpenOptions, Storage } from "../domain/storage.ts";
-import type { Contents, Restoration, SnapshotCopy, Use } from "./backup.ts";
+import type { BackupOptions, OpenOptions, RestoreOptions, Storage } from "../domain/storage.ts";
 import {
   isSameDatabase as isSamePostgres,
   maskAddress as maskPostgresAddress,
 } from "./postgres/address.ts";
 
-/** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
-export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
-  // Each is loaded where it is used: that takes a while.
-  return engineOf(address) === "sqlite"
-    ? (await import("./sqlite/engine.ts")).openSqlite(address, options)
-    : (await import("./postgres/engine.ts")).openPostgres(address, options);
+/** What an engine can do with an address of its own. Each is loaded when it is first used. */
+interface Engine {
+  /** Whether an address with this scheme (`postgres` of `postgres://…`) is its own. */
+  matches(scheme: string | undefined): boolean;
+
+  /** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
+  open(address: string, options: OpenOptions): Promise<Storage>;
+
+  /** Writes everything, as it is at one moment, to the empty file at `path`, as a SQLite store. */
+  backup(address: string, path: string, options: BackupOptions): Promise<void>;
+
+  /**
+   * Takes over everything from the SQLite store that `makeFile` writes to the path it is given,
+   * all of it or nothing. Resolves once that is durable, to where the old store is kept, if any.
+   */
+  restore(
+    address: string,
+    options: RestoreOptions,
+    makeFile: (path: string) => Promise<void>,
+  ): Promise<string | undefined>;
+
+  /** The address as it may be shown and logged: without a password. */
+  describe(address: string): string;
+
+  /** Whether two addresses certainly lead to the same plants. */
+  isSame(one: string, other: string): boolean;
 }
 
-/** Copies what is kept at an address to the empty file at `targetPath`, as it is at one moment. */
-export async function copySnapshot<Result>(
-  address: string,
-  targetPath: string,
-  limits: ConnectionLimits,
-  use: Use<SnapshotCopy, Result>,
-): Promise<Result> {
-  if (engineOf(address) === "sqlite") {
-    return (await import("./sqlite/snapshot.ts")).copySqlite(address, targetPath, use);
-  }
-  const { copyPostgres } = await import("./postgres/snapshot.ts");
-  const openTarget = () => openStorage(targetPath, { isServing: false });
-  return copyPostgres(address, limits, openTarget, use);
+const sqlite: Engine = {
+  matches: (scheme) => scheme === undefined,
+  open: async (path, options) => (await import("./sqlite/engine.ts")).openSqlite(path, options),
+  backup: async (path, target, options) =>
+    (await import("./sqlite/backup.ts")).backupSqlite(path, target, options),
+  restore: async (path, options, makeFile) =>
+    (await import("./sqlite/backup.ts")).restoreSqlite(path, options, makeFile),
+  describe: (path) => path,
+  isSame: isSameFile,
+};
+
+const postgres: Engine = {
+  matches: (scheme) => scheme === "postgres" || scheme === "postgresql",
+  open: async (url, options) => (await import("./postgres/engine.ts")).openPostgres(url, options),
+  async backup(url, path, options) {
+    const { openScratch } = await import("./sqlite/backup.ts");
+    const { backupPostgres } = await import("./postgres/backup.ts");
+    return backupPostgres(url, options, () => openScratch(path));
+  },
+  async restore(url, options, makeFile) {
+    const { openScratch } = await import("./sqlite/backup.ts");
+    const { restorePostgres } = await import("./postgres/backup.ts");
+    return restorePostgres(url, options, makeFile, openScratch);
+  },
+  describe: maskPostgresAddress,
+  isSame: isSamePostgres,
+};
+
+const engines: readonly Engine[] = [sqlite, postgres];
+
+export function engineOf(address: string): Engine {
+  const engine = findEngine(address);
+  if (engine !== undefined) return engine;
+  throw new PlantStoreError(
+    "unavailable",
+    `Cannot open a "${schemeOf(address)}:" database: plants are stored in a SQLite file, named by ` +
+      "its path, or in PostgreSQL, named by postgres://user@host/database.",
+  );
+}
+
+function findEngine(address: string): Engine | undefined {
+  return engines.find((engine) => engine.matches(schemeOf(address)));
+}
+
+function schemeOf(address: string): string | undefined {
+  return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
+}
+
+export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
+  return engineOf(address).open(address, options);
 }
 
 /**
- * Fails with `unavailable`, in words that follow "Cannot …: ", if a file is not fit to be a store.
+ * Counts what is in the SQLite file of a backup. Fails with `unavailable`, in words that follow
+ * "Cannot …: ", if it is not a store, or not whole, where that is checked too.
  */
-export async function inspectFile(path: string, expected: Contents): Promise<void> {
-  (await import("./sqlite/inspection.ts")).inspectSqlite(path, expected);
-}
-
-/** Has everything at an address come from a file; what is there is replaced only if it may be. */
-export async function restoreTo<Result>(
-  address: string,
-  { mayReplace, limits }: { mayReplace: boolean; limits: ConnectionLimits },
-  use: Use<Restoration, Result>,
-): Promise<Result> {
-  if (engineOf(address) === "sqlite") {
-    return (await import("./sqlite/restoration.ts")).restoreSqlite(address, mayReplace, use);
-  }
-  const { restorePostgres } = await import("./postgres/restoration.ts");
-  const openUnpacked = (path: string) => openStorage(path, { isServing: false });
-  return restorePostgres(address, limits, openUnpacked, use);
+export async function inspectFile(path: string, { mustBeWhole = false } = {}) {
+  return (await import("./sqlite/backup.ts")).inspectSqlite(path, mustBeWhole);
 }
 
 /** Whether it is the path of a file. */
 export function isFile(address: string): boolean {
-  return schemeOf(address) === undefined;
+  return findEngine(address) === sqlite;
 }
 
-/** The address as it may be shown and logged: without a password. */
+/** Also an address of no engine may hold a password. */
 export function maskAddress(address: string): string {
-  return isFile(address) ? address : maskPostgresAddress(address);
+  return (findEngine(address) ?? postgres).describe(address);
 }
 
-/** Whether two addresses surely lead to the same plants. */
 export function isSameDatabase(one: string, other: string): boolean {
-  if (isFile(one) !== isFile(other)) return false;
-  return isFile(one) ? isSameFile(one, other) : isSamePostgres(one, other);
+  const engine = findEngine(one);
+  return engine !== undefined && engine === findEngine(other) && engine.isSame(one, other);
 }
 
-/** Also through links. What cannot be looked at is told by whoever opens it. */
+/** Also through links. Whoever opens a file reports that it cannot be read. */
 function isSameFile(one: string, other: string): boolean {
   try {
     const [first, second] = [statSync(one), statSync(other)];
@@ -76,24 +118,4 @@ function isSameFile(one: string, other: string): boolean {
   } catch {
     return false;
   }
-}
-
-function engineOf(address: string): "sqlite" | "postgres" {
-  switch (schemeOf(address)) {
-    case undefined:
-      return "sqlite";
-    case "postgres":
-    case "postgresql":
-      return "postgres";
-    default:
-      throw new PlantStoreError(
-        "unavailable",
-        `Cannot open a "${schemeOf(address)}:" database: plants are kept in a SQLite file, named by ` +
-          "its path, or in PostgreSQL, named by postgres://user@host/database.",
-      );
-  }
-}
-
-function schemeOf(address: string): string | undefined {
-  return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
 }

@@ -2,21 +2,14 @@
  * The real program makes and restores backups, and is stopped, killed, refused and short of room.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { openStorage } from "../../src/storage/open.ts";
-import { seal } from "../../src/storage/sealed-file.ts";
-import { connect } from "../../src/storage/sqlite/connection.ts";
+import { connect } from "../../src/storage/sqlite/open.ts";
+import { countPlants, fillStore as fill } from "../filled-store.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { keptPath } from "../upgrades/kept-data.ts";
 import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
@@ -30,22 +23,6 @@ beforeEach(() => {
 });
 
 afterEach(() => folder[Symbol.dispose]());
-
-async function fill(address: string, plants: number, name = "Fern"): Promise<void> {
-  const storage = await openStorage(address, { isServing: false });
-  const records = Array.from({ length: plants }, (_, index) => ({
-    ...{ garden: "home", id: BigInt(index), name: `${name} ${index}`, tag: "" },
-  }));
-  await storage.transfer(0).add("plants", records);
-  await storage.close();
-}
-
-async function countPlants(address: string): Promise<number> {
-  const storage = await openStorage(address, { isServing: false, mustExist: true });
-  const count = await storage.transfer(0).count("plants");
-  await storage.close();
-  return count;
-}
 
 const backUp = (...flags: string[]) => runProgram(["backup", backup, "--database", file, ...flags]);
 const restore = (to: string, ...flags: string[]) =>
@@ -65,7 +42,7 @@ test("says what a backup holds, which only its owner can read, and replaces one 
   const refused = await backUp();
   expect(refused).toMatchObject({ exitCode: 1, out: "" });
   expect(refused.errors).toMatch(
-    /^plantstore: .+ is there already\. With --force it is replaced\.\n$/,
+    /^plantstore: .+ exists already\. With --force it is replaced\.\n$/,
   );
   await fill(file, 5);
   expect(await backUp("--force")).toMatchObject({ exitCode: 0 });
@@ -73,11 +50,32 @@ test("says what a backup holds, which only its owner can read, and replaces one 
   expect(JSON.parse(checked.out)).toMatchObject({ plants: 5, tokens: 0 });
 });
 
-test("keeps what was there before, and says where", async () => {
+test("complains about a missing backup before it looks at the store", async () => {
+  await fill(file, 1);
+  const missing = await runProgram(["restore", `${backup}.missing`, "--database", file]);
+  expect(missing).toMatchObject({ exitCode: 1, out: "" });
+  expect(missing.errors).toBe(
+    `plantstore: Cannot read ${backup}.missing: there is no such file.\n`,
+  );
+});
+
+test("is a gzipped SQLite database with the time at which it was made", async () => {
+  await fill(file, 3);
+  const { madeAt } = JSON.parse((await backUp()).out);
+  const bytes = readFileSync(backup);
+  expect(bytes.readUInt32LE(4) * 1_000).toBe(Date.parse(madeAt));
+  expect(Buffer.from(Bun.gunzipSync(bytes)).toString("latin1")).toStartWith("SQLite format 3\0");
+});
+
+test("refuses to replace a store, names --force, and with that keeps the old one and says where", async () => {
   await fill(file, 3);
   await backUp();
   await fill(file, 9);
-  expect(await restore(file)).toMatchObject({ exitCode: 1, out: "" });
+  const refused = await restore(file);
+  expect(refused).toMatchObject({ exitCode: 1, out: "" });
+  expect(refused.errors).toBe(
+    `plantstore: ${file} exists already. With --force it is replaced, and kept under another name.\n`,
+  );
   const restored = await restore(file, "--force");
   expect(restored).toMatchObject({ exitCode: 0, errors: "" });
   expect(await countPlants(file)).toBe(3);
@@ -176,21 +174,34 @@ test("a restoration into PostgreSQL that is killed leaves nothing, and can be ru
 }, 60_000);
 
 describe("a damaged backup is refused in one line, and nothing is touched:", () => {
+  const flip = (at: (length: number) => number) => (bytes: Buffer) => {
+    bytes.writeUInt8(bytes.readUInt8(at(bytes.length)) ^ 4, at(bytes.length));
+    return bytes;
+  };
+
   test.each<[damage: string, reason: string, spoil: (bytes: Buffer) => Buffer]>([
-    ["a name that has changed", "it is damaged", (bytes) => spoilText(bytes, "Fern 7", "Farn 7")],
-    [
-      "another description",
-      "it is damaged",
-      (bytes) => spoilText(bytes, '"plants":9', '"plants":8'),
-    ],
-    ["its first page", "it is damaged", (bytes) => Buffer.from(bytes.fill(0, 0, 100))],
-    ["cut short", "or not whole", (bytes) => bytes.subarray(0, bytes.length - 10)],
-    ["half of it", "or not whole", (bytes) => bytes.subarray(0, bytes.length / 2)],
-    ["nothing in it", "or not whole", () => Buffer.alloc(0)],
+    ["a changed bit in the middle", "it is damaged", flip((length) => Math.floor(length / 2))],
+    ["a changed bit in its date", "not a backup", flip(() => 4)],
+    ["a changed bit in its checksum", "it is damaged", flip((length) => length - 6)],
+    ["another header", "not a backup", (bytes) => Buffer.from(bytes.fill(0, 0, 10))],
+    ["cut short", "cut short", (bytes) => bytes.subarray(0, bytes.length - 10)],
+    ["half of it", "cut short", (bytes) => bytes.subarray(0, bytes.length / 2)],
+    ["something after it", "it is damaged", (bytes) => Buffer.concat([bytes, Buffer.from("x")])],
+    ["nothing in it", "not complete", () => Buffer.alloc(0)],
   ])("%s", async (_, reason, spoil) => {
-    await fill(file, 9);
+    await fill(file, 900);
     await backUp();
     writeFileSync(backup, spoil(readFileSync(backup)));
+    await expectRefusal(reason);
+  });
+
+  test("a changed bit in one that 0.3 made", async () => {
+    const bytes = readFileSync(keptPath("0.3.2", "plants.backup"));
+    writeFileSync(backup, flip((length) => length - 5_000)(bytes));
+    await expectRefusal("its checksum is wrong");
+  });
+
+  async function expectRefusal(reason: string): Promise<void> {
     const target = join(folder.path, "target.db");
     await fill(target, 2);
     const before = readFileSync(target);
@@ -202,29 +213,48 @@ describe("a damaged backup is refused in one line, and nothing is touched:", () 
     }
     expect(readFileSync(target).equals(before)).toBe(true);
     expect(partials()).toEqual([]);
-  });
-
-  function spoilText(bytes: Buffer, text: string, other: string): Buffer {
-    return Buffer.from(bytes.toString("latin1").replace(text, other), "latin1");
   }
 });
 
-test.each<[what: string, change: string, reason: string]>([
-  ["of a newer version", "PRAGMA user_version = 99", "its schema is 99, and this version knows"],
-  ["of another program", "PRAGMA application_id = 1", "a SQLite database of another program"],
-  ["with another number of plants", "DELETE FROM plants", "it holds 0 plants, not 9"],
-])("a backup %s is refused, however well it is sealed", async (_, change, reason) => {
-  await fill(file, 9);
-  copyFileSync(file, backup);
-  const database = connect(backup);
-  database.run(change);
-  database.close();
-  const description = { madeAt: "2026-07-01", version: "9.9.9", plants: 9, tokens: 0 };
-  await seal(backup, description, new AbortController().signal);
+test.each<[what: string, change: (path: string) => void, reason: string]>([
+  [
+    "of a newer version",
+    (path) => execute(path, "PRAGMA user_version = 99"),
+    "its schema is 99, and this version knows",
+  ],
+  ["of another program", (path) => execute(path, "PRAGMA application_id = 1"), "not a backup"],
+  [
+    "of a corrupt store",
+    (path) => {
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.fill(0xff, 4_096 * 2, 4_096 * 3));
+    },
+    "it is corrupt",
+  ],
+])("a backup %s is refused, however well it is compressed", async (_, change, reason) => {
+  await fill(file, 900);
+  change(file);
+  writeFileSync(backup, Bun.gzipSync(readFileSync(file)));
   const target = join(folder.path, "target.db");
   const refused = await restore(target);
   expect(refused).toMatchObject({ exitCode: 1, out: "" });
   expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
   expect(refused.errors).toContain(reason);
   expect(existsSync(target)).toBe(false);
+});
+
+function execute(path: string, sql: string): void {
+  const database = connect(path);
+  database.run(sql);
+  database.close();
+}
+
+test("a backup of a corrupt store fails, and leaves nothing", async () => {
+  await fill(file, 900);
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0xff, 4_096 * 2));
+  const failed = await backUp();
+  expect(failed).toMatchObject({ exitCode: 1, out: "" });
+  expect(failed.errors).toContain("corrupt");
+  expect([existsSync(backup), ...partials()]).toEqual([false]);
 });

@@ -6,7 +6,6 @@ import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
 import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
 import { describeTokens } from "./tokens-contract.ts";
-import { describeTransfer } from "./transfer-contract.ts";
 
 export function describeStorage(
   engine: string,
@@ -168,7 +167,7 @@ export function describeStorage(
         "end with the highest, where the ids %p are in the way",
         async (inTheWay) => {
           const lastId = assignedIdMax - 1n - BigInt(inTheWay.length);
-          await storage.transfer(0).add("counters", [{ garden: "home", lastId }]);
+          await tested.execute(`INSERT INTO gardens (garden, last_id) VALUES ('home', ${lastId})`);
           await apply(...inTheWay.map((id) => create({ id })));
           const exhausted: Outcome = { kind: "exhausted" };
           expect(await apply(create())).toEqual([created(assignedIdMax)]);
@@ -178,8 +177,8 @@ export function describeStorage(
       );
 
       test("end before the highest, where that is taken", async () => {
-        const counter = { garden: "home", lastId: assignedIdMax - 2n };
-        await storage.transfer(0).add("counters", [counter]);
+        const lastId = assignedIdMax - 2n;
+        await tested.execute(`INSERT INTO gardens (garden, last_id) VALUES ('home', ${lastId})`);
         await apply(create({ id: assignedIdMax }));
         expect(await apply(create(), create())).toEqual([
           created(assignedIdMax - 1n),
@@ -229,7 +228,6 @@ export function describeStorage(
 
     describeKeys(() => tested);
     describeTokens(() => tested);
-    describeTransfer(() => tested);
 
     test("answers a ping while it is open", async () => {
       expect(await storage.ping()).toBeUndefined();

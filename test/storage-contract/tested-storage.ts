@@ -16,6 +16,8 @@ export interface TestedStorage {
   readonly storage: Storage;
   /** Another process's view of the same data; whoever opens it closes it. */
   openAgain(options?: StorageWish): Promise<Storage>;
+  /** Runs a statement on the database itself, for what no service would write. */
+  execute(sql: string): Promise<unknown>;
   remove(): Promise<void>;
 }
 

@@ -25,6 +25,12 @@ mkdirSync(home, { recursive: true });
 const answers = { sqlite: await fill(file), postgres: await fill(server.url) };
 await Bun.write(keptPath(version, "answers.json"), `${JSON.stringify(answers, null, 2)}\n`);
 keepFile(file);
+await runProgram([
+  "backup",
+  keptPath(version, "plants.backup"),
+  "--database",
+  keptPath(version, "plants.db"),
+]);
 await Bun.write(keptPath(version, "postgres.sql"), await renderStatements(server));
 await server.drop();
 process.stdout.write(`test/upgrades/versions/${version}: kept\n`);

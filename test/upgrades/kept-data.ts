@@ -1,8 +1,8 @@
 /**
  * The data that each released version left behind: a SQLite file, a PostgreSQL database as
- * statements, and what callers were told. Later versions are held against them.
+ * statements, of some a backup, and what callers were answered. Later versions must read it.
  */
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 export interface KeptAnswers {
@@ -18,9 +18,16 @@ const folder = join(import.meta.dir, "versions");
 
 export const keptVersions: readonly string[] = readdirSync(folder).toSorted();
 
-export function keptPath(version: string, name: "plants.db" | "postgres.sql" | "answers.json") {
+type KeptName = "plants.db" | "postgres.sql" | "plants.backup" | "answers.json";
+
+export function keptPath(version: string, name: KeptName) {
   return join(folder, version, name);
 }
+
+/** Those that left a backup of the SQLite file, one for each format so far. */
+export const backupVersions = keptVersions.filter((version) =>
+  existsSync(keptPath(version, "plants.backup")),
+);
 
 export type Engine = "sqlite" | "postgres";
 

@@ -5,10 +5,17 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { startService } from "../end-to-end/running-service.ts";
+import { runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type Engine, keptPath, keptVersions, readAnswers } from "./kept-data.ts";
+import {
+  backupVersions,
+  type Engine,
+  type KeptAnswers,
+  keptPath,
+  keptVersions,
+  readAnswers,
+} from "./kept-data.ts";
 
 const folder = makeTemporaryFolder();
 const databases: TestDatabase[] = [];
@@ -29,28 +36,45 @@ async function bring(version: string, engine: Engine): Promise<string> {
   return database.url;
 }
 
+/** Nothing is lost, and all of it still works. */
+async function checkData(database: string, answers: KeptAnswers): Promise<void> {
+  const { token, readToken, plants, keyed } = answers;
+  await using service = await startService({ database });
+
+  const listed = await service.call("GET /plants?fields=id,name,tag", { token: readToken });
+  expect(await listed.text()).toBe(plants);
+
+  const headers = { "Idempotency-Key": keyed.key };
+  const again = await service.call("POST /plants", { token, headers, body: keyed.body });
+  expect([again.status, again.headers.get("location")]).toEqual([201, keyed.location]);
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+
+  const body = '{"name":"new"}';
+  const created = await service.call("POST /plants", { token, body });
+  const location = created.headers.get("location") ?? "";
+  expect(Number(location.split("/").at(-1))).toBeGreaterThan(
+    Number(keyed.location.split("/").at(-1)),
+  );
+  const deleted = await service.call(`DELETE ${location}`, { token });
+  expect(deleted.status).toBe(204);
+  const refused = await service.call("POST /plants", { token: readToken, body });
+  expect(refused.status).toBe(403);
+}
+
 describe.each(keptVersions)("the data of version %s", (version) => {
   test.each<Engine>(["sqlite", "postgres"])("is all there and in use on %s", async (engine) => {
-    const { token, readToken, plants, keyed } = (await readAnswers(version))[engine];
-    await using service = await startService({ database: await bring(version, engine) });
+    await checkData(await bring(version, engine), (await readAnswers(version))[engine]);
+  });
+});
 
-    const listed = await service.call("GET /plants?fields=id,name,tag", { token: readToken });
-    expect(await listed.text()).toBe(plants);
-
-    const headers = { "Idempotency-Key": keyed.key };
-    const again = await service.call("POST /plants", { token, headers, body: keyed.body });
-    expect([again.status, again.headers.get("location")]).toEqual([201, keyed.location]);
-    expect(again.headers.get("idempotency-replayed")).toBe("true");
-
-    const body = '{"name":"new"}';
-    const created = await service.call("POST /plants", { token, body });
-    const location = created.headers.get("location") ?? "";
-    expect(Number(location.split("/").at(-1))).toBeGreaterThan(
-      Number(keyed.location.split("/").at(-1)),
-    );
-    const deleted = await service.call(`DELETE ${location}`, { token });
-    expect(deleted.status).toBe(204);
-    const refused = await service.call("POST /plants", { token: readToken, body });
-    expect(refused.status).toBe(403);
+describe.each(backupVersions)("a backup that version %s made", (version) => {
+  test.each<Engine>(["sqlite", "postgres"])("can be restored to %s", async (engine) => {
+    const database = engine === "postgres" ? await makeDatabase() : undefined;
+    if (database) databases.push(database);
+    const target = database?.url ?? join(folder.path, `${version}-restored.db`);
+    const restoring = ["restore", keptPath(version, "plants.backup")];
+    const restored = await runProgram(restoring, { PLANTSTORE_DATABASE: target });
+    expect(restored).toMatchObject({ exitCode: 0, errors: "" });
+    await checkData(target, (await readAnswers(version)).sqlite);
   });
 });

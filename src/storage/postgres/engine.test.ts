@@ -9,6 +9,7 @@ describeStorage("PostgreSQL", async (options) => {
   return {
     storage,
     openAgain: (others) => openPostgres(database.url, { isServing: false, ...others }),
+    execute: (sql) => database.query(sql),
     async remove() {
       await storage.close();
       await database.drop();

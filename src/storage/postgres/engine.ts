@@ -6,8 +6,7 @@ import {
   type PlantReader,
   type Storage,
 } from "../../domain/storage.ts";
-import { retold } from "../../domain/transfer.ts";
-import { createTranslated } from "../translation.ts";
+import { createErrorMapper } from "../map-errors.ts";
 import { parseAddress } from "./address.ts";
 import { Attempts } from "./attempts.ts";
 import { createBucketStorage } from "./buckets.ts";
@@ -16,10 +15,9 @@ import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { openPrimary } from "./opening.ts";
 import { Primary } from "./primary.ts";
 import { createTokenStorage } from "./tokens.ts";
-import { createTransfer, eachByItself } from "./transfer.ts";
 import { createWriter } from "./writer.ts";
 
-const translated = createTranslated(translate);
+const mapErrors = createErrorMapper(translate);
 
 /**
  * Fails with `unavailable`, in one line that names the database and no secret, if it cannot be
@@ -51,25 +49,24 @@ function createStorage(primary: Primary, { plantsMax, limits }: OpenOptions): St
   const buckets = createBucketStorage(attempts);
   const writer = createWriter(attempts, plantsMax);
   return {
-    list: translated(list),
-    seek: translated(seek),
+    list: mapErrors(list),
+    seek: mapErrors(seek),
     // To tell would take a query, which is as dear as reading.
     version: () => undefined,
-    apply: translated(writer.apply),
-    forgetKeys: translated(writer.forgetKeys),
-    noteTokenUses: translated(writer.noteTokenUses),
-    findToken: translated(tokens.findToken),
-    hasTokens: translated(tokens.hasTokens),
-    listTokens: translated(tokens.listTokens),
-    addToken: translated(tokens.addToken),
-    revokeToken: translated(tokens.revokeToken),
-    countTokenChanges: translated(tokens.countTokenChanges),
-    transfer: (nowMs) => retold(createTransfer(eachByItself(attempts), nowMs), translate),
+    apply: mapErrors(writer.apply),
+    forgetKeys: mapErrors(writer.forgetKeys),
+    noteTokenUses: mapErrors(writer.noteTokenUses),
+    findToken: mapErrors(tokens.findToken),
+    hasTokens: mapErrors(tokens.hasTokens),
+    listTokens: mapErrors(tokens.listTokens),
+    addToken: mapErrors(tokens.addToken),
+    revokeToken: mapErrors(tokens.revokeToken),
+    countTokenChanges: mapErrors(tokens.countTokenChanges),
     buckets: {
-      pour: translated(buckets.pour),
-      forgetEmpty: translated(buckets.forgetEmpty),
+      pour: mapErrors(buckets.pour),
+      forgetEmpty: mapErrors(buckets.forgetEmpty),
     },
-    ping: translated(() => primary.ping()),
+    ping: mapErrors(() => primary.ping()),
     // Another thread makes connections of its own.
     share: () => undefined,
     close: () => primary.close(),

@@ -26,6 +26,7 @@ describeStorage("PostgreSQL behind a pooler", async (options) => {
   return {
     storage,
     openAgain: (others) => openPostgres(url, { isServing: false, ...others }),
+    execute: (sql) => database.query(sql),
     async remove() {
       await storage.close();
       await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { startPooler } from "../../../test/transaction-pooler.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
-import { copySnapshot } from "../open.ts";
+import { engineOf } from "../open.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
@@ -28,6 +28,10 @@ const failureOf = (work: Promise<unknown>): Promise<{ code?: string; message: st
     (error) => error,
   );
 const reasonOf = async (work: Promise<unknown>) => (await failureOf(work)).message;
+const backUp = (name: string) => {
+  const { signal } = new AbortController();
+  return engineOf(url).backup(url, touch(join(folder.path, name)), { limits, signal });
+};
 const list = (storage: Storage) => storage.list("home", undefined, 10);
 
 afterAll(() => folder[Symbol.dispose]());
@@ -66,15 +70,15 @@ test("where it may hide the number of the schema, that is said", async () => {
 
 test("where it may hide plants, no backup is made", async () => {
   await secure("ENABLE");
-  const backup = copySnapshot(url, join(folder.path, "hidden.db"), limits, async () => {});
-  expect(await reasonOf(backup)).toEndWith(reason);
+  expect(await reasonOf(backUp("hidden.db"))).toEndWith(reason);
 });
 
 test("a backup names the rights that the role lacks", async () => {
   await secure("ENABLE");
   await database.query(`REVOKE ALL ON tokens, rate_buckets FROM ${role}`);
-  const backup = copySnapshot(url, join(folder.path, "lacking.db"), limits, async () => {});
-  expect(await reasonOf(backup)).toEndWith("the role lacks rights: SELECT on tokens.");
+  expect(await reasonOf(backUp("lacking.db"))).toEndWith(
+    "the role lacks rights: SELECT on tokens.",
+  );
 });
 
 test("switched on meanwhile, it hides nothing: all is refused until it is off again", async () => {

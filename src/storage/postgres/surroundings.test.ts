@@ -11,15 +11,15 @@ import {
   setDefaultTimeout,
   test,
 } from "bun:test";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { countedIdMax, defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
-import { recordKinds } from "../../domain/transfer.ts";
-import { copySnapshot } from "../open.ts";
+import { engineOf } from "../open.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
@@ -34,6 +34,13 @@ beforeEach(async () => {
 });
 
 afterEach(() => database.drop());
+
+async function backUp(name: string): Promise<string> {
+  const path = touch(join(folder.path, name));
+  const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
+  await engineOf(database.url).backup(database.url, path, options);
+  return path;
+}
 
 function open(url = database.url): Promise<Storage> {
   return openPostgres(url, { isServing: true });
@@ -134,22 +141,6 @@ test.each([
   await storage.close();
 });
 
-test("what is moved there is not confirmed where the server warns of it", async () => {
-  const storage = await open();
-  const plant = { garden: "home", id: 1n, name: "Fern", tag: "" };
-  await database.query(
-    `CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql
-       AS $$ BEGIN RAISE WARNING 'no standby has it'; RETURN NEW; END $$;
-     CREATE TRIGGER warn BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION warn()`,
-  );
-  const failure = await storage
-    .transfer(0)
-    .add("plants", [plant])
-    .catch((error) => error);
-  expect(failure.message).toContain("did not confirm");
-  await storage.close();
-});
-
 describe("where a transaction may take or idle for a second", () => {
   beforeEach(async () => {
     const storage = await open();
@@ -161,15 +152,15 @@ describe("where a transaction may take or idle for a second", () => {
   });
 
   test("a backup takes its time", async () => {
-    const path = join(folder.path, "slow.db");
-    const tally = { plants: 0, plantsInAll: 0 };
-    const { signal } = new AbortController();
-    const copied = await copySnapshot(database.url, path, defaultConnectionLimits, async (copy) => {
-      await Bun.sleep(1_500);
-      await copy.copy(tally, signal);
-      return copy.compare(tally, signal);
-    });
-    expect(copied).toEqual({ plants: 1, tokens: 0 });
+    const intruder = new Client(database.url);
+    await intruder.connect();
+    await intruder.query("SET transaction_timeout = 0");
+    await intruder.query("SET idle_in_transaction_session_timeout = 0");
+    await intruder.query("BEGIN; LOCK plants IN ACCESS EXCLUSIVE MODE");
+    const backingUp = backUp("slow.db");
+    await Bun.sleep(1_500);
+    await intruder.end();
+    await backingUp;
   });
 
   test("a request that would take longer is unavailable, and nothing is broken", async () => {
@@ -240,11 +231,12 @@ test("what other roles have put on the search path is not run", async () => {
     await storage.buckets?.pour([{ key: 1, levelMs: 5 }]);
     await storage.buckets?.pour([{ key: 1, levelMs: 5 }]);
     await storage.buckets?.forgetEmpty();
-    const transfer = storage.transfer(0);
-    for (const kind of recordKinds) {
-      await transfer.count(kind, await transfer.last(kind));
-      await transfer.add(kind, await transfer.read(kind, undefined, 10));
-    }
     await storage.close();
   }
+  const path = await backUp("trapped.db");
+  await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");
+  const { signal } = new AbortController();
+  const options = { limits: defaultConnectionLimits, signal, mayReplace: false };
+  const makeFile = async (target: string) => copyFileSync(path, target);
+  await engineOf(database.url).restore(database.url, options, makeFile);
 });

@@ -28,14 +28,3 @@ test("are stored, and their revocations counted, also when the count was emptied
   await storage.revokeToken(record.id, 1);
   expect(await storage.countTokenChanges()).toBe(2);
 });
-
-test("that are moved there are counted, and later ones come behind them", async () => {
-  const { record } = await issueToken(storage, { user: "alice" }, 0);
-  await database.query("TRUNCATE tokens, token_changes");
-  await storage.transfer(0).add("tokens", [{ ...record, position: 7n }]);
-  expect(await storage.countTokenChanges()).toBe(8);
-  await storage.transfer(0).add("tokens", []);
-  expect(await storage.countTokenChanges()).toBe(9);
-  const later = await issueToken(storage, { user: "bob" }, 0);
-  expect((await storage.listTokens()).map(({ id }) => id)).toEqual([record.id, later.record.id]);
-});

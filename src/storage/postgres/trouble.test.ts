@@ -22,10 +22,8 @@ import {
 } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
-import { parseAddress } from "./address.ts";
+import { engineOf, openStorage } from "../open.ts";
 import { openPostgres } from "./engine.ts";
-import { inTransaction } from "./long-transaction.ts";
-import { Primary } from "./primary.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(60_000);
@@ -230,18 +228,21 @@ describe("a commit that waits for a standby", () => {
   );
 
   test.each(["terminate", "cancel"] as const)(
-    "of a whole move, and is told not to (%s), is not told as done, nor as undone",
+    "of a restore, and is told not to (%s), is reported neither as done nor as undone",
     async (how) => {
       await wait(true);
-      const primary = new Primary(parseAddress(database.url), defaultConnectionLimits);
-      await primary.open();
-      const moving = inTransaction(primary, "write", 0, (target) =>
-        target.add("counters", [{ garden: "home", lastId: 7n }]),
-      ).catch((error) => error.message);
+      const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
+      const makeFile = async (path: string) => {
+        const file = await openStorage(path, { isServing: false });
+        await file.apply([create()]);
+        await file.close();
+      };
+      const restoring = engineOf(database.url)
+        .restore(database.url, { ...options, mayReplace: false }, makeFile)
+        .catch((error) => error.message);
       await strike(how, "IPC");
-      expect(await moving).toContain("it holds all of it, or nothing");
-      await primary.close();
-      expect(await storage.transfer(0).count("counters")).toBe(1);
+      expect(await restoring).toContain("it holds all of it, or nothing");
+      expect(await countPlants()).toBe(1);
     },
   );
 

@@ -3,7 +3,6 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import {
   existsSync,
-  linkSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -17,7 +16,6 @@ import { describeStorage } from "../../../test/storage-contract/storage-contract
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
-import { copySqlite } from "./snapshot.ts";
 
 describeStorage("SQLite", async (options) => {
   const folder = makeTemporaryFolder();
@@ -26,6 +24,10 @@ describeStorage("SQLite", async (options) => {
   return {
     storage,
     openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
+    async execute(sql) {
+      using database = new Database(path);
+      database.run(sql);
+    },
     async remove() {
       await storage.close();
       folder[Symbol.dispose]();
@@ -53,7 +55,6 @@ test("refuses a file that is not a database and does not touch it", () => {
   writeFileSync(path, text);
   expect(() => openSqlite(path, { isServing: true })).toThrow("it is not a database");
   expect(readFileSync(path, "utf8")).toBe(text);
-  expect(existsSync(`${path}-serving`)).toBe(false);
 });
 
 test("lets one process serve a file, and tools beside it", async () => {
@@ -66,25 +67,37 @@ test("lets one process serve a file, and tools beside it", async () => {
   await openSqlite(path, { isServing: true }).close();
 });
 
-test("lets nobody serve a file under a second name", async () => {
+test("lets nobody serve a file through a link to it as well", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
   symlinkSync(path, join(folder.path, "dangling.db"));
   const serving = openSqlite(join(folder.path, "dangling.db"), { isServing: true });
   expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
   await serving.close();
-  linkSync(path, join(folder.path, "second.db"));
-  expect(() => openSqlite(path, { isServing: true })).toThrow("hard links");
 });
 
-test("lets no command use a file with two names, as one that is being replaced has", async () => {
+/** Overwrites all plants; the tables before them stay. */
+function corrupt(path: string): void {
+  const bytes = readFileSync(path);
+  bytes.fill(0xff, 4_096 * 9);
+  writeFileSync(path, bytes);
+}
+
+test("refuses to serve a corrupt file, which a command can still open to revoke tokens", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
-  await openSqlite(path, { isServing: false }).close();
-  linkSync(path, join(folder.path, "second.db"));
-  expect(() => openSqlite(path, { isServing: false })).toThrow("hard links");
-  const copying = copySqlite(path, join(folder.path, "copy.db"), async () => {});
-  expect(await copying.catch((error) => error.message)).toContain("hard links");
+  const storage = openSqlite(path, { isServing: false });
+  await storage.apply(Array.from({ length: 200 }, () => create({ name: "Fern ".repeat(30) })));
+  await storage.close();
+  corrupt(path);
+  expect(() => openSqlite(path, { isServing: true })).toThrow(
+    /^Cannot open .+ it is corrupt .+\.$/,
+  );
+  const opened = openSqlite(path, { isServing: false });
+  expect(await opened.listTokens()).toEqual([]);
+  const failure = await opened.list("home", undefined, 1_000).catch((error) => error);
+  expect(failure).toMatchObject({ message: "The database file is corrupt. Restore a backup." });
+  await opened.close();
 });
 
 test("makes files that only their owner can read", async () => {

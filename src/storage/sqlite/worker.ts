@@ -1,15 +1,15 @@
 /// <reference lib="webworker" />
 /**
  * The thread that commits, so that a slow disk delays writers only. It serves every thread that has
- * joined it, over one connection; after a failure of the storage, over a new one.
+ * joined it, over one connection, and over a new one after the storage has failed.
  */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, Write } from "../../domain/storage.ts";
-import { connect } from "./connection.ts";
-import { translate, unavailable } from "./failure.ts";
+import { mapError, unavailable } from "./errors.ts";
+import { connect } from "./open.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
-import type { Reply, WorkerRequest } from "./write-thread.ts";
+import type { Reply, WorkerRequest } from "./worker-client.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
@@ -38,7 +38,7 @@ function opened(): Writer {
     return writer;
   } catch (error) {
     database?.close();
-    // Whatever SQLite calls it: no query can be at fault yet.
+    // Whatever SQLite's code: no query can be at fault yet.
     throw new PlantStoreError("unavailable", unavailable, { cause: error });
   }
 }
@@ -48,11 +48,9 @@ function disconnect(): void {
   connection = undefined;
 }
 
-/**
- * As the domain's error. What a connection knew of a file that failed it is not relied on again.
- */
+/** As the domain's error. A connection that failed is not used again. */
 function explain(thrown: unknown): unknown {
-  const error = translate(thrown);
+  const error = mapError(thrown);
   if (error instanceof PlantStoreError && error.code === "unavailable") disconnect();
   return error;
 }
@@ -71,8 +69,24 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
       return opened().forgetKeys(request.nowMs);
     case "note-token-uses":
       return opened().noteTokenUses(request.uses);
+    case "vacuum-into":
+      return vacuumInto(request.target);
     case "close":
       return disconnect();
+  }
+}
+
+/** Copies the file as it is at one moment. Over another connection: a backup needs no writer. */
+function vacuumInto(target: string): void {
+  const source = connect(path);
+  try {
+    source.query("VACUUM INTO ?").run(target);
+  } catch (error) {
+    // The source is only read, so this is a quota of the target's disk, or a limit of file sizes.
+    if ((error as { code?: string }).code !== "SQLITE_IOERR_WRITE") throw error;
+    throw new PlantStoreError("storage-full", "There is no room for the copy.", { cause: error });
+  } finally {
+    source.close();
   }
 }
 
@@ -89,7 +103,7 @@ function commitWaiting(): void {
   } catch (thrown) {
     const error = explain(thrown);
     if (groups.length > 1 && !(error instanceof PlantStoreError)) {
-      // Not the storage failed but one of the writes: the groups beside it need not.
+      // One of the writes failed, not the storage: the other groups may succeed.
       for (const group of groups) {
         waiting = [group];
         commitWaiting();
@@ -99,8 +113,8 @@ function commitWaiting(): void {
     for (const { end } of groups) end.postMessage(toReply(error));
     return;
   }
-  // Outside of the catch above: what went wrong from here on would have all of it applied again.
-  // Counted before anyone is told: whoever asks any thread next sees that something has changed.
+  // Outside the catch above, which would apply all of it again.
+  // Counted before anyone gets a reply, so that every thread sees the change from then on.
   Atomics.add(commits, 0, 1);
   let from = 0;
   for (const { end, writes } of groups) {

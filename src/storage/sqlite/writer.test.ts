@@ -7,7 +7,6 @@ import { create, created } from "../../../test/storage-contract/tested-storage.t
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
 import { openSqlite } from "./engine.ts";
-import { unavailable } from "./failure.ts";
 
 const idempotency = { key: "the-key", request: "the-request", nowMs: 0, expiresAtMs: 1_000 };
 
@@ -94,7 +93,10 @@ test("a write that failed before its commit is not told as one of unknown outcom
   damagePlants(path);
   const storage = openSqlite(path, { isServing: false });
   const failure = await storage.apply([create()]).catch((error) => error);
-  expect(failure).toMatchObject({ code: "unavailable", message: unavailable });
+  expect(failure).toMatchObject({
+    code: "unavailable",
+    message: "The database file is corrupt. Restore a backup.",
+  });
   await storage.close();
 });
 

@@ -11,7 +11,7 @@ import {
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
-import { translateCommit } from "./failure.ts";
+import { mapCommitError } from "./errors.ts";
 import { Quota } from "./quota.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
@@ -72,7 +72,7 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     } catch (error) {
       if (database.inTransaction) database.run("ROLLBACK");
       quota?.forget();
-      throw isWritten ? translateCommit(error) : error;
+      throw isWritten ? mapCommitError(error) : error;
     }
   }
 

@@ -1,50 +1,21 @@
-/** Damaged, replaced and foreign files: refused or reported, and never rewritten. */
+/** Damaged, replaced and foreign files: refused or reported. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { changeProgram } from "../../changed-program.ts";
 import { runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder, touch } from "../../temporary-folder.ts";
 import { ExaminerProcess } from "./examiner-process.ts";
 import { makeSoundStore } from "./sound-store.ts";
 
-const seed = 1;
-const imagesCount = 40;
-
-/** The faults of so many images, or of as many as it takes to find one. */
-async function findFaults(count: number, program?: string): Promise<string[]> {
-  using examiner = new ExaminerProcess(program);
+test("damaged files are refused or reported, or SQLite itself finds nothing wrong", async () => {
+  using examiner = new ExaminerProcess();
   const faults: string[] = [];
-  for (let image = seed; image < seed + count; image++) {
-    const trial = await examiner.examine(image);
-    faults.push(...trial.faults.map((fault) => `seed ${image}: ${fault}`));
-    if (faults.length > 0) break;
+  for (let seed = 1; seed <= 40; seed++) {
+    const trial = await examiner.examine(seed);
+    faults.push(...trial.faults.map((fault) => `seed ${seed}: ${fault}`));
   }
-  return faults;
-}
-
-describe("damaged files", () => {
-  test("are refused, reported, or answered from as far as SQLite can know", async () => {
-    expect(await findFaults(imagesCount)).toEqual([]);
-  });
-
-  const file = "storage/sqlite/first-look.ts";
-  test.each([
-    [
-      "does not look at all of a file",
-      { file, text: 'if (rows[0]?.integrity_check === "ok") return;', by: "if (rows) return;" },
-      "answered as if whole",
-    ],
-    [
-      "looks at a file over a connection that folds its log into it",
-      { file, text: 'hasLog ? "read" : "write"', by: '"write"' },
-      "rewritten by",
-    ],
-  ])("are seen to trouble a program that %s", async (_, edit, found) => {
-    using broken = changeProgram([edit]);
-    expect((await findFaults(100, broken.program)).join("\n")).toContain(found);
-  });
+  expect(faults).toEqual([]);
 });
 
 describe("the program ends with one line, and the file stays as it is, when it", () => {
@@ -66,12 +37,12 @@ describe("the program ends with one line, and the file stays as it is, when it",
       spoil: (path) => writeFileSync(path, "A letter. ".repeat(1_000)),
       reason: "it is not a database",
     },
-    "is damaged": {
+    "is corrupt": {
       async spoil(path) {
         const { database } = (await makeSoundStore()).folded;
         writeFileSync(path, database.fill(0, database.length / 2));
       },
-      reason: "it is damaged",
+      reason: "it is corrupt",
     },
   };
 

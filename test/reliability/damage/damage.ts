@@ -1,7 +1,5 @@
-/** What a disk, a bad cable or a careless hand may do to the files of a store, by chance. */
-
+/** What a disk, a bad cable or a careless hand may do to the files of a store, at random. */
 import type { StoreFiles } from "../store-files.ts";
-import { sealLog } from "./log-checksums.ts";
 import { pageBytes } from "./sound-store.ts";
 
 type Dice = (sides: number) => number;
@@ -20,10 +18,8 @@ export function damage(sound: StoreFiles, dice: Dice): Damage {
   const before = isLog ? sound.log : sound.database;
   const [what, spoil] = kinds[dice(kinds.length)] as (typeof kinds)[number];
   const after = spoil(new Uint8Array(before), dice);
-  const isSealed = isLog && dice(2) === 0;
-  if (isSealed) sealLog(after, pageBytes);
   const files = isLog ? { ...sound, log: after } : { ...sound, database: after };
-  return { what: `${isLog ? "log" : "database"}: ${what}${isSealed ? ", sealed" : ""}`, files };
+  return { what: `${isLog ? "log" : "database"}: ${what}`, files };
 }
 
 type Kind = readonly [what: string, spoil: (bytes: Uint8Array, dice: Dice) => Uint8Array];

@@ -2,22 +2,15 @@
  * This side of examiner.ts: hands it one seed at a time, and starts another when it crashed or
  * hung.
  */
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Trial } from "../proof.ts";
 
 /** Nothing that it does takes a second. */
 const hangMs = 20_000;
 
-const realProgram = join(import.meta.dir, "../../../src/main.ts");
-
 export class ExaminerProcess {
-  readonly #program: string;
   #child: Bun.Subprocess | undefined;
   #settle: (trial: Trial) => void = () => {};
-
-  constructor(program = realProgram) {
-    this.#program = program;
-  }
 
   async examine(seed: number): Promise<Trial> {
     const child = this.#child ?? this.#start();
@@ -37,7 +30,7 @@ export class ExaminerProcess {
 
   #start(): Bun.Subprocess {
     const examiner = join(import.meta.dir, "examiner.ts");
-    const child = Bun.spawn([process.execPath, examiner, dirname(this.#program)], {
+    const child = Bun.spawn([process.execPath, examiner], {
       ipc: (trial: Trial) => this.#settle(trial),
       onExit: (ended, exitCode, signal) => {
         if (this.#child === ended) this.#replace(`it crashed: ${signal ?? exitCode}`);

@@ -20,12 +20,12 @@ interface Case {
 
 const syncs = failing("EIO", ["sync"]);
 /**
- * The thread that commits is the third that opens the file; the runtime's SQLite then opens it to
+ * The thread that commits is the second that opens the file; the runtime's SQLite then opens it to
  * read.
  */
 const opensToRead: Failure = {
   ...failing("EIO", ["open"]),
-  rules: () => [{ kinds: ["open"], suffix: "plants.db", error: "EIO", first: 3, last: 3 }],
+  rules: () => [{ kinds: ["open"], suffix: "plants.db", error: "EIO", first: 2, last: 2 }],
 };
 
 const cases: Record<string, Case> = {
@@ -44,7 +44,7 @@ const cases: Record<string, Case> = {
     isFromStart: false,
     edit: {
       file: "storage/sqlite/writer.ts",
-      text: "throw isWritten ? translateCommit(error) : error;",
+      text: "throw isWritten ? mapCommitError(error) : error;",
       by: "throw error;",
     },
     found: /after a kill: back again: trouble/,
@@ -63,7 +63,7 @@ const cases: Record<string, Case> = {
     stroke: { failure: failing("ENOSPC", ["write"]), nth: 1, isLasting: true },
     isFromStart: false,
     edit: {
-      file: "storage/sqlite/connection.ts",
+      file: "storage/sqlite/open.ts",
       text: "PRAGMA synchronous = FULL",
       by: "PRAGMA synchronous = OFF",
     },
@@ -72,7 +72,7 @@ const cases: Record<string, Case> = {
 };
 
 /** In each scene one; of the failures, and of how long they last, several. */
-const sampled = [24 * 40, 24 * 60 + 4, 24 * 30 + 11, 24 * 90 + 13];
+const sampled = [24 * 40, 24 * 60 + 4, 24 * 30 + 11, 24 * 30 + 13];
 
 test.skipIf(!isInterposable)("calls here and there fail, and cost no promise", async () => {
   const strokes = new Strokes();

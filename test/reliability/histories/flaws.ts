@@ -41,7 +41,7 @@ export const flaws: Readonly<Record<string, Flaw>> = {
           const from = start.at(-1)?.id;
           if (from !== undefined) {
             await Bun.sleep(20);
-            return [...start, ...fromBehind.all(garden, from, count - start.length)];
+            return [...start, ...fromAfter.all(garden, from, count - start.length)];
           }`,
       },
     ],

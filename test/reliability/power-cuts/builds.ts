@@ -9,7 +9,7 @@ const full = 'database.run("PRAGMA synchronous = FULL");';
 /** The same in all but this: the log is written back after a few pages instead of a thousand. */
 export function checkpointOften(pages: number): Edit {
   return {
-    file: "storage/sqlite/connection.ts",
+    file: "storage/sqlite/open.ts",
     text: full,
     by: `${full} database.run("PRAGMA wal_autocheckpoint = ${pages}");`,
   };
@@ -17,7 +17,7 @@ export function checkpointOften(pages: number): Edit {
 
 function sync(mode: string): Edit[] {
   const by = `database.run("PRAGMA synchronous = ${mode}");`;
-  return [{ file: "storage/sqlite/connection.ts", text: full, by }];
+  return [{ file: "storage/sqlite/open.ts", text: full, by }];
 }
 
 const answering = `for (const { end, writes } of groups) {
@@ -60,7 +60,7 @@ const keepsKeysApart: Edit[] = [
 ];
 
 const forgetsFolders: Edit[] = [
-  { file: "storage/sqlite/opening.ts", text: "syncFolderOf(made);", by: ";" },
+  { file: "storage/sqlite/open.ts", text: "syncFolderOf(made);", by: ";" },
 ];
 
 export const brokenBuilds: Readonly<Record<string, readonly Edit[]>> = {

@@ -6,7 +6,7 @@ import type { Database } from "bun:sqlite";
 import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
 import { openStorage } from "../../../src/storage/open.ts";
-import { connect } from "../../../src/storage/sqlite/connection.ts";
+import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
 import type { Account, Held, Owed } from "./account.ts";

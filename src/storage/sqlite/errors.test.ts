@@ -1,18 +1,18 @@
-/** What SQLite really throws, and what the domain is told of it. */
+/** What SQLite really throws, and which error of the domain that becomes. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { translate, translateCommit } from "./failure.ts";
+import { mapCommitError, mapError } from "./errors.ts";
 
 let folder: string;
 let path: string;
 let database: Database;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "plantstore-failure-"));
+  folder = mkdtempSync(join(tmpdir(), "plantstore-errors-"));
   path = join(folder, "plants.db");
   database = new Database(path);
   database.run("CREATE TABLE plants (name TEXT NOT NULL UNIQUE)");
@@ -37,12 +37,12 @@ const insert = () => database.run("INSERT INTO plants VALUES (?)", ["x".repeat(1
 test("a full storage is storage-full", () => {
   database.run("PRAGMA max_page_count = 3");
   const thrown = thrownBy(insert);
-  expect(translate(thrown)).toMatchObject({ code: "storage-full", cause: thrown });
+  expect(mapError(thrown)).toMatchObject({ code: "storage-full", cause: thrown });
 });
 
 test("a read-only storage is unavailable, and says that reading works", () => {
   database.run("PRAGMA query_only = ON");
-  const shown = translate(thrownBy(insert));
+  const shown = mapError(thrownBy(insert));
   expect(shown).toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("Reading still works"),
@@ -52,7 +52,7 @@ test("a read-only storage is unavailable, and says that reading works", () => {
 test("a storage that another one has locked is unavailable", () => {
   const other = new Database(path);
   other.run("BEGIN IMMEDIATE");
-  const shown = translate(thrownBy(insert));
+  const shown = mapError(thrownBy(insert));
   other.close();
   expect(shown).toMatchObject({ code: "unavailable" });
 });
@@ -61,13 +61,13 @@ test("a file that is no database is unavailable", () => {
   const file = join(folder, "text.db");
   writeFileSync(file, "text ".repeat(1000));
   const text = new Database(file);
-  const shown = translate(thrownBy(() => text.query("SELECT * FROM plants").all()));
+  const shown = mapError(thrownBy(() => text.query("SELECT * FROM plants").all()));
   text.close();
   expect(shown).toMatchObject({ code: "unavailable" });
 });
 
 test("a file that cannot be opened is unavailable", () => {
-  const shown = translate(thrownBy(() => new Database(join(folder, "missing", "plants.db"))));
+  const shown = mapError(thrownBy(() => new Database(join(folder, "missing", "plants.db"))));
   expect(shown).toMatchObject({ code: "unavailable" });
 });
 
@@ -79,13 +79,13 @@ test("a damaged file is unavailable", () => {
   bytes.fill(0xff, 4096, 8192);
   writeFileSync(path, bytes);
   database = new Database(path);
-  const shown = translate(thrownBy(() => database.query("SELECT * FROM plants").all()));
+  const shown = mapError(thrownBy(() => database.query("SELECT * FROM plants").all()));
   expect(shown).toMatchObject({ code: "unavailable" });
 });
 
 test("what is shown says nothing of the file or the query", () => {
   database.run("PRAGMA max_page_count = 3");
-  const { message } = translate(thrownBy(insert)) as PlantStoreError;
+  const { message } = mapError(thrownBy(insert)) as PlantStoreError;
   expect(message).not.toContain("SQL");
   expect(message).not.toContain(path);
 });
@@ -93,12 +93,12 @@ test("what is shown says nothing of the file or the query", () => {
 test("a breach of a constraint stays as it is, because it is a bug", () => {
   database.run("INSERT INTO plants VALUES ('a')");
   const thrown = thrownBy(() => database.run("INSERT INTO plants VALUES ('a')"));
-  expect(translate(thrown)).toBe(thrown);
+  expect(mapError(thrown)).toBe(thrown);
 });
 
 test("an error in a query stays as it is, because it is a bug", () => {
   const thrown = thrownBy(() => database.query("SELECT nonsense FROM plants"));
-  expect(translate(thrown)).toBe(thrown);
+  expect(mapError(thrown)).toBe(thrown);
 });
 
 test.each([
@@ -107,20 +107,20 @@ test.each([
   ["an error with a code of the same name", Object.assign(new Error("x"), { code: "SQLITE_FULL" })],
   ["nothing", undefined],
 ])("%s stays as it is", (_case, thrown) => {
-  expect(translate(thrown)).toBe(thrown);
+  expect(mapError(thrown)).toBe(thrown);
 });
 
 test("of a commit that failed the outcome is unknown, unless there was no room for it", () => {
   const text = join(folder, "text");
   writeFileSync(text, "text ".repeat(1000));
   const failed = thrownBy(() => new Database(text).query("SELECT 1 FROM plants"));
-  expect(translateCommit(failed)).toMatchObject({
+  expect(mapCommitError(failed)).toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("outcome is unknown"),
     cause: failed,
   });
   database.run("PRAGMA max_page_count = 3");
-  expect(translateCommit(thrownBy(insert))).toMatchObject({ code: "storage-full" });
+  expect(mapCommitError(thrownBy(insert))).toMatchObject({ code: "storage-full" });
   const bug = new TypeError("x");
-  expect(translateCommit(bug)).toBe(bug);
+  expect(mapCommitError(bug)).toBe(bug);
 });

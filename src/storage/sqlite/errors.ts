@@ -1,4 +1,4 @@
-/** Translates what SQLite throws into the domain's errors, by code. It never reads a message. */
+/** Maps what SQLite throws to the domain's errors, by code. It never reads a message. */
 import { SQLiteError } from "bun:sqlite";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 
@@ -8,6 +8,8 @@ export const unknownOutcome =
   "The storage failed during the commit, so the outcome is unknown. " +
   "Retry with the same Idempotency-Key.";
 
+const corrupt = "The database file is corrupt. Restore a backup.";
+
 /** By primary result code: an extended one such as SQLITE_IOERR_FSYNC begins with it. */
 const failures: readonly [prefix: string, code: ErrorCode, message: string][] = [
   ["SQLITE_FULL", "storage-full", "The storage is full. Nothing was changed; reading still works."],
@@ -16,25 +18,25 @@ const failures: readonly [prefix: string, code: ErrorCode, message: string][] = 
   ["SQLITE_LOCKED", "unavailable", unavailable],
   ["SQLITE_IOERR", "unavailable", unavailable],
   ["SQLITE_CANTOPEN", "unavailable", unavailable],
-  ["SQLITE_CORRUPT", "unavailable", unavailable],
-  ["SQLITE_NOTADB", "unavailable", unavailable],
+  ["SQLITE_CORRUPT", "unavailable", corrupt],
+  ["SQLITE_NOTADB", "unavailable", corrupt],
   ["SQLITE_NOMEM", "unavailable", unavailable],
   ["SQLITE_PROTOCOL", "unavailable", unavailable],
 ];
 
-/** The domain's error for a failure of the engine; anything else comes back as it is. */
-export function translate(error: unknown): unknown {
+/** The domain's error for a failure of the engine; anything else is returned as it is. */
+export function mapError(error: unknown): unknown {
   if (!(error instanceof SQLiteError)) return error;
   const failure = failures.find(([prefix]) => error.code?.startsWith(prefix));
   return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
 }
 
 /**
- * The same for a commit. One that failed may be in the log all the same: nobody sees it there, the
- * next one takes its place, but a start after a crash that comes first would find it.
+ * The same for a commit. One that failed may be in the log nevertheless: nobody sees it there and
+ * the next one overwrites it, but a start after a crash that comes first would find it.
  */
-export function translateCommit(error: unknown): unknown {
-  const failure = translate(error);
+export function mapCommitError(error: unknown): unknown {
+  const failure = mapError(error);
   if (!(failure instanceof PlantStoreError) || failure.code !== "unavailable") return failure;
   return new PlantStoreError("unavailable", unknownOutcome, { cause: error });
 }

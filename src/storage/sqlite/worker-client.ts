@@ -1,7 +1,7 @@
-/** A thread's end of the worker that commits: sends it requests and waits for the replies. */
+/** A thread's connection to the worker: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions, Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
-import { unknownOutcome } from "./failure.ts";
+import { unknownOutcome } from "./errors.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
@@ -15,6 +15,7 @@ export type WorkerRequest =
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
+  | { readonly kind: "vacuum-into"; readonly target: string }
   | { readonly kind: "close" };
 
 export type Reply =
@@ -25,7 +26,7 @@ export type Reply =
       readonly cause: string | undefined;
     };
 
-type WriteThreadShare = Pick<StorageShare, "end" | "commits">;
+type WorkerClientShare = Pick<StorageShare, "end" | "commits">;
 
 interface Waiter {
   readonly resolve: (result: unknown) => void;
@@ -34,7 +35,7 @@ interface Waiter {
 
 const closeMs = 2_000;
 
-export class WriteThread {
+export class WorkerClient {
   readonly #end: Worker | MessagePort;
   readonly #commits: SharedArrayBuffer;
   readonly #counted: Int32Array;
@@ -63,10 +64,10 @@ export class WriteThread {
   static start(
     path: string,
     { plantsMax, onFailure }: Pick<OpenOptions, "plantsMax" | "onFailure"> = {},
-  ): WriteThread {
+  ): WorkerClient {
     const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
     const commits = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const thread = new WriteThread(worker, commits, onFailure);
+    const thread = new WorkerClient(worker, commits, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
     // It tries again with the first write.
     thread.#request({ kind: "open", path, plantsMax, commits }).catch(() => {});
@@ -74,8 +75,8 @@ export class WriteThread {
   }
 
   /** Joins the worker that another thread of this process has started. */
-  static join({ end, commits }: WriteThreadShare): WriteThread {
-    return new WriteThread(end, commits);
+  static join({ end, commits }: WorkerClientShare): WorkerClient {
+    return new WorkerClient(end, commits);
   }
 
   /** Changes with every commit of the worker, before it is answered. */
@@ -84,7 +85,7 @@ export class WriteThread {
   }
 
   /** What another thread joins by; its end is to be transferred. */
-  share(): WriteThreadShare {
+  share(): WorkerClientShare {
     const { port1, port2 } = new MessageChannel();
     this.#end.postMessage({ kind: "join", end: port1 } satisfies WorkerRequest, [port1]);
     return { end: port2, commits: this.#commits };
@@ -101,6 +102,17 @@ export class WriteThread {
 
   async noteTokenUses(uses: readonly TokenUse[]): Promise<void> {
     await this.#request({ kind: "note-token-uses", uses });
+  }
+
+  /** Copies the file to an empty one, as it is at one moment. */
+  async vacuumInto(target: string): Promise<void> {
+    await this.#request({ kind: "vacuum-into", target });
+  }
+
+  /** Ends the worker at once, whatever it is doing. */
+  terminate(): void {
+    this.#isClosed = true;
+    if (this.#end instanceof Worker) this.#end.terminate();
   }
 
   /** Fails with `unavailable` if the worker has broken down. */

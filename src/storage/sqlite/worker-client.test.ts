@@ -3,15 +3,15 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import type { TokenUse } from "../../domain/storage.ts";
 import { packOutcomes } from "./wire.ts";
-import { WriteThread } from "./write-thread.ts";
+import { WorkerClient } from "./worker-client.ts";
 
 let worker: MessagePort;
-let thread: WriteThread;
+let thread: WorkerClient;
 
 beforeEach(() => {
   const { port1, port2 } = new MessageChannel();
   worker = port1;
-  thread = WriteThread.join({ end: port2, commits: new SharedArrayBuffer(4) });
+  thread = WorkerClient.join({ end: port2, commits: new SharedArrayBuffer(4) });
 });
 
 afterEach(async () => {

@@ -1,0 +1,227 @@
+/** A database at one moment into a SQLite file, and such a file into an empty database. */
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { ClientBase } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
+import { makeTemporaryFolder } from "../durable-file.ts";
+import { maskAddress } from "./address.ts";
+import { watched } from "./attempts.ts";
+import { liftTimeouts } from "./connection.ts";
+import { hasState, isDoubtful, translate } from "./failure.ts";
+import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
+import { openPrimary } from "./opening.ts";
+import type { Primary } from "./primary.ts";
+
+/** In the order in which they are filled. Both engines name tables and columns alike. */
+const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
+
+const batchRows = 2_000;
+const transactionMs = 7 * 24 * 60 * 60 * 1000;
+
+export async function backupPostgres(
+  url: string,
+  { limits, signal }: BackupOptions,
+  openFile: () => Database,
+): Promise<void> {
+  const primary = await openPrimary(url, limits, async (client) => {
+    await requireNewest(client);
+    await requireRights(client, { tables: [...tables, "token_changes"], rights: ["SELECT"] });
+  });
+  const file = openFile();
+  try {
+    await transact(primary, "read", async (client) => {
+      file.run("BEGIN");
+      for (const table of tables) await readTable(client, table, file, signal);
+      const { rows } = await client.query("SELECT count FROM token_changes");
+      file.query("UPDATE token_changes SET count = ?").run(rows[0]?.count ?? 0n);
+      file.run("COMMIT");
+    });
+  } finally {
+    file.close();
+    await primary.close();
+  }
+}
+
+export async function restorePostgres(
+  url: string,
+  { limits, signal }: RestoreOptions,
+  makeFile: (path: string) => Promise<void>,
+  openFile: (path: string) => Database,
+): Promise<undefined> {
+  const primary = await openPrimary(url, limits, async (client) => {
+    // Instances of an older version may be serving what is there, and could not start again.
+    if ((await readSchema(client)) > 0) await requireNewest(client);
+    await migrate(client);
+    await requireRights(client);
+  });
+  let folder: string | undefined;
+  try {
+    await transact(primary, "read", (client) => requireEmpty(client, url));
+    folder = makeTemporaryFolder();
+    const path = join(folder, "plants.db");
+    await makeFile(path);
+    const file = openFile(path);
+    try {
+      await transact(primary, "write", async (client) => {
+        await requireEmpty(client, url);
+        for (const table of tables) await fillTable(client, table, file, signal);
+        await fillTokenChanges(client, file);
+      });
+    } finally {
+      file.close();
+    }
+  } finally {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    await primary.close();
+  }
+}
+
+/** What is read is of one moment. */
+const begins = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+};
+
+/** One transaction, however long it takes. */
+async function transact<Result>(
+  primary: Primary,
+  kind: keyof typeof begins,
+  work: (client: ClientBase) => Promise<Result>,
+): Promise<Result> {
+  let isCommitting = false;
+  try {
+    return await primary.use(
+      async (client) => {
+        await client.query(begins[kind]);
+        try {
+          await liftTimeouts(client);
+          const result = await work(client);
+          isCommitting = kind === "write";
+          const [, warning] = await watched(client, () => client.query("COMMIT"));
+          if (warning !== undefined) throw new Error("It was not replicated.", { cause: warning });
+          return result;
+        } catch (error) {
+          await client.query("ROLLBACK").catch(() => {});
+          throw error;
+        }
+      },
+      { dueAtMs: performance.now() + transactionMs },
+    );
+  } catch (error) {
+    if (!isCommitting || !isDoubtful(error)) throw translate(error);
+    const message = "The database did not confirm it: now it holds all of it, or nothing.";
+    throw new PlantStoreError("unavailable", message, { cause: error });
+  }
+}
+
+interface Column {
+  /** In SQLite and in PostgreSQL. */
+  readonly source: string;
+  readonly name: string;
+  readonly type: string;
+}
+
+const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
+
+/** Of the newest schema, which the file has. */
+function columnsOf(file: Database, table: string): Column[] {
+  const columns = file
+    .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
+    .all(table)
+    // Quoted, because `user` means something else in PostgreSQL.
+    .map(({ name, type }) => ({ source: `"${name}"`, name: `"${name}"`, type: types[type] ?? "" }));
+  // Which of two tokens of the same moment was made first.
+  const position = { source: "rowid", name: "position", type: "bigint" };
+  return table === "tokens" ? [...columns, position] : columns;
+}
+
+async function readTable(
+  client: ClientBase,
+  table: string,
+  file: Database,
+  signal: AbortSignal,
+): Promise<void> {
+  const columns = columnsOf(file, table);
+  const insert = file.query(
+    `INSERT INTO ${table} (${columns.map(({ source }) => source)})
+       VALUES (${columns.map(() => "?")})`,
+  );
+  const names = columns.map(({ name }) => name);
+  const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
+  // In the order of the key, in which SQLite stores them fastest.
+  await client.query(
+    `DECLARE rows NO SCROLL CURSOR FOR
+       SELECT ${names} FROM ${table} ORDER BY ${names.slice(0, keyLength)}`,
+  );
+  for (;;) {
+    const { rows } = await client.query({
+      text: `FETCH ${batchRows} FROM rows`,
+      rowMode: "array",
+    });
+    signal.throwIfAborted();
+    for (const row of rows as SQLQueryBindings[][]) insert.run(...row);
+    if (rows.length < batchRows) break;
+  }
+  await client.query("CLOSE rows");
+}
+
+async function fillTable(
+  client: ClientBase,
+  table: string,
+  file: Database,
+  signal: AbortSignal,
+): Promise<void> {
+  const columns = columnsOf(file, table);
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`);
+  const insert = `INSERT INTO ${table} (${columns.map(({ name }) => name)})
+    SELECT * FROM unnest(${arrays})`;
+  const select = file.query(`SELECT ${columns.map(({ source }) => source)} FROM ${table}`);
+  let batch: unknown[][] = [];
+  const flush = async () => {
+    signal.throwIfAborted();
+    const values = columns.map((_, index) => batch.map((row) => row[index]));
+    batch = [];
+    await client.query(insert, values).catch((error) => {
+      throw refuse(table, error);
+    });
+  };
+  for (const row of select.iterate()) {
+    batch.push(Object.values(row as object));
+    if (batch.length === batchRows) await flush();
+  }
+  if (batch.length > 0) await flush();
+}
+
+/** A character, value or size that the tables do not take, or a row of somebody else. */
+function refuse(table: string, cause: unknown): unknown {
+  if (!hasState(cause, "22", "23", "54")) return cause;
+  const message = hasState(cause, "23")
+    ? `Somebody else wrote ${table} to the database meanwhile. Nothing was restored.`
+    : `PostgreSQL cannot store some of the ${table}, which no service has written so.`;
+  return new PlantStoreError("conflict", message, { cause });
+}
+
+/** Later tokens get higher positions. */
+async function fillTokenChanges(client: ClientBase, file: Database): Promise<void> {
+  const row = file
+    .query<{ count: bigint }, []>("SELECT max(count) AS count FROM token_changes")
+    .get();
+  await client.query(
+    `INSERT INTO token_changes (one, count)
+       SELECT 1, greatest($1::bigint, coalesce(max(position), 0::bigint)) + 1 FROM tokens
+       ON CONFLICT (one) DO UPDATE SET count = excluded.count`,
+    [row?.count ?? 0n],
+  );
+}
+
+async function requireEmpty(client: ClientBase, url: string): Promise<void> {
+  const found = tables.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(" OR ");
+  const { rows } = await client.query(`SELECT ${found} AS is_used`);
+  if (rows[0]?.is_used !== true) return;
+  throw new PlantStoreError(
+    "conflict",
+    `${maskAddress(url)} is not empty. Restore into a new database, and serve that one.`,
+  );
+}

@@ -1,0 +1,207 @@
+/** A file takes the place of a store: under the lock, and the old one is kept. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { backupSqlite, restoreSqlite } from "./backup.ts";
+import { openSqlite } from "./engine.ts";
+import { connect } from "./open.ts";
+
+let folder: ReturnType<typeof makeTemporaryFolder>;
+let path: string;
+let backup: string;
+
+beforeEach(async () => {
+  folder = makeTemporaryFolder();
+  path = join(folder.path, "data", "plants.db");
+  backup = join(folder.path, "new.db");
+  await (await openWith(backup, "new")).close();
+});
+
+afterEach(() => folder[Symbol.dispose]());
+
+async function openWith(file: string, name: string): Promise<Storage> {
+  const storage = openSqlite(file, { isServing: false });
+  await storage.apply([create({ name })]);
+  return storage;
+}
+
+function restore(mayReplace = false): Promise<string | undefined> {
+  return restoreSqlite(path, { mayReplace }, async (target) => copyFileSync(backup, target));
+}
+
+async function namesIn(file: string): Promise<string[]> {
+  const storage = openSqlite(file, { isServing: true, mustExist: true });
+  const plants = await storage.list("home", undefined, 9);
+  await storage.close();
+  return plants.map(({ name }) => name);
+}
+
+test("a store is restored where there was none, in a folder that did not exist", async () => {
+  expect(await restore()).toBeUndefined();
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(statSync(join(folder.path, "data")).mode & 0o777).toBe(0o700);
+});
+
+// Else a service that runs as another user, such as that of the systemd unit, cannot open what root
+// restored.
+test.skipIf(process.getuid?.() !== 0)(
+  "what root restores belongs to the owner of the folder, or of the file",
+  async () => {
+    const data = join(folder.path, "data");
+    const owners = () => readdirSync(data).map((name) => statSync(join(data, name)).uid);
+    mkdirSync(data);
+    chownSync(data, 1234, 1234);
+    await restore();
+    expect(owners()).toEqual([1234, 1234]);
+    for (const name of readdirSync(data)) chownSync(join(data, name), 4321, 4321);
+    await restore(true);
+    expect(owners()).toEqual([4321, 4321, 4321]);
+  },
+);
+
+test("nothing is restored through a link that leads to nothing", async () => {
+  const elsewhere = join(folder.path, "elsewhere.db");
+  mkdirSync(join(folder.path, "data"));
+  symlinkSync(elsewhere, path);
+  await restore();
+  expect(existsSync(elsewhere)).toBe(false);
+  expect(await namesIn(path)).toEqual(["new"]);
+});
+
+/** As a crash leaves it: the plant is only in the log. */
+async function layCrashed(): Promise<void> {
+  const old = await openWith(path, "old");
+  const crashed = join(folder.path, "data", "crashed.db");
+  for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, crashed + suffix);
+  await old.close();
+  for (const suffix of ["", "-wal"]) renameSync(crashed + suffix, path + suffix);
+}
+
+test("a store is replaced only if it may be, and kept with what its log held", async () => {
+  await layCrashed();
+  expect(await restore().catch((error) => error)).toMatchObject({ code: "conflict" });
+  expect(existsSync(`${path}-wal`)).toBe(true);
+  const kept = (await restore(true)) ?? "";
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(existsSync(`${kept}-wal`)).toBe(false);
+  expect(await namesIn(kept)).toEqual(["old"]);
+});
+
+test("a file that is no database any more is replaced, and kept", async () => {
+  await (await openWith(path, "old")).close();
+  writeFileSync(path, "garbage");
+  const kept = (await restore(true)) ?? "";
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(readFileSync(kept, "utf8")).toBe("garbage");
+});
+
+test("the log of a file that was lost is not applied to the new one", async () => {
+  await layCrashed();
+  renameSync(path, join(folder.path, "lost"));
+  touch(`${path}-journal`);
+  await restore();
+  expect([`${path}-wal`, `${path}-journal`].filter((log) => existsSync(log))).toEqual([]);
+  expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test("a store that a command is writing to is not replaced", async () => {
+  await (await openWith(path, "old")).close();
+  const command = connect(path);
+  command.run("BEGIN IMMEDIATE");
+  command.run("UPDATE plants SET name = 'changed'");
+  const refused = await restore(true).catch((error) => error);
+  expect(refused.message).toContain("another command is using it (try again)");
+  command.run("COMMIT");
+  command.close();
+  expect(await namesIn(path)).toEqual(["changed"]);
+}, 20_000);
+
+test("a store is not replaced while a service uses it, and none can start meanwhile", async () => {
+  const serving = openSqlite(path, { isServing: true });
+  const refused = await restore(true).catch((error) => error);
+  expect(refused.message).toMatch(/^Cannot open .+ another process is serving it already/);
+  await serving.close();
+  await restoreSqlite(path, { mayReplace: true }, async (target) => {
+    expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
+    copyFileSync(backup, target);
+  });
+  expect(await namesIn(path)).toEqual(["new"]);
+});
+
+test("what is not a file is not replaced", async () => {
+  mkdirSync(join(folder.path, "data"));
+  Bun.spawnSync(["mkfifo", path]);
+  for (const mayReplace of [false, true]) {
+    const refused = await restore(mayReplace).catch((error) => error);
+    expect(refused.message).toContain("it is not a regular file");
+  }
+  expect(statSync(path).isFIFO()).toBe(true);
+});
+
+test("a restore that fails leaves nothing, and no empty store", async () => {
+  const failing = restoreSqlite(path, { mayReplace: false }, async (target) => {
+    copyFileSync(backup, target);
+    throw new Error("enough");
+  });
+  expect(await failing.catch((error) => error)).toMatchObject({ message: "enough" });
+  expect(readdirSync(join(folder.path, "data"))).toEqual(["plants.db-serving"]);
+});
+
+const { signal } = new AbortController();
+
+test("a backup holds everything of one moment, and the service goes on", async () => {
+  const target = touch(join(folder.path, "copy.db"));
+  const serving = openSqlite(path, { isServing: true });
+  await serving.apply([create({ name: "before" })]);
+  const backingUp = backupSqlite(path, target, { signal });
+  await backingUp;
+  await serving.apply([create({ name: "after" })]);
+  expect(await namesIn(target)).toEqual(["before"]);
+  expect(await namesIn(path).catch((error) => error.message)).toContain("another process");
+  await serving.close();
+});
+
+test("a backup that must find the store idle is refused while it is served", async () => {
+  const target = touch(join(folder.path, "copy.db"));
+  const serving = openSqlite(path, { isServing: true });
+  const refused = await backupSqlite(path, target, { signal, mustBeIdle: true }).catch(
+    (error) => error,
+  );
+  expect(refused.message).toContain("another process is serving it already");
+  await serving.close();
+});
+
+test("a backup takes a file of an older schema, for which it needs no migration", async () => {
+  const old = join(folder.path, "old.db");
+  writeFileSync(
+    old,
+    readFileSync(join(import.meta.dir, "../../../test/upgrades/versions/0.1.0/plants.db")),
+  );
+  const before = readFileSync(old);
+  const target = touch(join(folder.path, "copy.db"));
+  await backupSqlite(old, target, { signal });
+  expect(readFileSync(old).equals(before)).toBe(true);
+});
+
+test("a backup that is aborted fails with the reason", async () => {
+  const target = touch(join(folder.path, "copy.db"));
+  await (await openWith(path, "old")).close();
+  const aborting = new AbortController();
+  const backingUp = backupSqlite(path, target, { signal: aborting.signal });
+  aborting.abort(new Error("stopped"));
+  expect(await backingUp.catch((error) => error.message)).toBe("stopped");
+});

@@ -1,0 +1,188 @@
+/** Copies a store into a new SQLite file, and puts such a file in the place of a store. */
+import type { Database } from "bun:sqlite";
+import { closeSync, existsSync, openSync, renameSync } from "node:fs";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
+import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
+import { mapError } from "./errors.ts";
+import { migrate, requireStore } from "./migrate.ts";
+import {
+  checkIntegrity,
+  connect,
+  explainOpening,
+  findFile,
+  giveToOwnerOf,
+  lockForServing,
+  placeFile,
+  sizeOf,
+} from "./open.ts";
+import { WorkerClient } from "./worker-client.ts";
+
+const walFiles = ["-wal", "-shm", "-journal"];
+
+export interface Contents {
+  readonly plants: number;
+  readonly tokens: number;
+}
+
+/**
+ * Writes everything to the empty file at `target`, as it is at one moment, while a service goes on.
+ * It takes a file of any schema, so it can be done before an upgrade.
+ */
+export async function backupSqlite(
+  path: string,
+  target: string,
+  { signal, mustBeIdle }: Pick<BackupOptions, "signal" | "mustBeIdle">,
+): Promise<void> {
+  let lock: Database | undefined;
+  let file: string | undefined;
+  try {
+    file = findFile(path);
+    if (file === undefined) throw new PlantStoreError("unavailable", "there is no such file");
+    if (mustBeIdle) lock = lockForServing(file);
+    const database = connect(file);
+    try {
+      requireStore(database);
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    lock?.close();
+    throw explainOpening(path, error);
+  }
+  // In a thread of its own, so that Ctrl+C is heard while SQLite is at work.
+  const worker = WorkerClient.start(file);
+  try {
+    await abortable(worker.vacuumInto(target), signal);
+  } finally {
+    worker.terminate();
+    lock?.close();
+  }
+}
+
+async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/**
+ * Counts what is in a file. Fails with `unavailable`, in words that follow "Cannot …: ", if it is
+ * no store, or of a newer version, or, where that is to be checked, corrupt.
+ */
+export function inspectSqlite(file: string, mustBeWhole: boolean): Contents {
+  let database: Database | undefined;
+  try {
+    database = connect(file);
+    requireStore(database);
+    if (mustBeWhole) checkIntegrity(database, "integrity_check");
+    return { plants: countRows(database, "plants"), tokens: countRows(database, "tokens") };
+  } catch (error) {
+    throw mapError(error);
+  } finally {
+    database?.close();
+  }
+}
+
+function countRows(database: Database, table: "plants" | "tokens"): number {
+  const counting = `SELECT count(*) AS count FROM ${table}`;
+  return Number(database.query<{ count: bigint }, []>(counting).get()?.count);
+}
+
+/**
+ * Opens a file that is made or read as a whole, with the newest schema. Nothing in it needs to
+ * survive a power cut before it is complete.
+ */
+export function openScratch(file: string): Database {
+  const database = connect(file);
+  database.run("PRAGMA synchronous = OFF");
+  database.run("PRAGMA journal_mode = OFF");
+  migrate(database);
+  return database;
+}
+
+/**
+ * Has `makeFile` write the new store beside the old one, and swaps the two. Resolves once that is
+ * durable, to where the old one is kept, if there was one.
+ */
+export async function restoreSqlite(
+  path: string,
+  { mayReplace }: Pick<RestoreOptions, "mayReplace">,
+  makeFile: (path: string) => Promise<void>,
+): Promise<string | undefined> {
+  const { file, lock } = claim(path, mayReplace);
+  const partial = `${file}.${crypto.randomUUID()}.partial`;
+  try {
+    await makeFile(partial);
+    return swap(path, file, partial);
+  } finally {
+    for (const suffix of ["", ...walFiles]) removeLeftover(partial + suffix);
+    lock.close();
+  }
+}
+
+/** No service can start on the file while the lock is held. */
+function claim(path: string, mayReplace: boolean): { file: string; lock: Database } {
+  let lock: Database | undefined;
+  try {
+    const file = findFile(path) ?? placeFile(path);
+    lock = lockForServing(file);
+    if (mayReplace || sizeOf(file) === 0) return { file, lock };
+  } catch (error) {
+    throw explainOpening(path, error);
+  }
+  lock.close();
+  throw new PlantStoreError(
+    "conflict",
+    `${path} exists already. With --force it is replaced, and kept under another name.`,
+  );
+}
+
+/** The old store is renamed whole: what its write-ahead log holds is moved into it first. */
+function swap(path: string, file: string, partial: string): string | undefined {
+  const kept = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
+  const hasStore = sizeOf(file) > 0;
+  // WAL files that are left belong to a file that is lost, or that could not be read.
+  const suffixes = hasStore ? [...walFiles, ""] : walFiles;
+  try {
+    const descriptor = openSync(partial, "r");
+    giveToOwnerOf(file, descriptor);
+    closeSync(descriptor);
+    syncFile(partial);
+    if (hasStore) foldLog(file);
+    moveAll(file, kept, suffixes);
+    renameDurably(partial, file);
+  } catch (error) {
+    if (existsSync(partial)) moveAll(kept, file, suffixes.toReversed());
+    throw explainOpening(path, error);
+  }
+  return hasStore ? kept : undefined;
+}
+
+function moveAll(from: string, to: string, suffixes: readonly string[]): void {
+  for (const suffix of suffixes) {
+    if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
+  }
+}
+
+function foldLog(file: string): void {
+  let database: Database | undefined;
+  let isBusy = false;
+  try {
+    database = connect(file);
+    const fold = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)");
+    isBusy = fold.get()?.busy === 1n;
+  } catch {
+    // A corrupt file may be why it is being replaced. Its log is kept beside it.
+  } finally {
+    database?.close();
+  }
+  if (!isBusy) return;
+  throw new PlantStoreError("unavailable", "another command is using it (try again)");
+}

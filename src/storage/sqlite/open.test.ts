@@ -1,0 +1,161 @@
+/** Finding, connecting to and locking the file of a store. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { makeEmptyFile, makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { openSqlite } from "./engine.ts";
+import { connect, lockForServing, readPragma, useWriteAheadLog } from "./open.ts";
+
+test.each([
+  ["synchronous", 2n],
+  ["fullfsync", 1n],
+  ["foreign_keys", 1n],
+  ["trusted_schema", 0n],
+  ["busy_timeout", 5_000n],
+])("every connection has %s set to %p", (pragma, value) => {
+  using folder = makeTemporaryFolder();
+  const database = connect(makeEmptyFile(folder.path));
+  expect(readPragma(database, pragma)).toBe(value);
+  database.close();
+});
+
+test("integers beyond 2^53 come back exactly", () => {
+  using folder = makeTemporaryFolder();
+  const database = connect(makeEmptyFile(folder.path));
+  const row = database.query<{ id: bigint }, [bigint]>("SELECT ? AS id").get(2n ** 53n + 1n);
+  expect(row?.id).toBe(2n ** 53n + 1n);
+  database.close();
+});
+
+test("a file that SQLite keeps no write-ahead log of is refused", () => {
+  // Whose mode it leaves as it is, without a word, as that of a file where memory is not shared.
+  using database = new Database(":memory:");
+  expect(() => useWriteAheadLog(database)).toThrow("does not support a write-ahead log");
+});
+
+test("a process that writes to a file without a log yet is waited for", async () => {
+  using folder = makeTemporaryFolder();
+  const path = makeEmptyFile(folder.path);
+  const script = `
+    const { connect } = await import(${JSON.stringify(join(import.meta.dir, "open.ts"))});
+    const database = connect(${JSON.stringify(path)});
+    database.run("BEGIN IMMEDIATE");
+    process.stdout.write("begun");
+    setTimeout(() => database.run("COMMIT"), 300);
+  `;
+  const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  await other.stdout.getReader().read();
+  using database = connect(path);
+  useWriteAheadLog(database);
+  expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+  await other.exited;
+});
+
+test("a file that cannot be looked at is not said to be missing", () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  symlinkSync(path, path);
+  const opening = () => openSqlite(path, { isServing: false, mustExist: true });
+  expect(opening).toThrow("in a circle");
+});
+
+test("a folder that a link leads to in vain, as to a disk that is not mounted, is told", () => {
+  using folder = makeTemporaryFolder();
+  const link = join(folder.path, "data");
+  symlinkSync(join(folder.path, "disk"), link);
+  const opening = () => openSqlite(join(link, "plants.db"), { isServing: false });
+  expect(opening).toThrow("a link that leads nowhere");
+});
+
+describe("the lock for serving", () => {
+  let folder: ReturnType<typeof makeTemporaryFolder>;
+  let path: string;
+  let locks: Database[];
+
+  beforeEach(() => {
+    folder = makeTemporaryFolder();
+    path = join(folder.path, "plants.db");
+    locks = [];
+  });
+
+  afterEach(() => {
+    for (const lock of locks) lock.close();
+    folder[Symbol.dispose]();
+  });
+
+  function lock(file = path): void {
+    locks.push(lockForServing(file));
+  }
+
+  test("is taken by one at a time", () => {
+    lock();
+    expect(() => lock()).toThrow(
+      expect.objectContaining({
+        code: "unavailable",
+        message: expect.stringContaining("another process is serving it already"),
+      }),
+    );
+  });
+
+  test("can be taken again once it was released", () => {
+    lock();
+    locks.pop()?.close();
+    expect(() => lock()).not.toThrow();
+  });
+
+  test("of one file does not lock another one", () => {
+    lock();
+    expect(() => lock(join(folder.path, "other.db"))).not.toThrow();
+  });
+
+  test("does not block a tool that opens the file beside the service", async () => {
+    const serving = openSqlite(path, { isServing: true });
+    const tool = openSqlite(path, { isServing: false });
+    await tool.ping();
+    await tool.close();
+    await serving.close();
+  });
+
+  test("is released when the storage is closed", async () => {
+    await openSqlite(path, { isServing: true }).close();
+    await openSqlite(path, { isServing: true }).close();
+  });
+
+  test("holds for the file, also when a link leads to it", async () => {
+    const serving = openSqlite(path, { isServing: true });
+    const link = join(folder.path, "link.db");
+    symlinkSync(path, link);
+    let second: { close(): Promise<void> } | undefined;
+    try {
+      second = openSqlite(link, { isServing: true });
+    } catch {}
+    await second?.close();
+    await serving.close();
+    expect(second).toBeUndefined();
+  });
+
+  // Whoever owns the folder could have root open, and give them, any file of the system.
+  test("is not taken through a link", () => {
+    const elsewhere = join(folder.path, "elsewhere");
+    symlinkSync(elsewhere, `${path}-serving`);
+    expect(() => openSqlite(path, { isServing: true })).toThrow("are not followed");
+    expect(existsSync(elsewhere)).toBe(false);
+  });
+
+  test("of another process is seen, and is gone when that process is killed", async () => {
+    const script = `
+    const { lockForServing } = await import(${JSON.stringify(join(import.meta.dir, "open.ts"))});
+    const lock = lockForServing(${JSON.stringify(path)});
+    process.stdout.write("locked");
+    setInterval(() => lock, 1000);
+  `;
+    const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    const reader = other.stdout.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toContain("locked");
+    expect(() => lock()).toThrow("another process is serving it already");
+    other.kill("SIGKILL");
+    await other.exited;
+    expect(() => lock()).not.toThrow();
+  });
+});

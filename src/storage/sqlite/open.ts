@@ -1,0 +1,234 @@
+/**
+ * Opens the SQLite file of a store: finds or creates it, checks that it is ours, and connects with
+ * the settings that durability rests on.
+ */
+import { Database, SQLiteError } from "bun:sqlite";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fchownSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { PlantStoreError } from "../../domain/errors.ts";
+import { syncFolderOf } from "../durable-file.ts";
+
+/** Marks a file as Plant Store's, so that no other program's database is taken for one. */
+export const applicationId = 0x504c4e54;
+
+/** Another process (a command beside the service) may hold the write lock for a moment. */
+const busyTimeoutMs = 5_000;
+const busyPauseMs = 10;
+
+/** To check 1 MiB takes 5 to 9 ms, and a start should not be noticed. */
+const checkedMebibytesMax = 16;
+
+/**
+ * The file that a path leads to, through symbolic links: the WAL files and the lock lie beside it.
+ * Absent if there is none.
+ */
+export function findFile(path: string): string | undefined {
+  const stats = statSync(resolve(path), { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
+  if (!stats.isFile()) throw new PlantStoreError("unavailable", "it is not a regular file");
+  return realpathSync(resolve(path));
+}
+
+/** Where a new file would be. Creates its folder, if that is missing. */
+export function placeFile(path: string): string {
+  const folder = dirname(resolve(path));
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // SQLite syncs the folder of its file, but none above it.
+  for (
+    let made = folder;
+    first !== undefined && made.length >= first.length;
+    made = dirname(made)
+  ) {
+    syncFolderOf(made);
+  }
+  return join(realpathSync(folder), basename(path));
+}
+
+/** An empty file that only its owner can read: SQLite would let everyone on the machine read it. */
+export function createFile(path: string): string {
+  const file = placeFile(path);
+  const descriptor = openSync(file, "a", 0o600);
+  // Of the folder that it lies in: a link may lead out of the one that it was named in.
+  giveToOwnerOf(dirname(realpathSync(file)), descriptor);
+  closeSync(descriptor);
+  return realpathSync(file);
+}
+
+/** Opens an existing file, without changing anything in it. */
+export function connect(file: string): Database {
+  const database = new Database(file, {
+    create: false,
+    readwrite: true,
+    strict: true,
+    // Without it, integers beyond 2^53 are rounded silently.
+    safeIntegers: true,
+  });
+  try {
+    database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    database.run("PRAGMA foreign_keys = ON");
+    // A command that root runs must not execute what somebody has put into the schema.
+    database.run("PRAGMA trusted_schema = OFF");
+    // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
+    database.run("PRAGMA synchronous = FULL");
+    // On macOS, a sync ends in the disk's cache without it. Other systems ignore it.
+    database.run("PRAGMA fullfsync = ON");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/**
+ * Readers and the writer don't block each other. The mode is stored in the file. Where SQLite can't
+ * share memory it stays in another mode, and doesn't fail.
+ */
+export function useWriteAheadLog(database: Database): void {
+  const change = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL");
+  const mode = waitWhileBusy(() => change.get());
+  if (mode?.journal_mode === "wal") return;
+  throw new PlantStoreError("unavailable", "its file system does not support a write-ahead log");
+}
+
+/** For statements to which SQLite does not apply the busy timeout. */
+function waitWhileBusy<Result>(work: () => Result): Result {
+  for (const untilMs = performance.now() + busyTimeoutMs; ; Bun.sleepSync(busyPauseMs)) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > untilMs) throw error;
+    }
+  }
+}
+
+/** Fails if a small file is corrupt. A large one would take too long at every start. */
+export function checkSmallFile(database: Database, file: string): void {
+  if (sizeOf(file) + sizeOf(`${file}-wal`) > checkedMebibytesMax * 2 ** 20) return;
+  checkIntegrity(database, "quick_check");
+}
+
+export function checkIntegrity(database: Database, check: "quick_check" | "integrity_check"): void {
+  const [row] = database.query<Record<string, string>, []>(`PRAGMA ${check}(1)`).all();
+  const finding = String(Object.values(row ?? {})[0]).replaceAll(/\s+/g, " ");
+  if (finding !== "ok") throw new PlantStoreError("unavailable", `it is corrupt (${finding})`);
+}
+
+/** So that a read-only file is reported at the start, not by the first write. */
+export function checkWritable(database: Database): void {
+  database.run("BEGIN IMMEDIATE");
+  database.run("ROLLBACK");
+}
+
+export function readPragma(database: Database, name: string): bigint {
+  const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
+  return Object.values(row ?? {})[0] ?? 0n;
+}
+
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** If the owner of the folder puts a link there, root must not follow it to another file. */
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+const appendUnlinked = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
+
+/**
+ * Lets one process at a time serve a file; command-line tools don't take the lock. It is an
+ * exclusive transaction on a small database beside the file: the kernel releases it with the
+ * process, however that ends, so no stale lock is left behind.
+ */
+export function lockForServing(file: string): Database {
+  const lockPath = `${file}-serving`;
+  const descriptor = openSync(lockPath, appendUnlinked, 0o600);
+  giveToOwnerOf(file, descriptor);
+  closeSync(descriptor);
+  const lock = new Database(lockPath, { create: false, readwrite: true });
+  try {
+    lock.run("PRAGMA busy_timeout = 0");
+    // Nothing is ever written, so it needs no journal.
+    lock.run("PRAGMA journal_mode = MEMORY");
+    lock.run("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new PlantStoreError(
+      "unavailable",
+      "another process is serving it already (stop that one, or choose another file)",
+    );
+  }
+}
+
+/**
+ * Makes root's file belong to whoever owns `path`: the service may run as another user, and must be
+ * able to open what a command that root ran has created.
+ */
+export function giveToOwnerOf(path: string, descriptor: number): void {
+  if (process.getuid?.() !== 0) return;
+  const owner = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
+  const own = fstatSync(descriptor);
+  if (own.uid === owner.uid && own.gid === owner.gid) return;
+  // A file with a second name may be a system file, hard-linked here by the owner of the folder.
+  if (own.nlink !== 1) return;
+  try {
+    fchownSync(descriptor, owner.uid, owner.gid);
+  } catch (error) {
+    // Root of a container without that capability, which runs the service itself.
+    if ((error as { code?: string }).code !== "EPERM") throw error;
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true;
+}
+
+export function explainOpening(path: string, cause: unknown): PlantStoreError {
+  const message = `Cannot open ${path}: ${explain(path, cause)}.`;
+  return new PlantStoreError("unavailable", message, { cause });
+}
+
+function explain(path: string, error: unknown): string {
+  const code = (error as { code?: string }).code ?? "";
+  if (reasons[code] !== undefined) return reasons[code];
+  if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
+  if (code.startsWith("SQLITE_CORRUPT")) return "it is corrupt (restore a backup)";
+  if (code.startsWith("SQLITE_CANTOPEN")) {
+    return whyNotWritable(path) ?? "it cannot be opened or created there";
+  }
+  if (code.startsWith("SQLITE_READONLY")) return whyNotWritable(path) ?? "it cannot be written";
+  if (code.startsWith("SQLITE_IOERR")) return "the disk reports an error, or is full";
+  return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission is denied",
+  EPERM: "permission is denied",
+  EROFS: "it is on a read-only disk",
+  ELOOP: "symbolic links beside it, or in a circle, are not followed",
+  ENOTDIR: "a part of its path is a file, or a link that leads nowhere",
+  EEXIST: "a part of its path is a file, or a link that leads nowhere",
+};
+
+/** SQLite doesn't say whether it is the permission or the disk; the system does. */
+function whyNotWritable(path: string): string | undefined {
+  for (const each of [path, dirname(path)]) {
+    try {
+      accessSync(each, constants.W_OK);
+    } catch (error) {
+      const reason = reasons[(error as { code?: string }).code ?? ""];
+      if (reason !== undefined) return reason;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,28 @@
+/** Stores with many plants, and what is in them. */
+import type { Plant } from "../src/domain/plant.ts";
+import { openStorage } from "../src/storage/open.ts";
+import { create } from "./storage-contract/tested-storage.ts";
+
+const batchPlants = 2_000;
+
+/** Adds plants with the ids 0, 1, 2 …; those that exist already stay as they are. */
+export async function fillStore(address: string, plants: number, name = "Fern"): Promise<void> {
+  const storage = await openStorage(address, { isServing: false });
+  for (let from = 0; from < plants; from += batchPlants) {
+    const length = Math.min(batchPlants, plants - from);
+    const ids = Array.from({ length }, (_, index) => from + index);
+    await storage.apply(ids.map((id) => create({ id: BigInt(id), name: `${name} ${id}` })));
+  }
+  await storage.close();
+}
+
+export async function readPlants(address: string): Promise<readonly Plant[]> {
+  const storage = await openStorage(address, { isServing: false, mustExist: true });
+  const plants = await storage.list("home", undefined, 2 ** 31 - 1);
+  await storage.close();
+  return plants;
+}
+
+export async function countPlants(address: string): Promise<number> {
+  return (await readPlants(address)).length;
+}
