@@ -31,6 +31,12 @@ export class AddForm {
     this.#opener.addEventListener("click", () => (this.#form.hidden ? this.open() : this.close()));
     find("close-add").addEventListener("click", () => this.close());
     this.#form.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
+    for (const field of fields) {
+      input(field).addEventListener("input", () => {
+        showFault(field, "");
+        find("add-fault").textContent = "";
+      });
+    }
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#submit();
@@ -88,8 +94,7 @@ export class AddForm {
   #showFaults(faults: readonly FieldFault[]): void {
     for (const field of fields) {
       const own = faults.filter(([name]) => name === field).map(([, detail]) => detail);
-      find(`add-${field}-fault`).textContent = own.join(" ");
-      input(field).setAttribute("aria-invalid", String(own.length > 0));
+      showFault(field, own.join(" "));
     }
     const others = faults.filter(([name]) => name === undefined).map(([, detail]) => detail);
     find("add-fault").textContent = others.join(" ");
@@ -119,6 +124,11 @@ function toFaults(error: unknown): FieldFault[] {
     const field = fields.find((name) => pointer === `/${name}`);
     return [field, field ? capitalise(detail) : `${pointer} ${detail}`];
   });
+}
+
+function showFault(field: Field, text: string): void {
+  find(`add-${field}-fault`).textContent = text;
+  input(field).setAttribute("aria-invalid", String(text !== ""));
 }
 
 function input(field: Field): HTMLInputElement {

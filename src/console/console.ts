@@ -24,8 +24,10 @@ const lateNote = "Signed out. No answer came to the last deletions, so they may 
 drawFern(find<SVGElement>("fern"));
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  void signIn(tokenInput.value.trim());
+  // People paste it as they copied it, with the scheme of a header before it.
+  void signIn(tokenInput.value.trim().replace(/^bearer\s+/i, ""));
 });
+tokenInput.addEventListener("input", () => showFault(""));
 find("sign-out").addEventListener("click", async () => {
   const isLate = new Promise<string>((resolve) => setTimeout(resolve, signOutMs, lateNote));
   leave(await Promise.race([view.finish(), isLate]));

@@ -4,7 +4,7 @@
  * nothing.
  */
 import type { Plant } from "./api.ts";
-import { count, find, show } from "./elements.ts";
+import { count, find, message, show } from "./elements.ts";
 import { announce } from "./notices.ts";
 
 const undoMs = 6_000;
@@ -50,12 +50,13 @@ export class Deletions {
     this.#waiting.push(plant);
     const [first] = this.#waiting;
     const more = this.#waiting.length - 1;
-    const what = more === 0 ? `“${first?.name}”` : `“${first?.name}” and ${more} more`;
-    const message =
-      `${what} will be deleted in ${undoMs / 1_000} seconds. ` +
-      "Undo keeps the id; closing the page keeps the plant.";
-    find("undo-text").textContent = message;
-    announce(message);
+    const text = find("undo-text");
+    text.replaceChildren(
+      message`“${first?.name ?? ""}”`,
+      `${more === 0 ? "" : ` and ${more} more`} will be deleted in ${undoMs / 1_000} seconds. `,
+      "Undo keeps the id; closing the page keeps the plant.",
+    );
+    announce(text.textContent);
     show(this.#box, true);
     this.#startClock();
   }

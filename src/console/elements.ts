@@ -41,6 +41,19 @@ function fill<Kind extends Element>(
   return element;
 }
 
+/**
+ * A message with names in it. Each name is isolated, so that one written right to left doesn't
+ * reorder the words around it.
+ */
+export function message(texts: TemplateStringsArray, ...names: string[]): DocumentFragment {
+  const fragment = document.createDocumentFragment();
+  for (const [index, text] of texts.entries()) {
+    if (index > 0) fragment.append(make("bdi", {}, names[index - 1] ?? ""));
+    fragment.append(text);
+  }
+  return fragment;
+}
+
 export function show(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown;
 }

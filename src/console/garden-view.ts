@@ -2,7 +2,7 @@
 import { AddForm } from "./add-form.ts";
 import { type Api, type Page, type Plant, Refusal, Unreachable } from "./api.ts";
 import { Deletions } from "./deletions.ts";
-import { count, find, show } from "./elements.ts";
+import { count, find, message, show } from "./elements.ts";
 import { type Filter, Garden } from "./garden.ts";
 import { ListView } from "./list-view.ts";
 import { announce, hideNotice, notify } from "./notices.ts";
@@ -107,7 +107,8 @@ export class GardenView {
     this.#next = page.next;
   }
 
-  async #load(extent: "page" | "all"): Promise<void> {
+  /** One page, all of them, or as many as come while a filter is set. */
+  async #load(extent: "page" | "all" | "while filtered"): Promise<void> {
     if (this.#isLoading) return;
     const api = this.#opened();
     this.#isLoading = true;
@@ -119,7 +120,8 @@ export class GardenView {
         if (api !== this.#api) return;
         this.#take(page);
         if (this.#next) this.#draw();
-      } while (this.#next && extent === "all");
+        if (extent === "while filtered" && !this.#isFiltered()) break;
+      } while (this.#next && extent !== "page");
     } catch (error) {
       if (api !== this.#api) return;
       this.#hasFailed = true;
@@ -128,6 +130,7 @@ export class GardenView {
       if (api === this.#api) {
         this.#isLoading = false;
         this.#draw();
+        if (!this.#hasFailed) this.#loadRestIfNothingFits();
       }
     }
   }
@@ -135,6 +138,12 @@ export class GardenView {
   /** Not while a filter is set: its short list would draw in the whole garden, unasked. */
   #loadAhead(): void {
     if (this.#next && !this.#hasFailed && !this.#isFiltered()) void this.#load("page");
+  }
+
+  /** Otherwise "no plant fits" would only mean: none of those loaded so far. */
+  #loadRestIfNothingFits(): void {
+    const fits = this.#garden.select(this.#filter).length > 0;
+    if (this.#next && this.#isFiltered() && !fits) void this.#load("while filtered");
   }
 
   #explain(error: unknown): void {
@@ -158,7 +167,7 @@ export class GardenView {
     this.#add.reset();
     this.#draw();
     find("read-only").scrollIntoView({ block: "center" });
-    announce(find("read-only").textContent ?? "");
+    announce(find("read-only").textContent);
     return true;
   }
 
@@ -171,7 +180,8 @@ export class GardenView {
     const top = find("table").getBoundingClientRect().top;
     if (top < 0) scrollBy({ top, behavior: "instant" });
     this.#draw();
-    announce(find("filter-note").textContent ?? "");
+    this.#loadRestIfNothingFits();
+    announce(find("filter-note").textContent);
   }
 
   #showAll(): void {
@@ -188,7 +198,7 @@ export class GardenView {
     }
     this.#draw();
     this.#list.reveal(plant.id);
-    notify(`“${plant.name}” was added with the id ${plant.id}.`);
+    notify(message`“${plant.name}” was added with the id ${plant.id}.`);
   }
 
   #delete(plant: Plant): void {
@@ -212,12 +222,12 @@ export class GardenView {
     const api = this.#api;
     try {
       await api?.delete(plant.id);
-      notify(`“${plant.name}” is deleted.`);
+      notify(message`“${plant.name}” is deleted.`);
       return true;
     } catch (error) {
       if (api !== this.#api) return false;
       if (error instanceof Refusal && error.status === 404) {
-        notify(`“${plant.name}” was gone already.`);
+        notify(message`“${plant.name}” was gone already.`);
         return true;
       }
       this.#garden.put([plant]);
@@ -225,7 +235,7 @@ export class GardenView {
       if (this.#handle(error)) return false;
       const reason = error instanceof Error ? error.message : String(error);
       const advice = error instanceof Unreachable ? " Delete it once more to be sure." : "";
-      notify(`“${plant.name}” is shown again. ${reason}${advice}`, "trouble");
+      notify(message`“${plant.name}” is shown again. ${reason}${advice}`, "trouble");
       return false;
     }
   }
@@ -244,7 +254,7 @@ export class GardenView {
     find("garden-note").textContent = this.#describe(tags.filter(([tag]) => tag !== "").length);
     find("filter-note").textContent = this.#isFiltered() ? this.#describeFilter(shown.length) : "";
     find("no-match-note").textContent = this.#next
-      ? "None of the plants that are loaded, that is. There are more."
+      ? `None of the ${count(size, "plant")} loaded so far. ${this.#hasFailed ? "" : "Loading the rest…"}`
       : "No name, tag or id holds what you typed.";
     show(find("table"), shown.length > 0);
     show(find("empty"), isEmpty);

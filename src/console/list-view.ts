@@ -126,8 +126,8 @@ export class ListView {
       "div",
       { class: "row", role: "row" },
       make("span", { class: "number", role: "cell" }, id),
-      make("span", { class: "name", role: "cell", title: name, dir: "auto" }, name),
-      make("span", { class: "tag", role: "cell", title: tag, dir: "auto" }, tag),
+      make("span", { class: "name", role: "cell", title: name }, make("bdi", {}, name)),
+      make("span", { class: "tag", role: "cell", title: tag }, make("bdi", {}, tag)),
     );
     const action = make("span", { class: "action", role: "cell" });
     if (this.#canDelete) {

@@ -10,17 +10,17 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 find("notice-close").addEventListener("click", hideNotice);
 
 /** Only read out: what is said can be seen elsewhere. */
-export function announce(message: string): void {
+export function announce(message: string | null): void {
   find("announcer").textContent = message;
 }
 
 /** Good news goes by itself; trouble stays until it is dismissed. */
-export function notify(message: string, kind: "news" | "trouble" = "news"): void {
+export function notify(message: Node, kind: "news" | "trouble" = "news"): void {
   clearTimeout(timer);
-  text.textContent = message;
+  text.replaceChildren(message);
   box.classList.toggle("trouble", kind === "trouble");
   show(box, true);
-  announce(message);
+  announce(text.textContent);
   if (kind === "news") timer = setTimeout(hideNotice, noticeMs);
 }
 

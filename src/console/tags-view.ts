@@ -42,7 +42,7 @@ export class TagsView {
       const chip = make(
         "button",
         { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
-        make("span", { class: tag === "" ? "untagged" : "", dir: "auto" }, nameTag(tag)),
+        make("bdi", { class: tag === "" ? "untagged" : "" }, nameTag(tag)),
         make("span", { class: "amount" }, plants.toLocaleString("en")),
       );
       chip.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));

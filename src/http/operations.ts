@@ -138,7 +138,7 @@ const deletePlant = plantOperation({
       in: "path",
       schema: plantIdText,
       description: "The plant's id: a decimal integer in its shortest form.",
-      example: 7,
+      // No example: the API reference would fill it in, and one click would delete that plant.
     },
   },
   success: { status: 204, description: "The plant is gone." },

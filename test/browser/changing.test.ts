@@ -66,6 +66,9 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("add-name");
     await inspect(page, "faults");
     await page.fill("#add-name", "Calathea orbifolia");
+    expect(await page.textContent("#add-name-fault")).toBe("");
+    expect(await page.getAttribute("#add-name", "aria-invalid")).toBe("false");
+    expect(await page.getAttribute("#add-tag", "aria-invalid")).toBe("true");
     await page.fill("#add-tag", "bathroom");
     await page.fill("#add-id", "3");
     await page.click("#add-button");
@@ -107,6 +110,20 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     expect(await shownNames(page)).toEqual([name]);
     expect(await page.textContent(".chip span")).toBe("<b>bold</b>");
     expect(await page.locator("#garden img, #garden b").count()).toBe(0);
+  });
+
+  test("keeps a name written right to left from reordering what is around it", async () => {
+    const { token } = await makeGardener(service);
+    const name = "שושנה (2";
+    await sow(service, token, [{ name, tag: "גן" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    for (const place of ["#rows .name", "#rows .tag", ".chip"]) {
+      expect(await page.locator(`${place} bdi`).count()).toBe(1);
+    }
+    await page.click("#rows button");
+    expect(await page.textContent("#undo-text bdi")).toBe(name);
+    await inspect(page, "right-to-left");
   });
 });
 

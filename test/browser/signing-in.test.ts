@@ -31,7 +31,20 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     );
     expect(await page.getAttribute("#token", "aria-invalid")).toBe("true");
     await inspect(page, "sign-in-refused");
+    await page.focus("#token");
+    await page.keyboard.type("y");
+    expect(await page.textContent("#token-fault")).toBe("");
+    expect(await page.getAttribute("#token", "aria-invalid")).toBe("false");
   });
+
+  test.each(["Bearer {token}", "  bearer  {token} ", "{token}\t"])(
+    "takes a token as it was copied: %p",
+    async (copied) => {
+      const { token } = await makeGardener(service);
+      await using opened = await openPage(`${service.url}/`);
+      await signIn(opened.page, copied.replace("{token}", token));
+    },
+  );
 
   test("refuses a token that has expired", async () => {
     const { token } = await makeGardener(service, ["--expires", "1s"]);
