@@ -8,7 +8,7 @@ import { basename, dirname, join, relative } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
-const linesMax = 300;
+const linesMax = 400;
 
 function listFiles(pattern: string): string[] {
   return [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: false })]
@@ -70,7 +70,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   version: [],
   "json-text": [],
   http: ["log", "metrics", "json-text", "tracing", "auth", "limiting", "domain"],
-  console: [],
+  console: ["client"],
   auth: ["domain"],
   limiting: ["domain"],
   storage: ["domain"],
@@ -167,7 +167,7 @@ describe("imports", () => {
 });
 
 describe("files", () => {
-  test("are at most 300 lines long", () => {
+  test("are at most 400 lines long", () => {
     expect(allCode.filter((path) => read(path).split("\n").length > linesMax + 1)).toEqual([]);
   });
 

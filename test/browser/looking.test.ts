@@ -82,7 +82,7 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
       await route.continue();
     });
     await page.fill("#filter", "Hosta 1696");
-    await page.waitForSelector("#no-match:has-text('Loading the rest')");
+    await page.waitForSelector("#no-match:has-text('Searched 1,000 plants so far.')");
     await inspect(page, "filter-loading");
     held.resolve();
     await page.waitForSelector("text=Hosta 1696");
@@ -165,7 +165,7 @@ describe.skipIf(isBrowserMissing)("trouble", () => {
     await page.click("#open-add");
     await page.fill("#add-name", "Hedera helix");
     await page.click("#add-button");
-    await page.waitForFunction(() => document.getElementById("add-fault")?.textContent !== "");
+    await page.waitForFunction(() => document.getElementById("add-error")?.textContent !== "");
     await inspect(page, "offline");
     await page.context().setOffline(false);
     await page.waitForSelector("#offline", { state: "hidden" });

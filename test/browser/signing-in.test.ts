@@ -20,20 +20,22 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     const { page } = opened;
     await inspect(page, "sign-in");
     await page.click("#sign-in-button");
-    expect(await page.textContent("#token-fault")).toBe("Paste a token first.");
-    await page.fill("#token", "plant_ü");
-    await page.click("#sign-in-button");
-    expect(await page.textContent("#token-fault")).toContain("no spaces");
+    expect(await page.textContent("#token-error")).toBe("Paste a token first.");
+    for (const token of ["plant_ş", "plant_a b"]) {
+      await page.fill("#token", token);
+      await page.click("#sign-in-button");
+      expect(await page.textContent("#token-error")).toContain("no spaces or special characters");
+    }
     await page.fill("#token", `plant_${"x".repeat(49)}`);
     await page.click("#sign-in-button");
     await page.waitForFunction(() =>
-      document.getElementById("token-fault")?.textContent?.includes("not accepted"),
+      document.getElementById("token-error")?.textContent?.includes("unknown, expired or revoked"),
     );
     expect(await page.getAttribute("#token", "aria-invalid")).toBe("true");
     await inspect(page, "sign-in-refused");
     await page.focus("#token");
     await page.keyboard.type("y");
-    expect(await page.textContent("#token-fault")).toBe("");
+    expect(await page.textContent("#token-error")).toBe("");
     expect(await page.getAttribute("#token", "aria-invalid")).toBe("false");
   });
 
@@ -79,8 +81,8 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     await page.fill("#token", "somebody");
     await page.click("#sign-in-button");
     await page.waitForSelector("#token[aria-invalid=true]");
-    const fault = await page.textContent("#token-fault");
-    expect(fault).toBe("Something answered 200, not the service.");
+    const error = await page.textContent("#token-error");
+    expect(error).toBe("Something other than the service responded, with status 200.");
   });
 
   test("lets people in and out where the browser keeps nothing", async () => {
