@@ -257,9 +257,7 @@ export class GardenView {
     find("garden-note").textContent = this.#describe(tags.filter(([tag]) => tag !== "").length);
     find("filter-note").textContent = this.#isFiltered() ? this.#describeMatches(shown.length) : "";
     find("no-match-title").textContent = hasMore ? "Nothing found yet" : "No plants found";
-    find("no-match-note").textContent = hasMore
-      ? `Searched ${count(size, "plant")} so far.`
-      : "No name, tag or id matches.";
+    find("no-match-note").textContent = this.#describeNoMatch();
     find("trouble-note").textContent = isTrouble ? describeError(this.#loadError) : "";
     show(find("table"), shown.length > 0);
     show(find("empty"), isEmpty);
@@ -270,7 +268,7 @@ export class GardenView {
     show(find("open-add"), this.#canWrite);
     show(find("first-add"), this.#canWrite);
     document.body.classList.toggle("bare", size === 0);
-    this.#drawEnd(size);
+    this.#drawEnd(size, isNoMatch);
   }
 
   #describe(tags: number): string {
@@ -286,14 +284,19 @@ export class GardenView {
     return `${shown.toLocaleString("en")} of ${extent}`;
   }
 
-  #drawEnd(size: number): void {
+  #describeNoMatch(): string {
+    if (this.#next === undefined) return "No name, tag or id matches.";
+    return this.#loadError === undefined ? "Loading the rest of your plants…" : "";
+  }
+
+  #drawEnd(size: number, isNoMatch: boolean): void {
     const hasMore = this.#next !== undefined;
     const hasFailed = this.#loadError !== undefined && size > 0;
     const note = find("more-note");
     note.textContent = hasFailed
       ? `Couldn’t load more plants. ${describeError(this.#loadError)}`
       : `Loading… ${count(size, "plant")} so far`;
-    show(note, size > 0 && (hasFailed || this.#isLoading));
+    show(note, size > 0 && (hasFailed || (this.#isLoading && !isNoMatch)));
     this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";
     show(this.#moreButton, hasMore && !this.#isLoading);
     show(find("load-all"), hasMore && !this.#isLoading);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service?.[Symbol.asyncDispose]());
 
 describe.skipIf(isBrowserMissing)("adding a plant", () => {
-  test("begins in an empty garden, with and without an id, each digit kept", async () => {
+  test("works from an empty garden, with and without an id, with every digit kept", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -138,7 +138,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     page.on("request", (each) => each.method() === "DELETE" && deletions.push(each.url()));
     await page.click("[aria-label='Delete Olea europaea']");
     await page.click("[aria-label='Delete Aloë vera']");
-    // The time stands still for who is about to press the button.
+    // The clock stops for anyone about to press the button.
     await page.hover("#undo");
     expect(await page.textContent("#undo-text")).toContain("“Olea europaea” and 1 more");
     expect(await shownNames(page)).toHaveLength(10);
@@ -165,7 +165,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
   });
 
-  test("is done at once by signing out", async () => {
+  test("is sent at once when signing out", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     await opened.page.click("[aria-label='Delete Ficus lyrata']");
@@ -175,7 +175,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await opened.page.isVisible("#sign-in-reason")).toBe(false);
   });
 
-  test("is not claimed where signing out got no answer to it", async () => {
+  test("is reported as uncertain when signing out got no response", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -187,7 +187,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toHaveLength(2);
   });
 
-  test("is not claimed of plants behind one whose token was refused", async () => {
+  test("is reported as uncertain for plants after one whose token was refused", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -200,7 +200,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toHaveLength(2);
   });
 
-  test("that is under way is waited for by signing out", async () => {
+  test("that is under way finishes before signing out", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -221,7 +221,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toEqual([]);
   });
 
-  test("is never sent to the garden of who signs in next", async () => {
+  test("is never sent to the garden of whoever signs in next", async () => {
     const token = await makePair();
     const next = await makePair();
     await using opened = await openGarden(service, token);
@@ -242,7 +242,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     for (const each of [token, next]) expect(await harvest(service, each)).toHaveLength(2);
   });
 
-  test("that got no answer shows the plant again, and one that was gone already does not", async () => {
+  test("shows the plant again if there was no response, but not if it was already gone", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -261,8 +261,8 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
   });
 });
 
-describe.skipIf(isBrowserMissing)("a token that may only read", () => {
-  test("is noticed at its first refusal; then nothing invites to change the garden", async () => {
+describe.skipIf(isBrowserMissing)("a read-only token", () => {
+  test("is noticed at the first refusal; after that the page offers no changes", async () => {
     const { token, garden } = await makeGardener(service);
     await sow(service, token, someplants);
     const reader = await makeGardener(service, ["--scope", "read"], garden);
@@ -300,7 +300,7 @@ async function makePair(): Promise<string> {
   return token;
 }
 
-/** From now on the test can let time pass. */
+/** From now on the test controls the clock. */
 async function takeClock(page: Page, token: string): Promise<void> {
   await page.clock.install();
   await page.reload();

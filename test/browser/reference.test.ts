@@ -1,6 +1,4 @@
-/**
- * The API reference in a real browser: from this service alone, below a base path, and tried out.
- */
+/** The API reference in a real browser, under a base path. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
@@ -13,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
-describe.skipIf(isBrowserMissing)("below a base path", () => {
+describe.skipIf(isBrowserMissing)("under a base path", () => {
   test("the reference shows the service's operations and tries them with a pasted token", async () => {
     await using opened = await openPage(`${service.url}/docs`);
     const { page } = opened;

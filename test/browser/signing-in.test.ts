@@ -1,6 +1,4 @@
-/**
- * The console's door, in a real browser: who gets in, what is kept, and what becomes of a token.
- */
+/** Signing in to the console, in a real browser: who gets in, and what is kept of a token. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
@@ -14,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
-describe.skipIf(isBrowserMissing)("the door of the console", () => {
+describe.skipIf(isBrowserMissing)("signing in", () => {
   test("asks for a token, and says what is wrong with one that is refused", async () => {
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
@@ -60,7 +58,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await opened.page.isVisible("#garden")).toBe(false);
   });
 
-  test("keeps the token out of the address, and forgets it with a reload", async () => {
+  test("keeps the token out of the address, and forgets it on reload", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -73,7 +71,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await page.isVisible("#token")).toBe(true);
   });
 
-  test("says that something else answered, where a page comes instead of plants", async () => {
+  test("says so when something other than the service responds", async () => {
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
     const body = "<html>Sign in</html>";
@@ -85,7 +83,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(error).toBe("Something other than the service responded, with status 200.");
   });
 
-  test("lets people in and out where the browser keeps nothing", async () => {
+  test("works in a browser that stores nothing", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
@@ -102,7 +100,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     await page.waitForSelector("#sign-in:not([hidden])");
   });
 
-  test("keeps the token over a reload for who asked for it, until they sign out", async () => {
+  test("keeps the token across reloads if asked to, until signing out", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, someplants);
     await using opened = await openPage(`${service.url}/`);
@@ -118,7 +116,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await page.isVisible("#token")).toBe(true);
   });
 
-  test("opens again when the token is revoked midway, says why, and keeps nothing", async () => {
+  test("is asked for again, with the reason, when the token is revoked, and nothing is kept", async () => {
     const { token, garden } = await makeGardener(service);
     await sow(service, token, someplants);
     await using opened = await openGarden(service, token);

@@ -1,4 +1,4 @@
-/** The console where answers are lost, others change the garden, or a deletion waits. */
+/** The console when responses are lost, others change the garden, or a deletion waits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Route } from "playwright-core";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
@@ -24,8 +24,8 @@ const limited = {
   body: JSON.stringify({ type: "urn:plantstore:problem:rate-limited", detail: "Too soon." }),
 };
 
-describe.skipIf(isBrowserMissing)("a plant whose first answer was lost is stored once", () => {
-  test("also if its next try came too soon for a rate limit", async () => {
+describe.skipIf(isBrowserMissing)("a plant whose response was lost is stored once", () => {
+  test("even if the next try meets a rate limit", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -44,7 +44,7 @@ describe.skipIf(isBrowserMissing)("a plant whose first answer was lost is stored
     expect(await harvest(service, token)).toEqual(["Acer"]);
   });
 
-  test("also if another one was refused in between", async () => {
+  test("even if another one is refused in between", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -65,7 +65,7 @@ describe.skipIf(isBrowserMissing)("a plant whose first answer was lost is stored
 });
 
 describe.skipIf(isBrowserMissing)("a deletion", () => {
-  test("whose answer was lost is not denied by signing out", async () => {
+  test("whose response was lost is reported as uncertain when signing out", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, [{ name: "Acer" }]);
     await using opened = await openGarden(service, token);
@@ -77,7 +77,7 @@ describe.skipIf(isBrowserMissing)("a deletion", () => {
     expect(await harvest(service, token)).toEqual([]);
   });
 
-  test("waits as long as its message has the pointer or the focus", async () => {
+  test("waits while its message has the pointer or the focus", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, [{ name: "Acer" }, { name: "Betula" }]);
     await using opened = await openGarden(service, token);
@@ -99,7 +99,7 @@ describe.skipIf(isBrowserMissing)("a deletion", () => {
   });
 });
 
-test.skipIf(isBrowserMissing)("a plant that was added is shown where another's was", async () => {
+test.skipIf(isBrowserMissing)("a new plant replaces a deleted one with the same id", async () => {
   const { token } = await makeGardener(service);
   await sow(service, token, [{ name: "Acer" }, { name: "Betula" }]);
   await using opened = await openGarden(service, token);
