@@ -25,8 +25,8 @@ const licences = new Set([
   "CC0-1.0",
 ]);
 
-/** What users download; more of it must be a decision. */
-const budgets = { executable: 130e6, package: 350e3, console: 20e3, client: 4e3 };
+/** What users download; more of it must be a decision. 1 MB of the package is the vendored Scalar. */
+const budgets = { executable: 130e6, package: 1_400e3, console: 20e3, client: 4e3 };
 
 interface Step {
   readonly name: string;
@@ -84,12 +84,25 @@ function isPermitted(expression: string): boolean {
     .some((name) => licences.has(name));
 }
 
+const scalarVersion = manifest.devDependencies["@scalar/fastify-api-reference"];
+
+/** `src/console/vendor` holds a copy, so npm doesn't count it as a dependency. */
+const vendoredScalar = {
+  type: "library",
+  name: "@scalar/api-reference",
+  version: scalarVersion,
+  purl: `pkg:npm/%40scalar/api-reference@${scalarVersion}`,
+  licenses: [{ license: { id: "MIT" } }],
+};
+
 async function writeBillOfMaterials(): Promise<string> {
   const text = await Bun.$`npm sbom --sbom-format cyclonedx --omit dev`.cwd(root).quiet().text();
-  const { bomFormat, specVersion, components } = JSON.parse(text);
+  const bom = JSON.parse(text);
+  const { bomFormat, specVersion, components } = bom;
   if (bomFormat !== "CycloneDX" || components.length === 0) throw new Error("It is empty.");
+  components.push(vendoredScalar);
   mkdirSync(dist, { recursive: true });
-  writeFileSync(join(dist, "plantstore.cdx.json"), text);
+  writeFileSync(join(dist, "plantstore.cdx.json"), JSON.stringify(bom, null, 2));
   return `dist/plantstore.cdx.json, CycloneDX ${specVersion}, ${components.length} components`;
 }
 

@@ -75,7 +75,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   version: [],
   "json-text": [],
   http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
-  console: [],
+  console: ["client"],
   auth: ["domain"],
   "rate-limit": ["domain"],
   storage: ["domain"],

@@ -1,9 +1,8 @@
 /**
- * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, talks to the
- * HTTP API only, and imports nothing else of the project.
+ * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, uses only the
+ * HTTP API, and imports nothing else of the project.
  */
-import { parseWithExactIds, readId, renderId } from "./exact-json.ts";
-import { type Answer, exchange, type Patience, toProblem } from "./exchange.ts";
+import { type ClientResponse, type RetryPolicy, send, toProblem } from "./send.ts";
 import type * as wire from "./wire-types.ts";
 
 export {
@@ -14,41 +13,40 @@ export {
 } from "./problem-error.ts";
 
 export interface PlantStoreOptions {
-  /** Where the service is, with its base path, such as `https://plants.example/v1`. */
+  /** Where the service is, with its base path: `https://plants.example/v1`. */
   readonly url: string;
-  /** Absent or empty is an error: so that a variable that is not set is found at once. */
+  /** With or without `Bearer` before it. Missing or empty is an error, to catch unset variables. */
   readonly token: string | undefined;
-  /** In place of the global one. */
-  readonly fetch?: Patience["fetch"];
-  /** Further tries after the first, where a try can be repeated safely: 4 if absent. */
+  /** Replaces the global one. */
+  readonly fetch?: RetryPolicy["fetch"];
+  /** Default 4. Only what can safely be repeated is. */
   readonly retries?: number;
-  /**
-   * Further tries after answers that came too soon for the service's rate limit: as many, if
-   * absent.
-   */
+  /** Retries after 429, counted separately; as many as `retries` by default. */
   readonly limitedRetries?: number;
-  /** For each try, to the last byte of its answer: 30,000 if absent. */
+  /** The longest `Retry-After` to wait for: 60,000 by default. Beyond it the call fails at once. */
+  readonly retryAfterMsMax?: number;
+  /** For each try, to the last byte of the response: 30,000 by default. */
   readonly timeoutMs?: number;
 }
 
 export interface CallOptions {
-  /** Aborts the call, also while it waits between two tries. */
+  /** Aborts the call, also while it waits for a retry. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface CreateOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters; a random one if absent. */
+  /** 1 to 255 visible ASCII characters; a random one by default. */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface ListOptions<Field extends PlantField> extends CallOptions {
-  /** How many plants in all; every one if absent. */
+  /** How many plants in total; all by default. */
   readonly limit?: number | undefined;
-  /** An id; the list starts behind it. */
+  /** An id; the list starts after it. */
   readonly after?: bigint | number | undefined;
-  /** What the plants come with; all fields if absent. */
+  /** The fields of each plant; all by default. */
   readonly fields?: readonly Field[] | undefined;
-  /** How many plants are fetched at a time: 1,000 if absent. */
+  /** How many plants to fetch at a time: 1,000 by default. */
   readonly pageSize?: number | undefined;
 }
 
@@ -65,25 +63,32 @@ export interface CreatedPlant extends Plant {
   readonly replayed: boolean;
 }
 
+export interface Page<Field extends PlantField = PlantField> {
+  readonly plants: Pick<Plant, Field>[];
+  /** The id that the next page starts after; absent on the last page. */
+  readonly next: bigint | undefined;
+}
+
 export interface Deletion {
   /**
-   * False: a try's answer was lost, and the next one found no plant. It is gone, perhaps before.
+   * False: the response to a try was lost, and the next try found no plant. It is gone, perhaps
+   * since before this call.
    */
   readonly confirmed: boolean;
 }
 
 const pageSizeDefault = 1_000;
-/** A timer that is set for longer ends at once. */
+/** A longer timer fires at once. */
 const timerMsMax = 2 ** 31 - 1;
 
 /**
- * Calls fail with `PlantStoreProblem` if the service refuses, with `PlantStoreUnreachable` if it
- * does not answer, and with the signal's reason if they are aborted.
+ * Calls throw `PlantStoreProblem` if the service refuses, `PlantStoreUnreachable` if it doesn't
+ * respond, and the signal's reason if they are aborted.
  */
 export class PlantStore {
-  readonly #address: string;
+  readonly #url: string;
   readonly #authorization: string;
-  readonly #patience: Patience;
+  readonly #policy: RetryPolicy;
 
   constructor(options: PlantStoreOptions) {
     const { protocol, origin, pathname, username, password } = new URL(options.url);
@@ -92,41 +97,45 @@ export class PlantStore {
     if (username + password !== "") {
       throw new TypeError("The url must not hold a user or a password.");
     }
-    this.#address = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
-    if (!options.token) throw new TypeError("A token is needed.");
-    this.#authorization = `Bearer ${options.token}`;
+    this.#url = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
+    // People paste it as they copied it, from a header or with a line break after it.
+    const token = options.token?.trim().replace(/^bearer\s+/i, "");
+    if (!token) throw new TypeError("A token is needed.");
+    if (/\s/.test(token)) throw new TypeError("A token has no spaces in it.");
+    this.#authorization = `Bearer ${token}`;
     const { retries = 4 } = options;
-    this.#patience = {
-      fetch: options.fetch ?? globalThis.fetch,
+    this.#policy = {
+      fetch: options.fetch ?? ((url, init) => fetch(url, init)),
       retries,
       limitedRetries: options.limitedRetries ?? retries,
+      retryAfterMsMax: options.retryAfterMsMax ?? 60_000,
       timeoutMs: Math.min(options.timeoutMs ?? 30_000, timerMsMax),
     };
-    // A token that no header can hold fails here, not as a call without an answer.
+    // A token that can't be sent in a header fails here, not as a call without a response.
     this.#headers();
   }
 
-  /** Resolves once the plant is on stable storage. Its key makes tries safe: one plant at most. */
+  /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
     const { name, tag, id } = draft;
     const fields = JSON.stringify({ name, tag }).slice(1);
     const separator = fields === "}" ? "" : ",";
-    const answer = await this.#call("POST", this.#address, options.signal, {
+    const response = await this.#call("POST", this.#url, options.signal, {
       headers: {
         "content-type": "application/json",
-        "idempotency-key": options.idempotencyKey ?? makeKey(),
+        "idempotency-key": options.idempotencyKey ?? makeIdempotencyKey(),
       },
-      body: `{${id === undefined ? "" : `"id":${renderId(id)}${separator}`}${fields}`,
+      body: `{${id === undefined ? "" : `"id":${formatId(id)}${separator}`}${fields}`,
     });
-    if (answer.status !== 201) throw toProblem(answer);
-    return readAnswer(answer, ({ text, headers }) => ({
-      ...requireFields(JSON.parse(text) as wire.Plant, ["name", "tag"]),
-      id: readId(headers.get("location")?.split("/").at(-1)),
+    if (response.status !== 201) throw toProblem(response);
+    return parse(response, ({ text, headers }) => ({
+      ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
+      id: parseId(headers.get("location")?.split("/").at(-1)),
       replayed: headers.get("idempotency-replayed") === "true",
     }));
   }
 
-  /** The plants by ascending id, fetched page by page as they are taken. */
+  /** The plants by ascending id, fetched page by page while they are consumed. */
   async *list<Field extends PlantField = PlantField>(
     options: ListOptions<Field> = {},
   ): AsyncGenerator<Pick<Plant, Field>, void, undefined> {
@@ -137,48 +146,55 @@ export class PlantStore {
   async *pages<Field extends PlantField = PlantField>(
     options: ListOptions<Field> = {},
   ): AsyncGenerator<Pick<Plant, Field>[], void, undefined> {
-    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault, after } = options;
-    const fields: readonly PlantField[] = options.fields ?? ["id", "name", "tag"];
-    let query: URLSearchParams | undefined = new URLSearchParams({
-      limit: String(pageSize),
-      fields: fields.join(),
-    });
-    if (after !== undefined) query.set("after", renderId(after));
-    for (let remaining = limit; query !== undefined && remaining !== 0; ) {
-      // Also what is no number, so that the service refuses it.
-      if (!(remaining >= pageSize)) query.set("limit", String(remaining));
-      const answer = await this.#call("GET", `${this.#address}?${query}`, options.signal);
-      if (answer.status !== 200) throw toProblem(answer);
-      const last: URLSearchParams = query;
-      const page = readAnswer(answer, () => readPage(answer.text, fields)) as Pick<Plant, Field>[];
-      remaining -= page.length;
-      query = readAnswer(answer, () => readNextQuery(answer.headers, last));
-      if (page.length > 0) yield page;
+    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault } = options;
+    let { after } = options;
+    for (let remaining = limit; remaining !== 0; ) {
+      // Also what isn't a number, so that the service refuses it.
+      const pageLimit = remaining >= pageSize ? pageSize : remaining;
+      const { plants, next } = await this.page({ ...options, limit: pageLimit, after });
+      remaining -= plants.length;
+      if (plants.length > 0) yield plants;
+      if (next === undefined) return;
+      after = next;
     }
   }
 
-  /** Resolves once the deletion is on stable storage. No such plant: a problem, `not-found`. */
+  /** One page of up to `limit` plants. */
+  async page<Field extends PlantField = PlantField>(
+    options: Omit<ListOptions<Field>, "pageSize"> = {},
+  ): Promise<Page<Field>> {
+    const { limit = pageSizeDefault, after } = options;
+    const fields: readonly PlantField[] = options.fields ?? ["id", "name", "tag"];
+    const query = new URLSearchParams({ limit: String(limit), fields: fields.join() });
+    if (after !== undefined) query.set("after", formatId(after));
+    const response = await this.#call("GET", `${this.#url}?${query}`, options.signal);
+    if (response.status !== 200) throw toProblem(response);
+    return parse(response, ({ text, headers }) => ({
+      plants: parsePlants(text, fields) as Pick<Plant, Field>[],
+      next: parseNext(headers, after),
+    }));
+  }
+
+  /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
   async delete(id: bigint | number, options: CallOptions = {}): Promise<Deletion> {
-    const address = `${this.#address}/${renderId(id)}`;
-    const answer = await this.#call("DELETE", address, options.signal);
-    if (answer.status === 204) return { confirmed: true };
-    const problem = toProblem(answer);
-    // A gateway without a way to the service answers with 404, too, and the plant is still there.
-    if (problem.code === "not-found" && answer.isRepeated) return { confirmed: false };
+    const response = await this.#call("DELETE", `${this.#url}/${formatId(id)}`, options.signal);
+    if (response.status === 204) return { confirmed: true };
+    const problem = toProblem(response);
+    // The code, not the status: a gateway that can't reach the service sends 404, too.
+    if (problem.code === "not-found" && response.isRepeated) return { confirmed: false };
     throw problem;
   }
 
   #call(
     method: string,
-    address: string,
+    url: string,
     signal: AbortSignal | undefined,
     more: { headers?: Record<string, string>; body?: string } = {},
-  ): Promise<Answer> {
+  ): Promise<ClientResponse> {
     const headers = this.#headers(more.headers);
-    // A deletion that was repeated unseen would find no plant, and be taken for one that failed.
+    // A deletion that was silently resent would find no plant, and look like a failure.
     const isRepeatable = method !== "DELETE";
-    const wish = { address, method, headers, body: more.body, signal, isRepeatable };
-    return exchange(wish, this.#patience);
+    return send({ url, method, headers, body: more.body, signal, isRepeatable }, this.#policy);
   }
 
   #headers(more: Record<string, string> = {}): Headers {
@@ -186,45 +202,65 @@ export class PlantStore {
   }
 }
 
-/** Not `randomUUID`, which pages that came over plain HTTP do not have. */
-function makeKey(): string {
+/** Not `randomUUID`, which browsers deny to pages loaded over plain HTTP. */
+export function makeIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/**
- * An answer that is none of a Plant Store's, such as a page to sign in at, is told as a problem.
- */
-function readAnswer<Result>(answer: Answer, read: (answer: Answer) => Result): Result {
+/** A response that isn't a Plant Store's, such as a proxy's sign-in page, becomes a problem. */
+function parse<Result>(
+  response: ClientResponse,
+  read: (response: ClientResponse) => Result,
+): Result {
   try {
-    return read(answer);
+    return read(response);
   } catch {
-    throw toProblem(answer);
+    throw toProblem(response);
   }
 }
 
-function readPage(text: string, fields: readonly PlantField[]): wire.PlantList {
-  const items = parseWithExactIds(text) as wire.PlantList;
-  for (const item of items) requireFields(item, fields);
-  return items;
+/** Strings are matched whole, so that digits inside one are left alone. */
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+
+/** Numbers are quoted first, because `JSON.parse` would round an id beyond 2^53. */
+function parsePlants(text: string, fields: readonly PlantField[]): wire.PlantList {
+  const quoted = text.replace(stringOrNumber, (part) => (part[0] === '"' ? part : `"${part}"`));
+  const items: { id?: string | bigint }[] = JSON.parse(quoted);
+  for (const item of items) {
+    requireTexts(item, fields);
+    if (item.id !== undefined) item.id = parseId(item.id);
+  }
+  return items as wire.PlantList;
 }
 
-/** A service that does not know `fields` leaves the id out. */
-function requireFields<Item extends object>(item: Item, fields: readonly PlantField[]): Item {
+/** A service that doesn't know `fields` leaves the id out. */
+function requireTexts<Item extends object>(item: Item, fields: readonly PlantField[]): Item {
   const members = item as Readonly<Record<string, unknown>>;
-  const typeOf = (field: PlantField) => (field === "id" ? "bigint" : "string");
-  if (fields.every((field) => typeof members[field] === typeOf(field))) return item;
+  if (fields.every((field) => typeof members[field] === "string")) return item;
   throw new TypeError("A field is missing.");
 }
 
 /**
- * Only the query of the link is followed, at the client's own address: so the token goes nowhere
- * else, and a proxy that changes paths does no harm.
+ * The id in the link to the next page. The rest of the link isn't followed: the token goes nowhere
+ * else, and a proxy that rewrites paths does no harm.
  */
-function readNextQuery(headers: Headers, last: URLSearchParams): URLSearchParams | undefined {
+function parseNext(headers: Headers, after: bigint | number | undefined): bigint | undefined {
   const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
   if (query === undefined) return undefined;
-  const next = new URLSearchParams(query);
-  if (next.get("after") !== last.get("after")) return next;
-  throw new TypeError("The link to the next page leads nowhere.");
+  const next = parseId(new URLSearchParams(query).get("after"));
+  if (after === undefined || next > after) return next;
+  throw new TypeError("The link to the next page leads back.");
+}
+
+/** Throws if it is a number that may have been rounded already. */
+function formatId(id: bigint | number): string {
+  if (typeof id === "bigint" || Number.isSafeInteger(id)) return String(id);
+  throw new RangeError(`An id must be a bigint or a safe integer, not ${id}.`);
+}
+
+/** Stricter than `BigInt`, which takes an empty string for 0 and `0x7` for 7. */
+function parseId(text: unknown): bigint {
+  if (typeof text === "string" && /^-?\d+$/.test(text)) return BigInt(text);
+  throw new SyntaxError("An id must be a decimal integer.");
 }

@@ -1,15 +1,15 @@
-/** The two ways in which a call fails: the service refused it, or no answer came. */
+/** The two ways a call fails: the service refuses it, or no response comes. */
 import type { Problem } from "./wire-types.ts";
 
 type CodeOf<Type> = Type extends `urn:plantstore:problem:${infer Code}` ? Code : never;
 
-/** The service's codes; `unexpected` is an answer that is not one of the service's. */
+/** The service's codes; `unexpected` is a response that isn't a Plant Store's. */
 export type ProblemCode = CodeOf<Problem["type"]> | "unexpected";
 
-/** One thing that is wrong with a request, and where: in the body, a parameter or a header. */
+/** A validation error, and where: in the body, a parameter or a header. */
 export type Fault = NonNullable<Problem["errors"]>[number];
 
-/** The service answered, and refused. `message` says what to fix and can be shown. */
+/** The service refused. `message` says what to fix and can be shown. */
 export class PlantStoreProblem extends Error {
   override readonly name = "PlantStoreProblem";
   readonly status: number;
@@ -18,9 +18,9 @@ export class PlantStoreProblem extends Error {
   readonly detail: string;
   /** Finds the request in the service's log. */
   readonly requestId: string | undefined;
-  /** With status 400: every fault that was found. */
+  /** With status 400: every validation error. */
   readonly errors: readonly Fault[];
-  /** How long the service asked to wait before another try. */
+  /** How long the service asked to wait before the next try. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -28,11 +28,11 @@ export class PlantStoreProblem extends Error {
     problem: Partial<Problem>,
     more: { requestId?: string | undefined; retryAfterMs?: number | undefined } = {},
   ) {
-    const detail = problem.detail ?? "The address does not answer as a Plant Store does.";
+    const detail = problem.detail ?? "The response did not come from a Plant Store.";
     super(detail);
     this.status = status;
     this.code = (problem.type?.split(":").at(-1) ?? "unexpected") as ProblemCode;
-    this.title = problem.title ?? `Unexpected answer ${status}`;
+    this.title = problem.title ?? `Unexpected response ${status}`;
     this.detail = detail;
     this.requestId = problem.requestId ?? more.requestId;
     this.errors = problem.errors ?? [];
@@ -40,7 +40,7 @@ export class PlantStoreProblem extends Error {
   }
 }
 
-/** No whole answer came, in any of the tries; the last failure is the `cause`. */
+/** No complete response came, in any try; the last failure is the `cause`. */
 export class PlantStoreUnreachable extends Error {
   override readonly name = "PlantStoreUnreachable";
 
@@ -50,6 +50,6 @@ export class PlantStoreUnreachable extends Error {
     cause: unknown,
   ) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`No answer from ${address} in ${tries} tries: ${reason}`, { cause });
+    super(`No response from ${address} in ${tries} tries: ${reason}`, { cause });
   }
 }

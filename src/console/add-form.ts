@@ -1,17 +1,23 @@
-/** The form that adds a plant. The service finds the faults; the form shows each at its field. */
-import { type Draft, makeKey, type Plant, Refusal } from "./api.ts";
+/** The form that adds a plant. The service validates; the form shows each error at its field. */
+import {
+  describeError,
+  makeIdempotencyKey,
+  type Plant,
+  type PlantDraft,
+  toRefusal,
+} from "./api.ts";
 import { find, show } from "./elements.ts";
 
 const fields = ["name", "tag", "id"] as const;
 type Field = (typeof fields)[number];
 
-/** What is wrong, and at which field; absent: with the whole. */
-type FieldFault = readonly [field: Field | undefined, detail: string];
+/** What is wrong, and with which field; absent: with the whole. */
+type FieldError = readonly [field: Field | undefined, detail: string];
 
 export interface AddEvents {
-  readonly create: (draft: Draft, key: string) => Promise<Plant>;
+  readonly create: (draft: PlantDraft, idempotencyKey: string) => Promise<Plant>;
   readonly onAdded: (plant: Plant) => void;
-  /** True if the error concerns the whole page, and the form need not show it. */
+  /** True if the page has handled the error, and the form need not show it. */
   readonly onError: (error: unknown) => boolean;
 }
 
@@ -21,16 +27,22 @@ export class AddForm {
   readonly #opener = find("open-add");
   readonly #button = find<HTMLButtonElement>("add-button");
   /**
-   * Keys of drafts that got no answer: each is sent again under its own, also when another was
-   * tried in between, so that it is not stored twice.
+   * Idempotency keys of drafts whose outcome is unknown. Sending one again, even after another,
+   * reuses its key, so that it is stored once.
    */
-  readonly #unanswered = new Map<string, string>();
+  readonly #pendingKeys = new Map<string, string>();
 
   constructor(events: AddEvents) {
     this.#events = events;
     this.#opener.addEventListener("click", () => (this.#form.hidden ? this.open() : this.close()));
     find("close-add").addEventListener("click", () => this.close());
     this.#form.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
+    for (const field of fields) {
+      input(field).addEventListener("input", () => {
+        showError(field, "");
+        find("add-error").textContent = "";
+      });
+    }
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#submit();
@@ -38,93 +50,97 @@ export class AddForm {
   }
 
   open(): void {
-    show(this.#form, true);
-    this.#opener.setAttribute("aria-expanded", "true");
+    this.#setOpen(true);
     input("name").focus();
   }
 
   close(): void {
     if (this.#form.contains(document.activeElement)) this.#opener.focus();
-    show(this.#form, false);
-    this.#opener.setAttribute("aria-expanded", "false");
+    this.#setOpen(false);
   }
 
-  /** Empties it, as for somebody else. */
+  /** For the next person. */
   reset(): void {
-    this.#unanswered.clear();
+    this.#pendingKeys.clear();
     this.#form.reset();
-    this.#showFaults([]);
-    show(this.#form, false);
-    this.#opener.setAttribute("aria-expanded", "false");
+    this.#showErrors([]);
+    this.#setOpen(false);
+  }
+
+  #setOpen(isOpen: boolean): void {
+    show(this.#form, isOpen);
+    this.#opener.setAttribute("aria-expanded", String(isOpen));
   }
 
   async #submit(): Promise<void> {
     if (this.#button.disabled) return;
-    const draft = {
-      name: input("name").value,
-      tag: input("tag").value,
-      id: input("id").value.trim(),
-    };
-    const text = JSON.stringify(draft);
-    const key = this.#unanswered.get(text) ?? makeKey();
-    this.#unanswered.set(text, key);
-    this.#showFaults([]);
+    const [name, tag, id] = fields.map((field) => input(field).value) as [string, string, string];
+    if (!/^\s*(?:-?\d+)?\s*$/.test(id)) {
+      return this.#showErrors([["id", "Must be a whole number, or empty."]]);
+    }
+    const draft = { name, tag, id: id.trim() === "" ? undefined : BigInt(id) };
+    const draftText = JSON.stringify([name, tag, id]);
+    const key = this.#pendingKeys.get(draftText) ?? makeIdempotencyKey();
+    this.#pendingKeys.set(draftText, key);
+    this.#showErrors([]);
     this.#button.disabled = true;
     try {
       const plant = await this.#events.create(draft, key);
-      this.#unanswered.clear();
+      this.#pendingKeys.clear();
       this.#form.reset();
       this.#events.onAdded(plant);
       if (!this.#form.hidden) input("name").focus();
     } catch (error) {
-      if (isJudged(error)) this.#unanswered.delete(text);
-      if (!this.#events.onError(error)) this.#showFaults(toFaults(error));
+      if (isOutcomeKnown(error)) this.#pendingKeys.delete(draftText);
+      if (!this.#events.onError(error)) this.#showErrors(toFieldErrors(error));
     } finally {
       this.#button.disabled = false;
     }
   }
 
-  /** Each at its field, and those of no field below; the focus goes to the first. */
-  #showFaults(faults: readonly FieldFault[]): void {
-    for (const field of fields) {
-      const own = faults.filter(([name]) => name === field).map(([, detail]) => detail);
-      find(`add-${field}-fault`).textContent = own.join(" ");
-      input(field).setAttribute("aria-invalid", String(own.length > 0));
-    }
-    const others = faults.filter(([name]) => name === undefined).map(([, detail]) => detail);
-    find("add-fault").textContent = others.join(" ");
-    const first = fields.find((field) => faults.some(([name]) => name === field));
+  /** Errors of no field go below the form; the focus goes to the first field with one. */
+  #showErrors(errors: readonly FieldError[]): void {
+    const detailsOf = (field?: Field) =>
+      errors
+        .filter(([name]) => name === field)
+        .map(([, detail]) => detail)
+        .join(" ");
+    for (const field of fields) showError(field, detailsOf(field));
+    find("add-error").textContent = detailsOf();
+    const first = fields.find((field) => errors.some(([name]) => name === field));
     if (first) input(first).focus();
   }
 }
 
-/**
- * Whether the service looked at the draft. After a fault of its own the outcome is as unknown as
- * without an answer, and a rate limit says nothing of what became of an earlier try.
- */
-function isJudged(error: unknown): boolean {
-  return error instanceof Refusal && error.status < 500 && error.status !== 429;
+/** After a 5xx the plant may be stored all the same; a 429 says nothing about an earlier try. */
+function isOutcomeKnown(error: unknown): boolean {
+  const status = toRefusal(error)?.status ?? 500;
+  return status < 500 && status !== 429;
 }
 
-function toFaults(error: unknown): FieldFault[] {
-  const message = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof Refusal)) {
-    return [
-      [undefined, `${message} “Add” sends the same plant again, and it is stored once only.`],
-    ];
+function toFieldErrors(error: unknown): FieldError[] {
+  const refusal = toRefusal(error);
+  if (!refusal) {
+    const advice = "It is safe to add it again: it will be stored once.";
+    return [[undefined, `${describeError(error)} ${advice}`]];
   }
-  if (error.status === 409) return [["id", message]];
-  if (error.faults.length === 0) return [[undefined, message]];
-  return error.faults.map(({ pointer = "", detail }) => {
+  if (refusal.code === "conflict") return [["id", refusal.detail]];
+  if (refusal.errors.length === 0) return [[undefined, refusal.detail]];
+  return refusal.errors.map(({ pointer = "", detail }) => {
     const field = fields.find((name) => pointer === `/${name}`);
-    return [field, field ? capitalise(detail) : `${pointer} ${detail}`];
+    return [field, field ? capitalize(detail) : `${pointer} ${detail}`];
   });
+}
+
+function showError(field: Field, text: string): void {
+  find(`add-${field}-error`).textContent = text;
+  input(field).setAttribute("aria-invalid", String(text !== ""));
 }
 
 function input(field: Field): HTMLInputElement {
   return find<HTMLInputElement>(`add-${field}`);
 }
 
-function capitalise(text: string): string {
+function capitalize(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

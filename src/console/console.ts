@@ -1,60 +1,59 @@
-/**
- * Begins the page: signing in and out. What the garden looks like is the garden view's business.
- */
-import { type Api, connect, type Page, Refusal } from "./api.ts";
+/** Starts the page: signing in and out. The rest is the garden view's. */
+import { type Api, connect, describeError, type Page, toRefusal } from "./api.ts";
 import { find, show } from "./elements.ts";
 import { drawFern } from "./fern.ts";
 import { GardenView } from "./garden-view.ts";
-import { forgetToken, keepToken, recallToken } from "./session.ts";
 
 const tokenInput = find<HTMLInputElement>("token");
 const keepBox = find<HTMLInputElement>("keep-token");
 const button = find<HTMLButtonElement>("sign-in-button");
-const view = new GardenView(() => leave(expired));
+const view = new GardenView(() => signOut(expired));
 let calls = new AbortController();
 
-const expired =
-  "Your token is no longer accepted: it has expired or was revoked. Nothing of the garden is kept on " +
-  "this page. Sign in with another token to go on.";
+const expired = "Your token has expired or was revoked. Sign in with another one to continue.";
 
-/** How long signing out waits for deletions that were under way. */
+/** How long signing out waits for pending deletions. */
 const signOutMs = 5_000;
-const lateNote = "Signed out. No answer came to the last deletions, so they may not have happened.";
+const lateNote = "Signed out. The last deletions got no response, so they may not have happened.";
 
 drawFern(find<SVGElement>("fern"));
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  void signIn(tokenInput.value.trim());
+  void signIn(tokenInput.value);
 });
+tokenInput.addEventListener("input", () => showError(""));
 find("sign-out").addEventListener("click", async () => {
   const isLate = new Promise<string>((resolve) => setTimeout(resolve, signOutMs, lateNote));
-  leave(await Promise.race([view.finish(), isLate]));
+  signOut(await Promise.race([view.finish(), isLate]));
 });
 
-const recalled = recallToken();
-if (recalled === undefined) leave();
-else enter(connect(recalled, calls.signal));
+/** In the tab's storage only if its owner ticked the box, to survive a reload. */
+const storageKey = "plantstore-token";
+const keptToken = tabStorage()?.getItem(storageKey);
+if (keptToken) enter(connect(keptToken, calls.signal));
+else signOut();
 
 async function signIn(token: string): Promise<void> {
   if (button.disabled) return;
-  // Anything else could not even be sent.
-  const canBeSent = /^[!-~]+$/.test(token);
-  const advice = token === "" ? "Paste a token first." : "A token has no spaces in it.";
-  showFault(canBeSent ? "" : advice);
-  if (!canBeSent) return;
+  showError(token.trim() === "" ? "Paste a token first." : "");
+  if (token.trim() === "") return;
   button.disabled = true;
   try {
     const api = connect(token, calls.signal);
-    const first = await api.list();
-    if (keepBox.checked) keepToken(token);
+    const first = await api.page();
+    if (keepBox.checked) tabStorage()?.setItem(storageKey, token);
     enter(api, first);
   } catch (error) {
-    const isRefused = error instanceof Refusal && error.status === 401;
-    const reason = error instanceof Error ? error.message : String(error);
-    showFault(isRefused ? "This token is not accepted: unknown, expired or revoked." : reason);
+    showError(describeSignInError(error));
   } finally {
     button.disabled = false;
   }
+}
+
+function describeSignInError(error: unknown): string {
+  if (error instanceof TypeError) return "A token has no spaces or special characters.";
+  const isInvalid = toRefusal(error)?.code === "unauthenticated";
+  return isInvalid ? "This token is unknown, expired or revoked." : describeError(error);
 }
 
 function enter(api: Api, first?: Page): void {
@@ -63,15 +62,15 @@ function enter(api: Api, first?: Page): void {
   view.open(api, first);
 }
 
-/** Back to the door, with nothing kept; the reason is shown where there is one. */
-function leave(reason = ""): void {
+/** Forgets everything, and shows the reason if there is one. */
+function signOut(reason: string | Node = ""): void {
   calls.abort();
   calls = new AbortController();
-  forgetToken();
+  tabStorage()?.removeItem(storageKey);
   view.close();
-  find("sign-in-reason").textContent = reason;
+  find("sign-in-reason").replaceChildren(reason);
   show(find("sign-in-reason"), reason !== "");
-  showFault("");
+  showError("");
   showView("sign-in");
   tokenInput.focus();
 }
@@ -84,8 +83,17 @@ function showView(name: "sign-in" | "garden"): void {
   scrollTo(0, 0);
 }
 
-function showFault(message: string): void {
-  find("token-fault").textContent = message;
+function showError(message: string): void {
+  find("token-error").textContent = message;
   tokenInput.setAttribute("aria-invalid", String(message !== ""));
   if (message !== "") tokenInput.focus();
+}
+
+/** Browsers that let sites store nothing throw when asked for it. */
+function tabStorage(): Storage | undefined {
+  try {
+    return sessionStorage;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,16 +1,14 @@
 /**
- * Deletions that can still be undone. Nothing is sent before the time is up, so to undo one means
- * that it never happened: the plant keeps its id. It follows that a page that is closed deletes
- * nothing.
+ * Deletions that can still be undone. Nothing is sent until the time is up, so undoing one leaves
+ * the plant and its id untouched, and closing the page deletes nothing.
  */
 import type { Plant } from "./api.ts";
-import { count, find, show } from "./elements.ts";
-import { announce } from "./notices.ts";
+import { announce, count, find, message, show } from "./elements.ts";
 
 const undoMs = 6_000;
 
 export interface DeletionEvents {
-  /** Deletes the plant for good, and says what came of it; false if it may be there still. */
+  /** Deletes the plant and reports the outcome; false if the plant may still exist. */
   readonly send: (plant: Plant) => Promise<boolean>;
   /** Puts plants back into the list. */
   readonly restore: (plants: readonly Plant[]) => void;
@@ -20,27 +18,26 @@ export class Deletions {
   readonly #events: DeletionEvents;
   readonly #box = find("undo");
   #waiting: Plant[] = [];
-  /** The plants that may be there still, once all that was begun is sent. */
+  /** Resolves to the plants that may still exist, once everything begun was sent. */
   #sending: Promise<Plant[]> | undefined;
   #dropping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** What the message has of the pointer and the focus. */
-  readonly #held = new Set<"pointer" | "focus">();
+  readonly #heldBy = new Set<"pointer" | "focus">();
 
   constructor(events: DeletionEvents) {
     this.#events = events;
     find("undo-button").addEventListener("click", () => this.undo());
-    // Whoever is reading or reaching for the button has all the time they need.
-    for (const [hold, begin, end] of [
+    // The clock stops for anyone reading the message or reaching for the button.
+    for (const [holder, begin, end] of [
       ["pointer", "pointerenter", "pointerleave"],
       ["focus", "focusin", "focusout"],
     ] as const) {
       this.#box.addEventListener(begin, () => {
-        this.#held.add(hold);
+        this.#heldBy.add(holder);
         this.#stopClock();
       });
       this.#box.addEventListener(end, () => {
-        this.#held.delete(hold);
+        this.#heldBy.delete(holder);
         this.#startClock();
       });
     }
@@ -48,30 +45,28 @@ export class Deletions {
 
   start(plant: Plant): void {
     this.#waiting.push(plant);
-    const [first] = this.#waiting;
     const more = this.#waiting.length - 1;
-    const what = more === 0 ? `“${first?.name}”` : `“${first?.name}” and ${more} more`;
-    const message =
-      `${what} will be deleted in ${undoMs / 1_000} seconds. ` +
-      "Undo keeps the id; closing the page keeps the plant.";
-    find("undo-text").textContent = message;
-    announce(message);
+    const text = find("undo-text");
+    text.replaceChildren(
+      message`Deleting “${this.#waiting[0]?.name ?? ""}”`,
+      `${more === 0 ? "" : ` and ${more} more`} in ${undoMs / 1_000} seconds. `,
+      "Closing the page cancels it.",
+    );
+    announce(text.textContent);
     show(this.#box, true);
     this.#startClock();
   }
 
   undo(): void {
     if (this.#waiting.length === 0) return;
-    const plants = this.#take();
+    const plants = this.#takeWaiting();
     this.#events.restore(plants);
     announce(`${count(plants.length, "plant")} kept.`);
   }
 
-  /**
-   * Sends what waits, now, behind what is being sent; answers the plants that may be there still.
-   */
+  /** Sends what is waiting now. Resolves to the plants that may still exist. */
   finish(): Promise<Plant[]> {
-    const sending = this.#send(this.#take(), this.#sending);
+    const sending = this.#send(this.#takeWaiting(), this.#sending);
     this.#sending = sending;
     void sending.then(() => {
       if (this.#sending === sending) this.#sending = undefined;
@@ -79,16 +74,16 @@ export class Deletions {
     return sending;
   }
 
-  /** Drops what waits, and what is being sent but its first: those plants stay in the garden. */
+  /** Drops everything that isn't under way. */
   forget(): void {
-    this.#take();
+    this.#takeWaiting();
     this.#sending = undefined;
     this.#dropping.abort();
     this.#dropping = new AbortController();
   }
 
   async #send(plants: readonly Plant[], before?: Promise<Plant[]>): Promise<Plant[]> {
-    // Whoever signs in later has another garden, where these ids are other plants.
+    // After signing out, these ids would be other plants: those of whoever signs in next.
     const { signal } = this.#dropping;
     const left = [...((await before) ?? [])];
     for (const plant of plants) {
@@ -97,11 +92,11 @@ export class Deletions {
     return left;
   }
 
-  #take(): Plant[] {
+  #takeWaiting(): Plant[] {
     const waiting = this.#waiting;
     this.#waiting = [];
-    // Of what is hidden, neither need be told to have left it.
-    this.#held.clear();
+    // A hidden message gets no events when the pointer or the focus leaves.
+    this.#heldBy.clear();
     this.#stopClock();
     show(this.#box, false);
     return waiting;
@@ -109,7 +104,7 @@ export class Deletions {
 
   #startClock(): void {
     this.#stopClock();
-    if (this.#waiting.length === 0 || this.#held.size > 0) return;
+    if (this.#waiting.length === 0 || this.#heldBy.size > 0) return;
     this.#box.classList.add("ticking");
     this.#timer = setTimeout(() => void this.finish(), undoMs);
   }
@@ -117,7 +112,7 @@ export class Deletions {
   #stopClock(): void {
     clearTimeout(this.#timer);
     this.#box.classList.remove("ticking");
-    // Asking for a size lets the style sheet's clock begin anew.
+    // Reading a size restarts the style sheet's animation.
     void this.#box.offsetWidth;
   }
 }

@@ -1,16 +1,13 @@
-/**
- * Finds and makes elements. Text goes in as text only, so nothing that a plant is called is ever
- * HTML.
- */
+/** Finds, creates and shows elements. Text is only ever inserted as text, never as HTML. */
 
-/** The element of the page with this id; that it is there and of this kind is part of the page. */
+/** The element with this id. The page guarantees that it exists and what kind it is. */
 export function find<Kind extends Element = HTMLElement>(id: string): Kind {
   const element = document.getElementById(id);
   if (!element) throw new Error(`The page has no #${id}.`);
   return element as unknown as Kind;
 }
 
-type Attributes = Readonly<Record<string, string | number | boolean>>;
+type Attributes = Readonly<Record<string, string | number>>;
 
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
@@ -33,10 +30,7 @@ function fill<Kind extends Element>(
   attributes: Attributes,
   children: readonly (Node | string)[],
 ): Kind {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "boolean") element.toggleAttribute(name, value);
-    else element.setAttribute(name, String(value));
-  }
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
   return element;
 }
@@ -50,4 +44,40 @@ const numbers = new Intl.NumberFormat("en");
 /** `1 plant`, `1,204 plants`. */
 export function count(amount: number, noun: string): string {
   return `${numbers.format(amount)} ${noun}${amount === 1 ? "" : "s"}`;
+}
+
+/**
+ * A message with names in it. Each name is isolated, so that one written right to left doesn't
+ * reorder the words around it.
+ */
+export function message(texts: TemplateStringsArray, ...names: string[]): DocumentFragment {
+  const fragment = document.createDocumentFragment();
+  for (const [index, text] of texts.entries()) {
+    if (index > 0) fragment.append(make("bdi", {}, names[index - 1] ?? ""));
+    fragment.append(text);
+  }
+  return fragment;
+}
+
+/** For screen readers only: for what can be seen elsewhere. */
+export function announce(text: string | null): void {
+  find("announcer").textContent = text;
+}
+
+const noticeMs = 7_000;
+let noticeTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** A message at the foot of the page. News goes away by itself; trouble stays until dismissed. */
+export function notify(text: Node, kind: "news" | "trouble" = "news"): void {
+  hideNotice();
+  find("notice-text").replaceChildren(text);
+  find("notice").classList.toggle("trouble", kind === "trouble");
+  show(find("notice"), true);
+  announce(find("notice-text").textContent);
+  if (kind === "news") noticeTimer = setTimeout(hideNotice, noticeMs);
+}
+
+export function hideNotice(): void {
+  clearTimeout(noticeTimer);
+  show(find("notice"), false);
 }

@@ -1,4 +1,4 @@
-/** Draws a fern, for the eye only: leaflets on leaves on a stem that bends a little. */
+/** Draws the decorative fern: leaflets on leaves on a slightly bent stem. */
 import { makeSvg } from "./elements.ts";
 
 const leavesEachSide = 26;

@@ -1,17 +1,15 @@
-/** The page of an open garden: what is loaded, what is shown of it, and what is done to it. */
+/** The page of an open garden: loads plants, shows them, and adds and deletes them. */
 import { AddForm } from "./add-form.ts";
-import { type Api, type Page, type Plant, Refusal, Unreachable } from "./api.ts";
+import { type Api, describeError, type Page, type Plant, toRefusal } from "./api.ts";
 import { Deletions } from "./deletions.ts";
-import { count, find, show } from "./elements.ts";
+import { announce, count, find, hideNotice, message, notify, show } from "./elements.ts";
 import { type Filter, Garden } from "./garden.ts";
 import { ListView } from "./list-view.ts";
-import { announce, hideNotice, notify } from "./notices.ts";
-import { listenForShortcuts } from "./shortcuts.ts";
 import { TagsView } from "./tags-view.ts";
 
-/** How far below the window the end of the list may be when the next page is asked for. */
+/** The next page is loaded when the end of the list is this close to the window. */
 const loadAheadPixels = 1_600;
-const everything: Filter = { text: "", tag: undefined };
+const noFilter: Filter = { text: "", tag: undefined };
 
 export class GardenView {
   readonly #onExpired: () => void;
@@ -24,11 +22,11 @@ export class GardenView {
     restore: (plants) => this.#restore(plants),
   });
   readonly #add = new AddForm({
-    create: (draft, key) => this.#opened().create(draft, key),
+    create: (draft, key) => this.#openApi().create(draft, key),
     onAdded: (plant) => this.#showAdded(plant),
     onError: (error) => this.#handle(error),
   });
-  // On a busy machine several notes come together, and the last is the one that holds.
+  // Under load several entries arrive together; the last one is current.
   readonly #end = new IntersectionObserver(
     (entries) => entries.at(-1)?.isIntersecting && this.#loadAhead(),
     { rootMargin: `${loadAheadPixels}px` },
@@ -36,11 +34,12 @@ export class GardenView {
 
   #api: Api | undefined;
   #garden = new Garden();
-  #filter = everything;
-  /** Where the list goes on; absent when all is here. */
-  #next: string | undefined;
+  #filter = noFilter;
+  /** The id that the next page starts after; absent before the first page and after the last. */
+  #next: bigint | undefined;
   #isLoading = false;
-  #hasFailed = false;
+  /** Why the last page didn't come. */
+  #loadError: unknown;
   #canWrite = true;
 
   constructor(onExpired: () => void) {
@@ -54,6 +53,7 @@ export class GardenView {
     find("retry").addEventListener("click", () => void this.#load("page"));
     this.#moreButton.addEventListener("click", () => void this.#load("page"));
     find("load-all").addEventListener("click", () => void this.#load("all"));
+    find("notice-close").addEventListener("click", hideNotice);
     for (const event of ["online", "offline"]) {
       addEventListener(event, () => show(find("offline"), !navigator.onLine));
     }
@@ -64,22 +64,27 @@ export class GardenView {
     });
   }
 
-  /** Shows the garden behind the API; with its first page, where that has been read already. */
+  /** Loads the first page unless it is given. */
   open(api: Api, first?: Page): void {
     this.#api = api;
     this.#canWrite = true;
     show(find("offline"), !navigator.onLine);
-    if (first) this.#take(first);
+    if (first) this.#addPage(first);
     this.#draw();
     find("garden-title").focus();
     if (!first) void this.#load("page");
   }
 
-  /** Does what still waits to be done; answers what is to be said of it, or nothing. */
-  async finish(): Promise<string> {
+  /** Sends pending deletions. Resolves to a message if some may have failed. */
+  async finish(): Promise<Node | string> {
     const left = await this.#deletions.finish();
-    const names = left.map(({ name }) => `“${name}”`).join(", ");
-    return names && `Signed out. Perhaps not deleted: ${names}.`;
+    if (left.length === 0) return "";
+    const names = left.map(({ name }, index) =>
+      index === 0 ? message`“${name}”` : message`, “${name}”`,
+    );
+    const text = document.createDocumentFragment();
+    text.append("Signed out. These plants may not have been deleted: ", ...names, ".");
+    return text;
   }
 
   /** Forgets everything. */
@@ -87,78 +92,81 @@ export class GardenView {
     this.#api = undefined;
     this.#garden = new Garden();
     this.#next = undefined;
-    this.#hasFailed = false;
+    this.#loadError = undefined;
     this.#isLoading = false;
-    this.#filter = everything;
-    this.#filterInput.value = "";
+    this.#clearFilter();
     this.#deletions.forget();
     this.#add.reset();
     hideNotice();
     this.#draw();
   }
 
-  #opened(): Api {
+  #openApi(): Api {
     if (!this.#api) throw new Error("No garden is open.");
     return this.#api;
   }
 
-  #take(page: Page): void {
-    this.#garden.add(page.plants);
-    this.#next = page.next;
+  #addPage({ plants, next }: Page): void {
+    this.#garden.add(plants);
+    this.#next = next;
   }
 
-  async #load(extent: "page" | "all"): Promise<void> {
+  /** Loads one page, all of them, or further ones for as long as a filter is set. */
+  async #load(extent: "page" | "all" | "while filtered"): Promise<void> {
     if (this.#isLoading) return;
-    const api = this.#opened();
+    const api = this.#openApi();
     this.#isLoading = true;
-    this.#hasFailed = false;
+    this.#loadError = undefined;
     this.#draw();
     try {
       do {
-        const page = await api.list(this.#next);
+        const page = await api.page(this.#next);
         if (api !== this.#api) return;
-        this.#take(page);
-        if (this.#next) this.#draw();
-      } while (this.#next && extent === "all");
+        this.#addPage(page);
+        if (this.#next !== undefined) this.#draw();
+        if (extent === "while filtered" && !this.#isFiltered()) break;
+      } while (this.#next !== undefined && extent !== "page");
     } catch (error) {
       if (api !== this.#api) return;
-      this.#hasFailed = true;
-      if (!this.#handle(error)) this.#explain(error);
+      this.#loadError = error;
+      this.#handle(error);
     } finally {
       if (api === this.#api) {
         this.#isLoading = false;
         this.#draw();
+        this.#loadRestIfNothingMatches();
       }
     }
   }
 
-  /** Not while a filter is set: its short list would draw in the whole garden, unasked. */
+  /** Not while a filter is set: its short list would pull in the whole garden. */
   #loadAhead(): void {
-    if (this.#next && !this.#hasFailed && !this.#isFiltered()) void this.#load("page");
+    if (this.#next !== undefined && !this.#loadError && !this.#isFiltered()) {
+      void this.#load("page");
+    }
   }
 
-  #explain(error: unknown): void {
-    const isAway = error instanceof Unreachable;
-    find("trouble-title").textContent = isAway ? "The service is out of reach" : "That went wrong";
-    find("trouble-note").textContent = error instanceof Error ? error.message : String(error);
+  /** Otherwise "no plants found" would only mean: none of those loaded so far. */
+  #loadRestIfNothingMatches(): void {
+    if (this.#next === undefined || this.#loadError || !this.#isFiltered()) return;
+    if (this.#garden.select(this.#filter).length === 0) void this.#load("while filtered");
   }
 
-  /** What an error means for the whole page; false if it means nothing to it. */
+  /** Handles what concerns the whole page; false if the error is something else. */
   #handle(error: unknown): boolean {
-    // Whoever has left does not care.
+    // Nobody is waiting for it after signing out.
     if (!this.#api) return true;
-    if (!(error instanceof Refusal)) return false;
-    if (error.status === 401) {
+    const code = toRefusal(error)?.code;
+    if (code === "unauthenticated") {
       this.#onExpired();
       return true;
     }
-    if (error.status !== 403) return false;
-    // The service does not say beforehand what a token may do: this is how a page learns it.
+    if (code !== "forbidden") return false;
     this.#canWrite = false;
     this.#add.reset();
     this.#draw();
     find("read-only").scrollIntoView({ block: "center" });
-    announce(find("read-only").textContent ?? "");
+    announce(find("read-only").textContent);
     return true;
   }
 
@@ -171,24 +179,27 @@ export class GardenView {
     const top = find("table").getBoundingClientRect().top;
     if (top < 0) scrollBy({ top, behavior: "instant" });
     this.#draw();
-    announce(find("filter-note").textContent ?? "");
+    this.#loadRestIfNothingMatches();
+    announce(find("filter-note").textContent);
+  }
+
+  #clearFilter(): void {
+    this.#filter = noFilter;
+    this.#filterInput.value = "";
   }
 
   #showAll(): void {
-    this.#filterInput.value = "";
-    this.#setFilter(everything);
+    this.#clearFilter();
+    this.#setFilter(noFilter);
     this.#filterInput.focus();
   }
 
   #showAdded(plant: Plant): void {
     this.#garden.put([plant]);
-    if (this.#garden.select(this.#filter).every(({ id }) => id !== plant.id)) {
-      this.#filter = everything;
-      this.#filterInput.value = "";
-    }
+    if (!this.#garden.select(this.#filter).includes(plant)) this.#clearFilter();
     this.#draw();
     this.#list.reveal(plant.id);
-    notify(`“${plant.name}” was added with the id ${plant.id}.`);
+    notify(message`“${plant.name}” was added with the id ${String(plant.id)}.`);
   }
 
   #delete(plant: Plant): void {
@@ -212,20 +223,20 @@ export class GardenView {
     const api = this.#api;
     try {
       await api?.delete(plant.id);
-      notify(`“${plant.name}” is deleted.`);
+      notify(message`“${plant.name}” was deleted.`);
       return true;
     } catch (error) {
       if (api !== this.#api) return false;
-      if (error instanceof Refusal && error.status === 404) {
-        notify(`“${plant.name}” was gone already.`);
+      const refusal = toRefusal(error);
+      if (refusal?.code === "not-found") {
+        notify(message`“${plant.name}” had already been deleted.`);
         return true;
       }
       this.#garden.put([plant]);
       this.#draw();
       if (this.#handle(error)) return false;
-      const reason = error instanceof Error ? error.message : String(error);
-      const advice = error instanceof Unreachable ? " Delete it once more to be sure." : "";
-      notify(`“${plant.name}” is shown again. ${reason}${advice}`, "trouble");
+      const outcome = refusal ? "was not deleted" : "may not have been deleted";
+      notify(message`“${plant.name}” ${outcome}. ${describeError(error)}`, "trouble");
       return false;
     }
   }
@@ -234,56 +245,76 @@ export class GardenView {
     const { size } = this.#garden;
     const shown = this.#garden.select(this.#filter);
     const tags = this.#garden.countTags();
+    const hasMore = this.#next !== undefined;
     const isFirstLoad = this.#isLoading && size === 0;
-    const isTrouble = this.#hasFailed && size === 0;
-    const isEmpty = size === 0 && !this.#next && !isFirstLoad && !isTrouble;
+    const isTrouble = this.#loadError !== undefined && size === 0;
+    const isEmpty = size === 0 && !hasMore && !isFirstLoad && !isTrouble;
+    const isNoMatch = size > 0 && shown.length === 0;
     this.#list.setPlants(shown, { canDelete: this.#canWrite });
     this.#tags.draw(tags, this.#filter.tag);
 
     find("garden-title").textContent = size === 0 ? "Your garden" : count(size, "plant");
     find("garden-note").textContent = this.#describe(tags.filter(([tag]) => tag !== "").length);
-    find("filter-note").textContent = this.#isFiltered() ? this.#describeFilter(shown.length) : "";
-    find("no-match-note").textContent = this.#next
-      ? "None of the plants that are loaded, that is. There are more."
-      : "No name, tag or id holds what you typed.";
+    find("filter-note").textContent = this.#isFiltered() ? this.#describeMatches(shown.length) : "";
+    find("no-match-title").textContent = hasMore ? "Nothing found yet" : "No plants found";
+    find("no-match-note").textContent = this.#describeNoMatch();
+    find("trouble-note").textContent = isTrouble ? describeError(this.#loadError) : "";
     show(find("table"), shown.length > 0);
     show(find("empty"), isEmpty);
-    show(find("no-match"), size > 0 && shown.length === 0);
+    show(find("no-match"), isNoMatch);
     show(find("trouble"), isTrouble);
     show(find("loading"), isFirstLoad);
     show(find("read-only"), !this.#canWrite);
     show(find("open-add"), this.#canWrite);
     show(find("first-add"), this.#canWrite);
     document.body.classList.toggle("bare", size === 0);
-    this.#drawEnd(size);
+    this.#drawEnd(size, isNoMatch);
   }
 
   #describe(tags: number): string {
     const parts = [];
-    if (this.#next) parts.push("loaded so far, more as you scroll");
+    if (this.#next !== undefined) parts.push("loaded so far, more as you scroll");
     if (tags > 0) parts.push(count(tags, "tag"));
     return parts.join(" · ");
   }
 
-  #describeFilter(shown: number): string {
+  #describeMatches(shown: number): string {
     const all = count(this.#garden.size, "plant");
-    const extent = this.#next ? `the ${all} loaded so far; there are more` : all;
+    const extent = this.#next === undefined ? all : `the ${all} loaded so far`;
     return `${shown.toLocaleString("en")} of ${extent}`;
   }
 
-  #drawEnd(size: number): void {
+  #describeNoMatch(): string {
+    if (this.#next === undefined) return "No name, tag or id matches.";
+    return this.#loadError === undefined ? "Loading the rest of your plants…" : "";
+  }
+
+  #drawEnd(size: number, isNoMatch: boolean): void {
     const hasMore = this.#next !== undefined;
-    const failed = this.#hasFailed && size > 0;
+    const hasFailed = this.#loadError !== undefined && size > 0;
     const note = find("more-note");
-    note.textContent = failed
-      ? `The next plants did not come. ${find("trouble-note").textContent}`
+    note.textContent = hasFailed
+      ? `Couldn’t load more plants. ${describeError(this.#loadError)}`
       : `Loading… ${count(size, "plant")} so far`;
-    show(note, size > 0 && (failed || this.#isLoading));
-    this.#moreButton.textContent = failed ? "Try again" : "Load more";
+    show(note, size > 0 && (hasFailed || (this.#isLoading && !isNoMatch)));
+    this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";
     show(this.#moreButton, hasMore && !this.#isLoading);
     show(find("load-all"), hasMore && !this.#isLoading);
-    // Observed anew, because an end that stays in sight would not be noticed again.
+    // Observe again: an end that stays in view would not be reported twice.
     this.#end.disconnect();
     this.#end.observe(this.#moreButton);
   }
+}
+
+/** Single keys, while nothing is being typed. People can turn them off, as some need to. */
+function listenForShortcuts(actions: Readonly<Record<string, () => void>>): void {
+  const areOn = find<HTMLInputElement>("use-shortcuts");
+  document.addEventListener("keydown", (event) => {
+    const { key, target, altKey, ctrlKey, metaKey } = event;
+    const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
+    const action = actions[key];
+    if (!action || isTyping || !areOn.checked || altKey || ctrlKey || metaKey) return;
+    event.preventDefault();
+    action();
+  });
 }

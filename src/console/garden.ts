@@ -1,19 +1,15 @@
-/**
- * The plants that were loaded, in the order of their ids. It knows neither the page nor the
- * network.
- */
+/** The plants loaded so far, by id, and how to filter and count them. */
 import type { Plant } from "./api.ts";
 
 interface Entry {
   readonly plant: Plant;
-  readonly order: bigint;
-  /** What a filter looks into: without case and accents. */
+  /** What a filter searches: without case and accents. */
   readonly searched: string;
 }
 
 export interface Filter {
   readonly text: string;
-  /** Only plants with this tag; absent: with any. */
+  /** Only plants with this tag; any tag if absent. */
   readonly tag: string | undefined;
 }
 
@@ -21,39 +17,36 @@ export type TagCount = readonly [tag: string, plants: number];
 
 export class Garden {
   #entries: Entry[] = [];
-  readonly #byId = new Map<string, Entry>();
+  readonly #byId = new Map<bigint, Entry>();
   /** Ids that a page may still bring, because it was read before the plant was deleted. */
-  readonly #removed = new Set<string>();
+  readonly #removed = new Set<bigint>();
   #tagCounts: readonly TagCount[] | undefined;
 
   get size(): number {
     return this.#entries.length;
   }
 
-  /**
-   * Puts the plants of a page in their places. One whose id is there already is left as it is, and
-   * one that was removed stays away.
-   */
+  /** Adds a page. Plants already here stay as they are, and removed ones stay away. */
   add(plants: readonly Plant[]): void {
     this.#tagCounts = undefined;
-    const last = this.#entries.at(-1)?.order;
+    const last = this.#entries.at(-1)?.plant.id;
     const added: Entry[] = [];
     for (const plant of plants) {
       if (this.#byId.has(plant.id) || this.#removed.has(plant.id)) continue;
-      const searched = fold(`${plant.name}\n${plant.tag}\n${plant.id}`);
-      const entry = { plant, order: BigInt(plant.id), searched };
+      const entry = { plant, searched: fold(`${plant.name}\n${plant.tag}\n${plant.id}`) };
       this.#byId.set(plant.id, entry);
       added.push(entry);
     }
     this.#entries.push(...added);
-    // A page of a list comes in order and behind what is there; only a new plant may not.
-    const isInOrder = added.every(
-      ({ order }, index) => order > (added[index - 1]?.order ?? last ?? order - 1n),
-    );
-    if (!isInOrder) this.#entries.sort((a, b) => (a.order < b.order ? -1 : 1));
+    // Pages arrive in order; only a new plant may belong further up.
+    const isInOrder = added.every(({ plant }, index) => {
+      const before = added[index - 1]?.plant.id ?? last;
+      return before === undefined || plant.id > before;
+    });
+    if (!isInOrder) this.#entries.sort((a, b) => (a.plant.id < b.plant.id ? -1 : 1));
   }
 
-  /** Puts plants in their places that are surely there, also where others had their ids. */
+  /** Adds plants that certainly exist, replacing others with the same ids. */
   put(plants: readonly Plant[]): void {
     for (const { id } of plants) {
       this.remove(id);
@@ -62,14 +55,14 @@ export class Garden {
     this.add(plants);
   }
 
-  remove(id: string): void {
+  remove(id: bigint): void {
     this.#removed.add(id);
     if (!this.#byId.delete(id)) return;
     this.#tagCounts = undefined;
     this.#entries = this.#entries.filter(({ plant }) => plant.id !== id);
   }
 
-  /** Plants that hold every word of the text in their name, tag or id. */
+  /** Plants that have every word of the text in their name, tag or id. */
   select({ text, tag }: Filter): Plant[] {
     const words = fold(text).split(/\s+/).filter(Boolean);
     const selected: Plant[] = [];
@@ -80,9 +73,7 @@ export class Garden {
     return selected;
   }
 
-  /**
-   * How many plants each tag has, the most frequent first; the same array until a plant changes.
-   */
+  /** How many plants each tag has, most frequent first; the same array until a plant changes. */
   countTags(): readonly TagCount[] {
     if (this.#tagCounts) return this.#tagCounts;
     const counts = new Map<string, number>();

@@ -1,11 +1,11 @@
 /**
- * The rows of the list. Only those near the window are in the page, each at its own place, so that
- * ten thousand plants scroll like ten; readers are told the row numbers of the whole list.
+ * The rows of the list. Only those near the window are in the page, so that ten thousand plants
+ * scroll like ten; ARIA attributes give the row numbers of the whole list.
  */
 import type { Plant } from "./api.ts";
 import { find, make } from "./elements.ts";
 
-/** How many rows are ready beyond each edge of the window. */
+/** How many rows to render beyond each edge of the window. */
 const overscan = 12;
 
 export class ListView {
@@ -29,41 +29,41 @@ export class ListView {
     if (options.canDelete !== this.#canDelete) this.#clear();
     this.#canDelete = options.canDelete;
     this.#table.setAttribute("aria-rowcount", String(plants.length + 1));
-    const idCharacters = plants.reduce((most, { id }) => Math.max(most, id.length), 2);
+    const idCharacters = plants.reduce((most, { id }) => Math.max(most, String(id).length), 2);
     this.#table.style.setProperty("--id-characters", String(idCharacters));
     this.#draw();
   }
 
-  /** The place of a plant in the list, or -1. */
-  indexOf(id: string): number {
+  /** The index of a plant in the list, or -1. */
+  indexOf(id: bigint): number {
     return this.#plants.findIndex((plant) => plant.id === id);
   }
 
-  /** Brings a plant into sight and marks it for a moment. */
-  reveal(id: string): void {
+  /** Scrolls to a plant and highlights it for a moment. */
+  reveal(id: bigint): void {
     const index = this.indexOf(id);
     const plant = this.#plants[index];
     if (!plant) return;
-    this.#bringIntoSight(index);
+    this.#scrollTo(index);
     this.#shown.get(plant)?.classList.add("fresh");
   }
 
-  /** Puts the focus on the row at this place, or on the last one; false if there is none. */
+  /** Focuses the row at this index, or the last one; false if there is none. */
   focus(index: number): boolean {
     const place = Math.min(index, this.#plants.length - 1);
     const plant = this.#plants[place];
     if (!plant) return false;
-    this.#bringIntoSight(place);
+    this.#scrollTo(place);
     const button = this.#shown.get(plant)?.querySelector("button");
     button?.focus({ preventScroll: true });
     return button !== null && button !== undefined;
   }
 
-  #bringIntoSight(index: number): void {
+  #scrollTo(index: number): void {
     const height = this.#rowHeight();
     const top = this.#rows.getBoundingClientRect().top + index * height;
-    const isInSight = top > height && top + 2 * height < innerHeight;
-    if (!isInSight) scrollBy({ top: top - innerHeight / 2, behavior: "instant" });
+    const isVisible = top > height && top + 2 * height < innerHeight;
+    if (!isVisible) scrollBy({ top: top - innerHeight / 2, behavior: "instant" });
     this.#draw();
   }
 
@@ -97,7 +97,7 @@ export class ListView {
       const row = this.#shown.get(plant) ?? this.#makeRow(plant);
       row.setAttribute("aria-rowindex", String(place + 2));
       row.style.transform = `translateY(${place * height}px)`;
-      // In the order of the list, for those who read or move through the page in sequence.
+      // In document order, for screen readers and the Tab key.
       if (!row.isConnected) {
         if (before) before.after(row);
         else this.#rows.prepend(row);
@@ -106,7 +106,7 @@ export class ListView {
     }
   }
 
-  /** In order. The row that has the focus is always one of them, or the focus would go with it. */
+  /** Includes the row that has the focus: removing it would lose the focus. */
   #placesBetween(first: number, last: number): number[] {
     const from = Math.max(0, first);
     const to = Math.min(this.#plants.length, last);
@@ -125,9 +125,9 @@ export class ListView {
     const row = make(
       "div",
       { class: "row", role: "row" },
-      make("span", { class: "number", role: "cell" }, id),
-      make("span", { class: "name", role: "cell", title: name, dir: "auto" }, name),
-      make("span", { class: "tag", role: "cell", title: tag, dir: "auto" }, tag),
+      make("span", { class: "number", role: "cell" }, String(id)),
+      make("span", { class: "name", role: "cell", title: name }, make("bdi", {}, name)),
+      make("span", { class: "tag", role: "cell", title: tag }, make("bdi", {}, tag)),
     );
     const action = make("span", { class: "action", role: "cell" });
     if (this.#canDelete) {
@@ -153,7 +153,7 @@ export class ListView {
     this.#shown.clear();
   }
 
-  /** The style sheet decides it, by the width of the window. */
+  /** The style sheet sets it, depending on the width of the window. */
   #rowHeight(): number {
     return Number.parseFloat(getComputedStyle(this.#rows).getPropertyValue("--row-height"));
   }

@@ -1,22 +1,22 @@
-/** Starts the API reference on this service's own document; it asks no other host for anything. */
+/** Starts the API reference with this service's own document. It contacts no other host. */
 
 declare const Scalar: {
   createApiReference(place: string, settings: Readonly<Record<string, unknown>>): void;
 };
 
-// The renderer tries whether it may make code out of text. The policy forbids that; answered here,
-// the attempt is no breach of it that browsers would report.
+// The renderer tests whether it may turn text into code. The policy forbids it; refusing here first
+// keeps browsers from reporting a violation.
 globalThis.Function = new Proxy(Function, {
   construct() {
-    throw new EvalError("The policy of this page permits no code from text.");
+    throw new EvalError("This page's policy forbids turning text into code.");
   },
 });
 
-// By then the renderer, whose script comes after this one, has been loaded.
+// By then the renderer, whose script comes after this one, is loaded.
 document.addEventListener("DOMContentLoaded", () => {
   Scalar.createApiReference("#reference", {
     url: new URL("openapi.json", document.baseURI).pathname,
-    // Requests go straight to this service, and a token that was typed in is gone with the page.
+    // Requests go straight to this service, and a pasted token is gone with the page.
     proxyUrl: "",
     persistAuth: false,
     withDefaultFonts: false,

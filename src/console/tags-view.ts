@@ -1,4 +1,4 @@
-/** Plants by tag: chips that filter, and a small chart with its figures as text. */
+/** Plants by tag: chips that filter, and a small chart with a text alternative. */
 import { count, find, make, makeSvg } from "./elements.ts";
 import type { TagCount } from "./garden.ts";
 
@@ -16,11 +16,11 @@ export class TagsView {
 
   constructor(onChoose: (tag: string | undefined) => void) {
     this.#onChoose = onChoose;
-    // A phone has more use for the room than for the chart.
+    // On a phone the space is better used for the list.
     find<HTMLDetailsElement>("chart-box").open = matchMedia("(min-width: 60rem)").matches;
   }
 
-  /** The same counts are known by being the same array. */
+  /** Does nothing if the counts are still the same array. */
   draw(counts: readonly TagCount[], chosen: string | undefined): void {
     if (this.#drawn?.counts === counts && this.#drawn.chosen === chosen) return;
     this.#drawn = { counts, chosen };
@@ -42,7 +42,7 @@ export class TagsView {
       const chip = make(
         "button",
         { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
-        make("span", { class: tag === "" ? "untagged" : "", dir: "auto" }, nameTag(tag)),
+        make("bdi", { class: tag === "" ? "untagged" : "" }, nameTag(tag)),
         make("span", { class: "amount" }, plants.toLocaleString("en")),
       );
       chip.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));
@@ -72,7 +72,7 @@ const width = 280;
 const barHeight = 6;
 const lineHeight = 34;
 
-/** Horizontal bars, the longest first; what does not fit is summed up below them. */
+/** Horizontal bars, longest first; the remaining tags are summed up below them. */
 function drawChart(counts: readonly TagCount[]): SVGElement {
   const bars = counts.slice(0, barsMax);
   const rest = counts.slice(barsMax);
@@ -84,10 +84,10 @@ function drawChart(counts: readonly TagCount[]): SVGElement {
     const plants = rest.reduce((sum, [, each]) => sum + each, 0);
     lines.push([count(rest.length, "other tag"), plants]);
   }
-  const said = lines.map(([label, plants]) => `${label} ${plants}`).join(", ");
+  const summary = lines.map(([label, plants]) => `${label} ${plants}`).join(", ");
   const chart = makeSvg("svg", {
     role: "img",
-    "aria-label": `Plants by tag: ${said || "none"}.`,
+    "aria-label": `Plants by tag: ${summary || "none"}.`,
     viewBox: `0 0 ${width} ${Math.max(1, lines.length) * lineHeight}`,
   });
   for (const [index, [label, plants]] of lines.entries()) {

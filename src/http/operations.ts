@@ -137,8 +137,8 @@ const deletePlant = plantOperation({
     id: {
       in: "path",
       schema: plantIdText,
-      description: "The id of the plant, in decimal, without leading zeros or a plus sign.",
-      example: 7,
+      description: "The plant's id: a decimal integer in its shortest form.",
+      // No example: the API reference would fill it in, and one click would delete that plant.
     },
   },
   success: { status: 204, description: "The plant is gone." },

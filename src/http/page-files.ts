@@ -1,4 +1,4 @@
-/** The files of the pages, made when they are first asked for and kept; named by what they hold. */
+/** The files of the pages: built on first request, cached, and named by a hash of their content. */
 import { promisify } from "node:util";
 import { memoizeAsync } from "./lazy.ts";
 import { type PageSource, readConsole, readReference } from "./page-sources.ts";
@@ -18,13 +18,13 @@ export const loadConsole = memoizeAsync(() => makePage("console", readConsole));
 /** The API reference's page, likewise. */
 export const loadReference = memoizeAsync(() => makePage("reference", readReference));
 
-/** Also where another process has served the page that names it. */
+/** Works even if another process served the page that links to it. */
 export async function findAsset(name: string): Promise<PageFile | undefined> {
   await (name.startsWith("reference") ? loadReference() : loadConsole());
   return assets.get(name);
 }
 
-/** The addresses of assets are relative, so a page does not know the base path. */
+/** Assets have relative addresses, so a page needn't know the base path. */
 async function makePage(name: string, read: () => Promise<PageSource>): Promise<PageFile> {
   const { page, style, script, library } = await read();
   let text = page.replace("{style}", await addAsset(name, "css", style));
@@ -41,11 +41,11 @@ async function addAsset(stem: string, extension: "js" | "css", text: string): Pr
 }
 
 async function makeFile(contentType: string, text: string): Promise<PageFile> {
-  // Not imported above: it takes 15 ms to load, and most processes are never asked.
+  // Not imported above: it takes 15 ms to load, and most processes never serve a page.
   const { gzip } = await import("node:zlib");
-  // Not on the event loop: the renderer has megabytes.
+  // Off the event loop: the renderer is megabytes long.
   const gzipped = new Blob([await promisify(gzip)(text, { level: 9 })]);
-  // Weak, because the text and its compressed form share it.
+  // Weak, because the plain and the compressed form share it.
   return { contentType, plain: new Blob([text]), gzipped, etag: `W/"${hash(text)}"` };
 }
 

@@ -1,23 +1,19 @@
 /**
- * The texts of the pages: the console is bundled from its source, the API reference's renderer
- * comes from its package. All of them are plain text, so a build can put texts made beforehand in
- * this place.
+ * The sources of the pages, bundled from `console/`. A build of the single executable replaces this
+ * module with one that holds the finished texts.
  */
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
-/** A page, and what it loads: `{script}` in the page stands for the address of the script. */
+/** A page and what it loads: `{script}` in the page stands for the script's address. */
 export interface PageSource {
   readonly page: string;
   readonly style: string;
   readonly script: string;
-  /** A script of another maker, loaded beside the page's own. */
+  /** A third-party script, loaded as it is. */
   readonly library?: string;
 }
 
 const folder = join(import.meta.dir, "../console");
-/** Found when this is loaded: what is first looked for without a descriptor left is never found. */
-const renderer = new URL("js/standalone.js", import.meta.resolve("@scalar/fastify-api-reference"));
 
 export async function readConsole(): Promise<PageSource> {
   return {
@@ -32,19 +28,19 @@ export async function readReference(): Promise<PageSource> {
     page: await Bun.file(join(folder, "reference.html")).text(),
     style: await bundle("reference.css"),
     script: await bundle("reference.ts"),
-    library: await Bun.file(fileURLToPath(renderer)).text(),
+    library: await Bun.file(join(folder, "vendor/scalar.js")).text(),
   };
 }
 
 /**
- * Has the bundler, which all threads share, open what it keeps open. Where no descriptor is left
- * for that it ends the process.
+ * Starts the bundler, which all threads share, while there are file descriptors: without one it
+ * would end the process.
  */
 export async function prepareSources(): Promise<void> {
   if (Bun.isMainThread) await Bun.build({ entrypoints: ["/empty.js"], files: { "/empty.js": "" } });
 }
 
-/** The file with all that it imports, small enough to send. */
+/** One minified file with everything it imports. */
 async function bundle(name: string): Promise<string> {
   const { outputs } = await Bun.build({
     entrypoints: [join(folder, name)],
@@ -52,6 +48,6 @@ async function bundle(name: string): Promise<string> {
     minify: true,
   });
   const [output] = outputs;
-  if (!output) throw new Error(`${name} was bundled into nothing.`);
+  if (!output) throw new Error(`${name} produced no bundle.`);
   return output.text();
 }

@@ -1,13 +1,11 @@
-/** The pages for people: the console, the API reference, and the files that they load. */
+/** The pages in the browser: the console, the API reference, and the files they load. */
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
 import { memoizeAsync } from "./lazy.ts";
 import { type Answer, type Input, openOperation } from "./operation.ts";
 import type { PageFile } from "./page-files.ts";
 
-/**
- * Nothing but what this service sends, no code or style in the page itself, and no HTML from text.
- */
+/** Only what this service sends, no inline code or style, and no HTML from text. */
 const consolePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -21,9 +19,7 @@ const consolePolicy = [
   "trusted-types 'none'",
 ].join("; ");
 
-/**
- * The renderer puts style elements and HTML of its own making into the page; scripts it does not.
- */
+/** The renderer adds style elements and HTML to the page, but no scripts. */
 const referencePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,7 +34,12 @@ const referencePolicy = [
 const text = v.string();
 const transfer = {
   "Accept-Encoding": { in: "header", schema: text, description: "gzip?", example: "gzip" },
-  "If-None-Match": { in: "header", schema: text, description: "What is held.", example: '"a"' },
+  "If-None-Match": {
+    in: "header",
+    schema: text,
+    description: "The ETag of the cached copy.",
+    example: '"a"',
+  },
 } as const;
 
 const html = {
@@ -129,13 +130,13 @@ function fileAnswer(file: PageFile, more: Record<string, string>, { parameters }
 /** Longer than any browser's. */
 const listCharactersMax = 1_000;
 
-/** None of a list that is too long: to take 16,000 items apart took milliseconds. */
+/** Ignores a list that is too long: splitting 16,000 items took milliseconds. */
 function itemsOf(header: unknown): readonly string[] {
   const text = String(header ?? "");
   return text.length > listCharactersMax ? [] : text.split(",");
 }
 
-/** Whether it is named without a weight of zero. */
+/** Whether gzip is listed, and not with `q=0`. */
 function acceptsGzip(codings: readonly string[]): boolean {
   return codings.some((coding) => {
     const [name = "", weight = "q=1"] = coding.split(";").map((part) => part.trim().toLowerCase());

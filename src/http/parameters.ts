@@ -8,7 +8,7 @@ export interface Parameter<Value = unknown> {
   readonly in: "query" | "path" | "header";
   readonly schema: TextSchema<Value>;
   readonly description: string;
-  readonly example: unknown;
+  readonly example?: unknown;
 }
 
 export type Parameters = Readonly<Record<string, Parameter>>;

@@ -1,4 +1,4 @@
-/** What changes a garden in the console, in a real browser: adding, faults, deleting, undoing. */
+/** Changing a garden in the console, in a real browser: adding, errors, deleting, undoing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service?.[Symbol.asyncDispose]());
 
 describe.skipIf(isBrowserMissing)("adding a plant", () => {
-  test("begins in an empty garden, with and without an id, each digit kept", async () => {
+  test("works from an empty garden, with and without an id, with every digit kept", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -49,51 +49,55 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     expect(await harvest(service, token)).toEqual(await shownNames(page));
   });
 
-  test("shows the service's faults at the fields that they name", async () => {
+  test("shows each error at its field, until it is corrected", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, someplants);
     await using opened = await openGarden(service, token);
     const { page } = opened;
     await page.click("#open-add");
     await page.fill("#add-tag", "t".repeat(101));
-    await page.fill("#add-id", "07x");
+    await page.fill("#add-id", "7x");
+    await page.click("#add-button");
+    expect(await page.textContent("#add-id-error")).toBe("Must be a whole number, or empty.");
+    await page.fill("#add-id", "9223372036854775808");
     await page.click("#add-button");
     await page.waitForSelector("#add-name[aria-invalid=true]");
     for (const field of ["name", "tag", "id"]) {
       expect(await page.getAttribute(`#add-${field}`, "aria-invalid")).toBe("true");
-      expect(await page.textContent(`#add-${field}-fault`)).toMatch(/^Must .+\.$/);
+      expect(await page.textContent(`#add-${field}-error`)).toMatch(/^Must .+\.$/);
     }
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("add-name");
-    await inspect(page, "faults");
+    await inspect(page, "errors");
     await page.fill("#add-name", "Calathea orbifolia");
+    expect(await page.textContent("#add-name-error")).toBe("");
+    expect(await page.getAttribute("#add-name", "aria-invalid")).toBe("false");
+    expect(await page.getAttribute("#add-tag", "aria-invalid")).toBe("true");
     await page.fill("#add-tag", "bathroom");
     await page.fill("#add-id", "3");
     await page.click("#add-button");
-    await page.waitForFunction(() => document.getElementById("add-id-fault")?.textContent !== "");
-    expect(await page.textContent("#add-name-fault")).toBe("");
+    await page.waitForFunction(() => document.getElementById("add-id-error")?.textContent !== "");
+    expect(await page.textContent("#add-name-error")).toBe("");
     expect(await page.getAttribute("#add-id", "aria-invalid")).toBe("true");
     expect(await page.inputValue("#add-name")).toBe("Calathea orbifolia");
     await inspect(page, "id-taken");
   });
 
-  test("stores a plant once although its first answer was lost", async () => {
+  test("stores a plant once although its first responses were lost", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    let lost = 0;
     await page.route("**/plants", async (route) => {
-      if (route.request().method() !== "POST" || lost++ > 0) return route.continue();
       await route.fetch();
       await route.abort();
     });
     await page.click("#first-add");
     await page.fill("#add-name", "Ginkgo biloba");
     await page.click("#add-button");
-    await page.waitForFunction(() => document.getElementById("add-fault")?.textContent !== "");
+    await page.waitForFunction(() => document.getElementById("add-error")?.textContent !== "");
     await inspect(page, "unanswered");
+    await page.unroute("**/plants");
     await page.click("#add-button");
     await page.waitForSelector("#rows .row");
-    expect(lost).toBe(2);
     expect(await harvest(service, token)).toEqual(["Ginkgo biloba"]);
   });
 
@@ -108,6 +112,20 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     expect(await page.textContent(".chip span")).toBe("<b>bold</b>");
     expect(await page.locator("#garden img, #garden b").count()).toBe(0);
   });
+
+  test("keeps a name written right to left from reordering what is around it", async () => {
+    const { token } = await makeGardener(service);
+    const name = "שושנה (2";
+    await sow(service, token, [{ name, tag: "גן" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    for (const place of ["#rows .name", "#rows .tag", ".chip"]) {
+      expect(await page.locator(`${place} bdi`).count()).toBe(1);
+    }
+    await page.click("#rows button");
+    expect(await page.textContent("#undo-text bdi")).toBe(name);
+    await inspect(page, "right-to-left");
+  });
 });
 
 describe.skipIf(isBrowserMissing)("deleting a plant", () => {
@@ -120,7 +138,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     page.on("request", (each) => each.method() === "DELETE" && deletions.push(each.url()));
     await page.click("[aria-label='Delete Olea europaea']");
     await page.click("[aria-label='Delete Aloë vera']");
-    // The time stands still for who is about to press the button.
+    // The clock stops for anyone about to press the button.
     await page.hover("#undo");
     expect(await page.textContent("#undo-text")).toContain("“Olea europaea” and 1 more");
     expect(await shownNames(page)).toHaveLength(10);
@@ -143,11 +161,11 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     const { page } = opened;
     await page.click("[aria-label='Delete Monstera deliciosa']");
     await page.waitForSelector("#notice:not([hidden])");
-    expect(await page.textContent("#notice-text")).toBe("“Monstera deliciosa” is deleted.");
+    expect(await page.textContent("#notice-text")).toBe("“Monstera deliciosa” was deleted.");
     expect(await harvest(service, token)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
   });
 
-  test("is done at once by signing out", async () => {
+  test("is sent at once when signing out", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     await opened.page.click("[aria-label='Delete Ficus lyrata']");
@@ -157,7 +175,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await opened.page.isVisible("#sign-in-reason")).toBe(false);
   });
 
-  test("is not claimed where signing out got no answer to it", async () => {
+  test("is reported as uncertain when signing out got no response", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -169,7 +187,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toHaveLength(2);
   });
 
-  test("is not claimed of plants behind one whose token was refused", async () => {
+  test("is reported as uncertain for plants after one whose token was refused", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -182,7 +200,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toHaveLength(2);
   });
 
-  test("that is under way is waited for by signing out", async () => {
+  test("that is under way finishes before signing out", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -203,7 +221,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     expect(await harvest(service, token)).toEqual([]);
   });
 
-  test("is never sent to the garden of who signs in next", async () => {
+  test("is never sent to the garden of whoever signs in next", async () => {
     const token = await makePair();
     const next = await makePair();
     await using opened = await openGarden(service, token);
@@ -224,7 +242,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     for (const each of [token, next]) expect(await harvest(service, each)).toHaveLength(2);
   });
 
-  test("that got no answer shows the plant again, and one that was gone already does not", async () => {
+  test("shows the plant again if there was no response, but not if it was already gone", async () => {
     const token = await makePair();
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -238,13 +256,13 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     await service.call("DELETE /plants/2", { token });
     await page.click("[aria-label='Delete Ficus lyrata']");
     await page.clock.fastForward(6_000);
-    await page.waitForSelector("text=“Ficus lyrata” was gone already.");
+    await page.waitForSelector("text=“Ficus lyrata” had already been deleted.");
     expect(await shownNames(page)).toEqual(["Monstera deliciosa"]);
   });
 });
 
-describe.skipIf(isBrowserMissing)("a token that may only read", () => {
-  test("is noticed at its first refusal; then nothing invites to change the garden", async () => {
+describe.skipIf(isBrowserMissing)("a read-only token", () => {
+  test("is noticed at the first refusal; after that the page offers no changes", async () => {
     const { token, garden } = await makeGardener(service);
     await sow(service, token, someplants);
     const reader = await makeGardener(service, ["--scope", "read"], garden);
@@ -282,14 +300,15 @@ async function makePair(): Promise<string> {
   return token;
 }
 
-/** From now on the test can let time pass. */
+/** From now on the test controls the clock. */
 async function takeClock(page: Page, token: string): Promise<void> {
   await page.clock.install();
   await page.reload();
   await signIn(page, token);
 }
 
-function refusal(status: number, headers: Record<string, string> = {}) {
-  const body = JSON.stringify({ type: "urn:plantstore:problem:refused", detail: "Refused." });
+function refusal(status: 401 | 429, headers: Record<string, string> = {}) {
+  const code = status === 401 ? "unauthenticated" : "rate-limited";
+  const body = JSON.stringify({ type: `urn:plantstore:problem:${code}`, detail: "Refused." });
   return { status, headers: { ...headers, "Content-Type": "application/problem+json" }, body };
 }

@@ -1,4 +1,4 @@
-/** The console where requests are limited: it waits a little, and the person need not know. */
+/** The console with a rate limit: it waits a little and tries again by itself. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, watchPages } from "./browser.ts";
@@ -11,14 +11,14 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
-describe.skipIf(isBrowserMissing)("a garden whose requests are limited", () => {
-  test("takes a plant that came too soon, once it may", async () => {
+describe.skipIf(isBrowserMissing)("a garden with a rate limit", () => {
+  test("stores a plant that came too soon, a little later", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
     await page.click("#first-add");
     await page.fill("#add-name", "Acer");
-    // Whatever it is answered with, the next one comes too soon.
+    // Whatever the response, the next request comes too soon.
     await service.call("GET /plants", { token });
     await page.click("#add-button");
     await page.waitForSelector("text=“Acer” was added");

@@ -1,10 +1,8 @@
-/**
- * The API reference in a real browser: from this service alone, below a base path, and tried out.
- */
+/** The API reference in a real browser, under a base path. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
-import { harvest, openGarden } from "./signed-in.ts";
+import { harvest, makeGardener, openGarden, sow } from "./signed-in.ts";
 
 watchPages();
 let service: RunningService;
@@ -13,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
-describe.skipIf(isBrowserMissing)("below a base path", () => {
+describe.skipIf(isBrowserMissing)("under a base path", () => {
   test("the reference shows the service's operations and tries them with a pasted token", async () => {
     await using opened = await openPage(`${service.url}/docs`);
     const { page } = opened;
@@ -32,12 +30,34 @@ describe.skipIf(isBrowserMissing)("below a base path", () => {
     expect(kept).not.toContain(service.token);
   });
 
-  test("the console works, and leads to the reference", async () => {
+  test("the reference deletes nothing until somebody types an id", async () => {
+    const { token } = await makeGardener(service);
+    await sow(service, token, [
+      { name: "Acer", id: 1 },
+      { name: "Betula", id: 7 },
+    ]);
+    await using opened = await openPage(`${service.url}/docs`);
+    const { page } = opened;
+    await page.locator("input[placeholder='Token']:visible").first().fill(token);
+    await page.locator("text=Delete a plant").first().click();
+    await page
+      .locator("#api-1\\/tag\\/plants\\/DELETE\\/plants\\/\\{id\\} button:has-text('Test Request')")
+      .click();
+    const answered = page.waitForResponse((response) => response.request().method() === "DELETE");
+    await page.locator("button:has-text('Send'):visible").first().click();
+    expect((await answered).status()).toBe(400);
+    expect(await harvest(service, token)).toEqual(["Acer", "Betula"]);
+  });
+
+  test("the console works, and opens the reference in a tab of its own", async () => {
     await using opened = await openGarden(service, service.token);
     const { page } = opened;
-    expect(await page.isVisible("#garden-title")).toBe(true);
+    const beside = page.context().waitForEvent("page");
     await page.click("text=API reference");
-    await page.waitForSelector("text=Create a plant");
-    expect(page.url()).toStartWith(`${service.url}/docs`);
+    const reference = await beside;
+    await reference.waitForSelector("text=Create a plant");
+    expect(reference.url()).toStartWith(`${service.url}/docs`);
+    expect(await reference.evaluate(() => opener)).toBeNull();
+    expect(await page.isVisible("#garden-title")).toBe(true);
   });
 });

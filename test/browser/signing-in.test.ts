@@ -1,6 +1,4 @@
-/**
- * The console's door, in a real browser: who gets in, what is kept, and what becomes of a token.
- */
+/** Signing in to the console, in a real browser: who gets in, and what is kept of a token. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
@@ -14,24 +12,39 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
-describe.skipIf(isBrowserMissing)("the door of the console", () => {
+describe.skipIf(isBrowserMissing)("signing in", () => {
   test("asks for a token, and says what is wrong with one that is refused", async () => {
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
     await inspect(page, "sign-in");
     await page.click("#sign-in-button");
-    expect(await page.textContent("#token-fault")).toBe("Paste a token first.");
-    await page.fill("#token", "plant_ü");
-    await page.click("#sign-in-button");
-    expect(await page.textContent("#token-fault")).toContain("no spaces");
+    expect(await page.textContent("#token-error")).toBe("Paste a token first.");
+    for (const token of ["plant_ş", "plant_a b"]) {
+      await page.fill("#token", token);
+      await page.click("#sign-in-button");
+      expect(await page.textContent("#token-error")).toContain("no spaces or special characters");
+    }
     await page.fill("#token", `plant_${"x".repeat(49)}`);
     await page.click("#sign-in-button");
     await page.waitForFunction(() =>
-      document.getElementById("token-fault")?.textContent?.includes("not accepted"),
+      document.getElementById("token-error")?.textContent?.includes("unknown, expired or revoked"),
     );
     expect(await page.getAttribute("#token", "aria-invalid")).toBe("true");
     await inspect(page, "sign-in-refused");
+    await page.focus("#token");
+    await page.keyboard.type("y");
+    expect(await page.textContent("#token-error")).toBe("");
+    expect(await page.getAttribute("#token", "aria-invalid")).toBe("false");
   });
+
+  test.each(["Bearer {token}", "  bearer  {token} ", "{token}\t"])(
+    "takes a token as it was copied: %p",
+    async (copied) => {
+      const { token } = await makeGardener(service);
+      await using opened = await openPage(`${service.url}/`);
+      await signIn(opened.page, copied.replace("{token}", token));
+    },
+  );
 
   test("refuses a token that has expired", async () => {
     const { token } = await makeGardener(service, ["--expires", "1s"]);
@@ -45,7 +58,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await opened.page.isVisible("#garden")).toBe(false);
   });
 
-  test("keeps the token out of the address, and forgets it with a reload", async () => {
+  test("keeps the token out of the address, and forgets it on reload", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -58,7 +71,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await page.isVisible("#token")).toBe(true);
   });
 
-  test("says that something else answered, where a page comes instead of plants", async () => {
+  test("says so when something other than the service responds", async () => {
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
     const body = "<html>Sign in</html>";
@@ -66,11 +79,11 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     await page.fill("#token", "somebody");
     await page.click("#sign-in-button");
     await page.waitForSelector("#token[aria-invalid=true]");
-    const fault = await page.textContent("#token-fault");
-    expect(fault).toBe("Something answered 200, not the service.");
+    const error = await page.textContent("#token-error");
+    expect(error).toBe("Something other than the service responded, with status 200.");
   });
 
-  test("lets people in and out where the browser keeps nothing", async () => {
+  test("works in a browser that stores nothing", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
@@ -87,7 +100,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     await page.waitForSelector("#sign-in:not([hidden])");
   });
 
-  test("keeps the token over a reload for who asked for it, until they sign out", async () => {
+  test("keeps the token across reloads if asked to, until signing out", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, someplants);
     await using opened = await openPage(`${service.url}/`);
@@ -103,7 +116,7 @@ describe.skipIf(isBrowserMissing)("the door of the console", () => {
     expect(await page.isVisible("#token")).toBe(true);
   });
 
-  test("opens again when the token is revoked midway, says why, and keeps nothing", async () => {
+  test("is asked for again, with the reason, when the token is revoked, and nothing is kept", async () => {
     const { token, garden } = await makeGardener(service);
     await sow(service, token, someplants);
     await using opened = await openGarden(service, token);

@@ -89,6 +89,10 @@ export const plainCases: readonly ClientCase[] = [
         [3, 3, 1],
       );
       assert.deepEqual(pages[0]?.[0], { name: "Plant 1" });
+      const first = await store.page({ limit: 5 });
+      assert.deepEqual([first.plants.length, first.next], [5, 5n]);
+      const last = await store.page({ limit: 5, after: first.next });
+      assert.deepEqual([last.plants.length, last.next], [2, undefined]);
     },
   },
   {

@@ -149,7 +149,7 @@ export const scriptedCases: readonly ClientCase[] = [
       assert.equal(problem.code, "unexpected");
       assert.deepEqual(
         requests.map(({ url }) => url),
-        ["/plants?limit=1000&fields=id", "/plants?limit=1&after=7"],
+        ["/plants?limit=1000&fields=id", "/plants?limit=1000&fields=id&after=7"],
       );
     },
   ),
@@ -189,6 +189,24 @@ export const scriptedCases: readonly ClientCase[] = [
         }
       },
     ),
+  ),
+  scripted("takes a token as it was copied", [createdAnswer], async (_store, { url, requests }) => {
+    for (const token of ["t", " Bearer t\n", "bearer  t"]) {
+      await openStore({ url, token }).create(draft);
+    }
+    assert.deepEqual(
+      requests.map(({ headers }) => headers.authorization),
+      ["Bearer t", "Bearer t", "Bearer t"],
+    );
+  }),
+  scripted(
+    "fails at once when it is asked to wait longer than its caller has time",
+    [problemAnswer(429, "rate-limited", { "retry-after": "2" }), createdAnswer],
+    async (_store, { url, requests }) => {
+      const store = openStore({ url, token: "t" }, { retryAfterMsMax: 1_000 });
+      assert.equal((await failure(store.create(draft), PlantStoreProblem)).retryAfterMs, 2_000);
+      assert.equal(requests.length, 1);
+    },
   ),
   scripted(
     "speaks to a service under a base path",

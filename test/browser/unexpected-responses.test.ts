@@ -1,4 +1,4 @@
-/** The console where something else answers for the service, or what waited comes too late. */
+/** The console when something other than the service responds, or a response comes too late. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, watchPages } from "./browser.ts";
@@ -11,11 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
-/** As of a proxy that has people sign in. */
+/** From a proxy that wants people to sign in. */
 const signInPage = { contentType: "text/html", body: "<html>Sign in</html>" };
 
-describe.skipIf(isBrowserMissing)("a page of somebody else's", () => {
-  test("is no plant that was added", async () => {
+describe.skipIf(isBrowserMissing)("a response from a proxy", () => {
+  test("is not taken for an added plant", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
@@ -23,7 +23,9 @@ describe.skipIf(isBrowserMissing)("a page of somebody else's", () => {
     await page.click("#first-add");
     await page.fill("#add-name", "Acer");
     await page.click("#add-button");
-    await page.waitForSelector("#add-fault:has-text('Something answered 200, not the service.')");
+    await page.waitForSelector(
+      "#add-error:has-text('Something other than the service responded, with status 200.')",
+    );
     expect(await page.inputValue("#add-name")).toBe("Acer");
     await page.unroute("**/plants");
     await page.click("#add-button");
@@ -31,7 +33,7 @@ describe.skipIf(isBrowserMissing)("a page of somebody else's", () => {
     expect(await harvest(service, token)).toEqual(["Acer"]);
   });
 
-  test("is no deletion", async () => {
+  test("is not taken for a deletion", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, [{ name: "Acer" }]);
     await using opened = await openGarden(service, token);
@@ -42,12 +44,12 @@ describe.skipIf(isBrowserMissing)("a page of somebody else's", () => {
     await page.route("**/plants/1", (route) => route.fulfill(signInPage));
     await page.click("[aria-label='Delete Acer']");
     await page.clock.fastForward(6_000);
-    await page.waitForSelector("#notice.trouble:has-text('“Acer” is shown again.')");
+    await page.waitForSelector("#notice.trouble:has-text('“Acer” may not have been deleted.')");
     expect(await shownNames(page)).toEqual(["Acer"]);
   });
 
   test.each([{ title: "Bad gateway" }, null, { type: "about:blank", detail: "Who are you?" }])(
-    "is no problem of the service's: %j",
+    "is not taken for the service's own refusal: %j",
     async (problem) => {
       const { token } = await makeGardener(service);
       await using opened = await openGarden(service, token);
@@ -58,12 +60,14 @@ describe.skipIf(isBrowserMissing)("a page of somebody else's", () => {
       await page.click("#first-add");
       await page.fill("#add-name", "Acer");
       await page.click("#add-button");
-      await page.waitForSelector("#add-fault:has-text('Something answered 401, not the service.')");
+      await page.waitForSelector(
+        "#add-error:has-text('Something other than the service responded, with status 401.')",
+      );
     },
   );
 });
 
-test.skipIf(isBrowserMissing)("who has left is not met by what waited for them", async () => {
+test.skipIf(isBrowserMissing)("a response that arrives after signing out is ignored", async () => {
   const { token } = await makeGardener(service);
   const next = await makeGardener(service);
   await using opened = await openGarden(service, token);
@@ -88,6 +92,6 @@ test.skipIf(isBrowserMissing)("who has left is not met by what waited for them",
   expect(await page.isEnabled("#add-button")).toBe(true);
   await page.clock.fastForward(10_000);
   await page.fill("#add-name", "Betula");
-  expect(await page.textContent("#add-fault")).toBe("");
+  expect(await page.textContent("#add-error")).toBe("");
   expect(await harvest(service, token)).toEqual([]);
 });

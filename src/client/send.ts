@@ -1,96 +1,94 @@
-/**
- * One request, tried until an answer stands. It knows of time, failures and retries, not of plants.
- */
+/** Sends a request, with timeouts and retries. It knows nothing about plants. */
 import { PlantStoreProblem, PlantStoreUnreachable } from "./problem-error.ts";
 import type { Problem } from "./wire-types.ts";
 
-export interface Exchange {
-  readonly address: string;
+export interface ClientRequest {
+  readonly url: string;
   readonly method: string;
   readonly headers: Headers;
   readonly body?: string | undefined;
-  /** Whether a runtime may repeat it in silence, on a connection that turns out to be closed. */
+  /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
   readonly isRepeatable: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Patience {
-  readonly fetch: (address: string, init: RequestInit) => Promise<Response>;
-  /** Further tries after those that failed. */
+export interface RetryPolicy {
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  /** After failures. */
   readonly retries: number;
-  /** Further tries after those that came too soon for a rate limit. */
+  /** After 429. */
   readonly limitedRetries: number;
-  /** For each try, to the last byte of its answer. */
+  /** The longest `Retry-After` to wait for. */
+  readonly retryAfterMsMax: number;
+  /** For each try, to the last byte of the response. */
   readonly timeoutMs: number;
 }
 
-export interface Answer {
+export interface ClientResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Whether an earlier try may have been carried out although its answer was lost. */
+  /** Whether an earlier try may have succeeded although its response was lost. */
   readonly isRepeated: boolean;
 }
 
-/** The service or something before it is busy, restarting or cut off: all of these pass. */
-const passingStatuses: readonly number[] = [429, 502, 503, 504];
+/** The service, or a proxy in front of it, is busy, restarting or cut off. */
+const retriedStatuses: readonly number[] = [429, 502, 503, 504];
 const pauseMsFirst = 100;
 const pauseMsMax = 10_000;
-/** Whoever asks for more patience than this is told to the caller instead. */
-const retryAfterMsMax = 60_000;
 
 /**
- * The first answer that is not one to wait out, or the last. Fails with `PlantStoreUnreachable` if
- * there is none, and with the signal's reason once it is aborted.
+ * Returns the first response that isn't worth a retry, or the last one. Throws
+ * `PlantStoreUnreachable` if none came, and the signal's reason once it is aborted.
  */
-export async function exchange(wish: Exchange, patience: Patience): Promise<Answer> {
+export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
   let isRepeated = false;
   let limited = 0;
   for (let tries = 1; ; tries++) {
-    let askedMs = 0;
+    let retryAfterMs = 0;
     try {
-      const answer = await tryOnce(wish, patience);
-      askedMs = readRetryAfter(answer.headers) ?? 0;
-      const isLimited = answer.status === 429;
+      const response = await sendOnce(request, policy);
+      retryAfterMs = readRetryAfter(response.headers) ?? 0;
+      const isLimited = response.status === 429;
       if (isLimited) limited++;
-      const hasPatience = isLimited
-        ? limited <= patience.limitedRetries
-        : tries - limited <= patience.retries;
-      const isWaitedOut = hasPatience && askedMs <= retryAfterMsMax;
-      if (!isWaitedOut || !passingStatuses.includes(answer.status))
-        return { ...answer, isRepeated };
-      // Only a 429 says for certain that nothing was done.
+      const hasTriesLeft = isLimited
+        ? limited <= policy.limitedRetries
+        : tries - limited <= policy.retries;
+      const isRetried =
+        hasTriesLeft &&
+        retryAfterMs <= policy.retryAfterMsMax &&
+        retriedStatuses.includes(response.status);
+      if (!isRetried) return { ...response, isRepeated };
+      // Only after 429 is it certain that nothing was done.
       isRepeated ||= !isLimited;
     } catch (error) {
-      wish.signal?.throwIfAborted();
-      const hasPatience = tries - limited <= patience.retries;
-      if (!hasPatience) throw toUnreachable(wish, tries, error);
+      request.signal?.throwIfAborted();
+      const hasTriesLeft = tries - limited <= policy.retries;
+      if (!hasTriesLeft) {
+        throw new PlantStoreUnreachable(new URL(request.url).origin, tries, error);
+      }
       isRepeated = true;
     }
     const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
-    // Clients that failed together must not come back together.
-    await pause(askedMs + stepMs * (0.5 + Math.random() / 2), wish.signal);
+    // Jitter: clients that failed together shouldn't come back together.
+    await pause(retryAfterMs + stepMs * (0.5 + Math.random() / 2), request.signal);
   }
 }
 
-function toUnreachable({ address }: Exchange, tries: number, error: unknown) {
-  return new PlantStoreUnreachable(new URL(address).origin, tries, error);
-}
-
-async function tryOnce(wish: Exchange, { fetch, timeoutMs }: Patience) {
-  const { address, method, headers, body = null, signal } = wish;
+async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolicy) {
+  const { url, method, headers, body = null, signal } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
-  const giveUp = () => controller.abort(new Error(`nothing came within ${timeoutMs} ms`));
+  const giveUp = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
   const timer = setTimeout(giveUp, timeoutMs);
   const unwatch = watch(signal, () => controller.abort(signal?.reason));
   try {
-    const response = await fetch(address, {
+    const response = await fetch(url, {
       ...{ method, headers, body, signal: controller.signal },
-      // The token is for this address only.
+      // The token must not go anywhere else.
       redirect: "manual",
-      // Bun sends GET and DELETE again by itself when a connection that it kept breaks.
-      ...(!wish.isRepeatable && { keepalive: false }),
+      // Bun resends GET and DELETE by itself when a reused connection breaks.
+      ...(!request.isRepeatable && { keepalive: false }),
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (error) {
@@ -115,13 +113,10 @@ async function pause(durationMs: number, signal: AbortSignal | undefined): Promi
   });
 }
 
-/**
- * One listener for all calls that share a signal: Node warns of a leak when there are more than
- * ten.
- */
+/** One listener for all calls that share a signal: Node warns of a leak beyond ten. */
 const watchers = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Hands back what ends the watch. */
+/** Returns a function that ends the watch. */
 function watch(signal: AbortSignal | undefined, act: () => void): () => void {
   if (signal === undefined) return () => {};
   const acts = watchers.get(signal) ?? new Set();
@@ -145,7 +140,7 @@ function readRetryAfter(headers: Headers): number | undefined {
 
 const problemTypeStart = "urn:plantstore:problem:";
 
-/** Empty if it is not one of the service's: proxies answer with problems of their own, too. */
+/** Empty if it isn't one of the service's: proxies send problems of their own, too. */
 function readProblem(text: string): Partial<Problem> {
   try {
     const problem: Partial<Problem> = JSON.parse(text);
@@ -157,8 +152,8 @@ function readProblem(text: string): Partial<Problem> {
   }
 }
 
-/** An answer that is a refusal, as the error to throw. */
-export function toProblem({ status, headers, text }: Answer): PlantStoreProblem {
+/** The error to throw for a response that isn't a success. */
+export function toProblem({ status, headers, text }: ClientResponse): PlantStoreProblem {
   const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
   const requestId = headers.get("x-request-id") ?? undefined;
   return new PlantStoreProblem(status, isProblem ? readProblem(text) : {}, {

@@ -1,5 +1,6 @@
-/** The console where answers are lost, others change the garden, or a deletion waits. */
+/** The console when responses are lost, others change the garden, or a deletion waits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Route } from "playwright-core";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, watchPages } from "./browser.ts";
 import { harvest, makeGardener, openGarden, shownNames, signIn, sow } from "./signed-in.ts";
@@ -11,49 +12,48 @@ beforeAll(async () => {
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
+/** The service gets the request; the page never sees the response. */
+async function loseResponse(route: Route): Promise<void> {
+  await route.fetch();
+  await route.abort();
+}
+
 const limited = {
   status: 429,
   headers: { "Retry-After": "99", "Content-Type": "application/problem+json" },
   body: JSON.stringify({ type: "urn:plantstore:problem:rate-limited", detail: "Too soon." }),
 };
 
-describe.skipIf(isBrowserMissing)("a plant whose first answer was lost is stored once", () => {
-  test("also if its next try came too soon for a rate limit", async () => {
+describe.skipIf(isBrowserMissing)("a plant whose response was lost is stored once", () => {
+  test("even if the next try meets a rate limit", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    let tries = 0;
-    await page.route("**/plants", async (route) => {
-      if (++tries > 2) return route.continue();
-      if (tries === 2) return route.fulfill(limited);
-      await route.fetch();
-      await route.abort();
-    });
+    await page.route("**/plants", loseResponse);
     await page.click("#first-add");
     await page.fill("#add-name", "Acer");
     await page.click("#add-button");
-    await page.waitForSelector("#add-fault:has-text('did not answer')");
+    await page.waitForSelector("#add-error:has-text('did not respond')");
+    await page.unroute("**/plants");
+    await page.route("**/plants", (route) => route.fulfill(limited));
     await page.click("#add-button");
-    await page.waitForSelector("#add-fault:has-text('Too soon.')");
+    await page.waitForSelector("#add-error:has-text('Too soon.')");
+    await page.unroute("**/plants");
     await page.click("#add-button");
     await page.waitForSelector("text=“Acer” was added with the id 1.");
     expect(await harvest(service, token)).toEqual(["Acer"]);
   });
 
-  test("also if another one was refused in between", async () => {
+  test("even if another one is refused in between", async () => {
     const { token } = await makeGardener(service);
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    let tries = 0;
-    await page.route("**/plants", async (route) => {
-      if (++tries > 1) return route.continue();
-      await route.fetch();
-      await route.abort();
-    });
+    await page.route("**/plants", loseResponse);
     await page.click("#first-add");
     await page.fill("#add-name", "Acer");
     await page.click("#add-button");
-    await page.waitForSelector("#add-fault:has-text('did not answer')");
+    await page.waitForSelector("#add-error:has-text('did not respond')");
+    await page.unroute("**/plants");
     await page.fill("#add-tag", "t".repeat(101));
     await page.click("#add-button");
     await page.waitForSelector("#add-tag[aria-invalid=true]");
@@ -65,22 +65,19 @@ describe.skipIf(isBrowserMissing)("a plant whose first answer was lost is stored
 });
 
 describe.skipIf(isBrowserMissing)("a deletion", () => {
-  test("whose answer was lost is not denied by signing out", async () => {
+  test("whose response was lost is reported as uncertain when signing out", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, [{ name: "Acer" }]);
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    await page.route("**/plants/1", async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
+    await page.route("**/plants/1", loseResponse);
     await page.click("[aria-label='Delete Acer']");
     await page.click("#sign-out");
-    await page.waitForSelector("text=Signed out. Perhaps not deleted: “Acer”.");
+    await page.waitForSelector("text=Signed out. These plants may not have been deleted: “Acer”.");
     expect(await harvest(service, token)).toEqual([]);
   });
 
-  test("waits as long as its message has the pointer or the focus", async () => {
+  test("waits while its message has the pointer or the focus", async () => {
     const { token } = await makeGardener(service);
     await sow(service, token, [{ name: "Acer" }, { name: "Betula" }]);
     await using opened = await openGarden(service, token);
@@ -97,12 +94,12 @@ describe.skipIf(isBrowserMissing)("a deletion", () => {
     expect(await harvest(service, token)).toHaveLength(2);
     await page.focus("#filter");
     await page.clock.fastForward(6_000);
-    await page.waitForSelector("text=“Acer” is deleted.");
+    await page.waitForSelector("text=“Acer” was deleted.");
     expect(await harvest(service, token)).toEqual(["Betula"]);
   });
 });
 
-test.skipIf(isBrowserMissing)("a plant that was added is shown where another's was", async () => {
+test.skipIf(isBrowserMissing)("a new plant replaces a deleted one with the same id", async () => {
   const { token } = await makeGardener(service);
   await sow(service, token, [{ name: "Acer" }, { name: "Betula" }]);
   await using opened = await openGarden(service, token);
