@@ -1,6 +1,6 @@
 /** What a command is, and how its arguments are read. */
 import { type SettingName, settings } from "../config.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 
 export interface FlagDescription {
@@ -21,8 +21,8 @@ export interface Command {
   readonly name: string;
   readonly summary: string;
   /**
-   * Names of the words that follow, such as `USER`, read as a placeholder is; in brackets: may be
-   * left out.
+   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional, and
+   * `ID...` is one or more.
    */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
@@ -61,7 +61,7 @@ export interface Terminal {
   draw?(text: string): void;
 }
 
-/** Fails with `invalid-request` if the arguments do not fit the command. */
+/** Throws a `CliError` if the arguments don't fit the command. */
 export function readCall(command: Command, args: readonly string[], terminal: Terminal): Call {
   const known = new Map(Object.entries(flagsOf(command)));
   const flags: Record<string, string | boolean> = {};
@@ -83,7 +83,7 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
   return { words, flags, terminal };
 }
 
-/** The value stands behind an equals sign, or is the next argument, which is then taken. */
+/** The value follows an equals sign, or is the next argument, which is then taken. */
 function readValue(
   command: Command,
   given: string,
@@ -101,7 +101,7 @@ function readValue(
   if (next === "-" || !next.startsWith("-")) return rest.shift() ?? "";
   throw refuse(
     command,
-    `${given} needs a value, not ${next}; one that starts with a dash is written ${given}=-value.`,
+    `${given} needs a value, not ${next}. Write a value that starts with a dash as ${given}=-value.`,
   );
 }
 
@@ -110,21 +110,20 @@ function checkWords(command: Command, words: readonly string[]): void {
   const usage = `Usage: ${renderUsage(command)}.`;
   if (missing !== undefined) throw refuse(command, `${missing} is missing. ${usage}`);
   const surplus = words[command.words.length];
-  if (surplus === undefined) return;
+  if (surplus === undefined || command.words.at(-1)?.endsWith("...")) return;
   const hint = command.words.length > 0 ? " Put words that belong together in quotes." : "";
   throw refuse(command, `${JSON.stringify(surplus)} was not expected.${hint} ${usage}`);
 }
 
-function refuse(command: Command, reason: string): PlantStoreError {
-  const message = `${reason} See plantstore ${command.name} --help.`;
-  return new PlantStoreError("invalid-request", message);
+function refuse(command: Command, reason: string): CliError {
+  return usageError(`${reason} See plantstore ${command.name} --help.`);
 }
 
-function refuseFlag(command: Command, given: string, known: readonly string[]): PlantStoreError {
+function refuseFlag(command: Command, given: string, known: readonly string[]): CliError {
   const near = suggest(given.replace(/^-+/, ""), [...known, "help", "version"]);
   const hint =
     near.length === 0 && command.words.length > 0
-      ? "A word that starts with a dash stands behind --. "
+      ? "Put -- before a word that starts with a dash. "
       : renderSuggestion(near.map((name) => `--${name}`));
   return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());
 }

@@ -1,7 +1,8 @@
 /**
  * `plantstore completion`: a script that lets a shell complete commands, flags, values and files.
  */
-import { PlantStoreError } from "../domain/errors.ts";
+
+import { usageError } from "./cli-error.ts";
 import type { Command } from "./command.ts";
 import { renderBashCompletion } from "./completion/bash.ts";
 import { renderFishCompletion } from "./completion/fish.ts";
@@ -33,8 +34,7 @@ export function createCompletionCommand(loadCommands: () => Promise<Command[]>):
     async run({ words: [shell = ""], terminal }) {
       const render = Object.entries(shells).find(([name]) => name === shell)?.[1];
       if (render === undefined) {
-        throw new PlantStoreError(
-          "invalid-request",
+        throw usageError(
           `There is no completion for ${JSON.stringify(shell)}, only for ${names.join(", ")}. ` +
             `${renderSuggestion(suggest(shell, names))}See plantstore completion --help.`,
         );

@@ -55,7 +55,7 @@ test.each([
 ])("refuses %s", (_case, text) => {
   expect(() => readExpiry(text, nowMs)).toThrow(
     expect.objectContaining({
-      code: "invalid-request",
+      exitCode: 2,
       message: expect.stringContaining(`--expires`),
     }),
   );

@@ -1,5 +1,5 @@
 /** When a token ends, as a person writes it: after a while (`30d`) or at a date. */
-import { PlantStoreError } from "../domain/errors.ts";
+import { usageError } from "./cli-error.ts";
 
 const unitsMs: Readonly<Record<string, number>> = {
   s: 1_000,
@@ -19,8 +19,7 @@ export function readExpiry(text: string | undefined, nowMs: number): number | un
     expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
   } else if (date !== undefined && isInCalendar(date)) expiresAtMs = Date.parse(text);
   if (expiresAtMs > nowMs) return expiresAtMs;
-  throw new PlantStoreError(
-    "invalid-request",
+  throw usageError(
     `--expires must be a time from now such as 30d, 12h or 90m, or a date to come, not "${text}".`,
   );
 }

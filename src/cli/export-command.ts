@@ -10,15 +10,14 @@ import {
   statSync,
 } from "node:fs";
 import type { Plant, PlantStore } from "../client/plant-store.ts";
-import { PlantStoreError } from "../domain/errors.ts";
-import { explainFile } from "../domain/file-failure.ts";
 import { renameDurably } from "../storage/durable-file.ts";
+import { CliError, exitCodes, fileError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { stoppable } from "./long-work.ts";
 import { writeResult } from "./output.ts";
-import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
+import { chooseFormat, type Format, formatFlag, PlantWriter } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
-import { exitCodes, variables, withStore } from "./service-client.ts";
+import { variables, withStore } from "./service-client.ts";
 import { isDatabase, locateTarget } from "./target-file.ts";
 
 const patience = { retries: 20 };
@@ -62,13 +61,15 @@ async function exportTo(
   write: (text: string) => void,
 ): Promise<void> {
   let count = 0;
+  const writer = new PlantWriter(format);
   const progress = new Progress(terminal, () => ({ count }));
   try {
-    write(renderHeader(format));
+    write(writer.header());
     for await (const page of pages) {
-      write(renderPlants(page, format));
+      write(writer.page(page));
       count += page.length;
     }
+    write(writer.footer());
   } finally {
     progress.end();
   }
@@ -111,7 +112,7 @@ function giveName(descriptor: number, partial: string, target: string): void {
     closeSync(descriptor);
     renameDurably(partial, target);
   } catch (error) {
-    throw explainFile("write", target, error);
+    throw fileError("write", target, error);
   }
 }
 
@@ -134,8 +135,7 @@ function openTarget(path: string) {
   const target = locateTarget(path);
   if (isPlainFile(target) && isDatabase(target)) {
     // Meant for `backup`, or a slip: either way plants of others would go with it.
-    const message = `${path} is a database or a backup, which an export does not replace.`;
-    throw new PlantStoreError("conflict", message);
+    throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
   }
   try {
     const older = statSync(target, { throwIfNoEntry: false });
@@ -145,6 +145,6 @@ function openTarget(path: string) {
     const partial = `${target}.${crypto.randomUUID()}.partial`;
     return { descriptor: openSync(partial, "wx", 0o600), target, partial };
   } catch (error) {
-    throw explainFile("write", path, error);
+    throw fileError("write", path, error);
   }
 }

@@ -4,21 +4,21 @@
 import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayColor, mayDraw } from "../config.ts";
-import { explainFile } from "../domain/file-failure.ts";
+import { fileError } from "./cli-error.ts";
 
 /** As if by SIGPIPE: nobody is left to read the results. */
 const unreadExitCode = 141;
 const pauseMs = 5;
 
 /**
- * Writes all of it, and ends the process if its reader went away. Fails with `not-found`, which
- * names the place, if it cannot be written.
+ * Writes all of it, and ends the process if its reader went away. Throws a `CliError` that names
+ * the place if it cannot be written.
  */
 export function writeResult(descriptor: number, text: string, place: string): void {
   try {
     if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
   } catch (error) {
-    throw explainFile("write", place, error);
+    throw fileError("write", place, error);
   }
 }
 

@@ -6,17 +6,17 @@ import { resolve } from "node:path";
 import { issueToken } from "../auth/issue.ts";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
-import { PlantStoreError } from "../domain/errors.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
 import { readExpiry } from "./expiry.ts";
 import { showSafely } from "./plant-table.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
-  summary: "Make a token and print it. It is shown only once; only its hash is kept.",
+  summary: "Create a token and print it. It is shown only once; only its hash is stored.",
   words: ["USER"],
   flags: {
     garden: {
@@ -55,17 +55,22 @@ export const createTokenCommand: Command = {
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
-    // Another role may look for it in another schema.
+    // Another role may use another schema.
     const onNewSchema = (name: string) =>
       call.terminal.say(
-        `Made a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
+        `Created a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
       );
     const { token, record } = await withStorage(call, issue, { onNewSchema });
-    if (isNew) call.terminal.say(`Made a new database at ${resolve(address)}.`);
+    if (isNew) {
+      call.terminal.say(
+        `Created a new store in ${resolve(address)}. A service that runs on another store won't ` +
+          "know this token; give the service's own file with --database.",
+      );
+    }
     try {
       call.terminal.out(`${token}\n`);
     } catch (error) {
-      call.terminal.say(`Nobody has seen the new token ${record.id}: revoke it.`);
+      call.terminal.say(`The new token ${record.id} was never shown. Revoke it.`);
       throw error;
     }
     if (call.terminal.isInteractive) {
@@ -105,7 +110,7 @@ export const listTokensCommand: Command = {
     ]);
     call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
     if (tokens.length === 0)
-      call.terminal.say("There are no tokens yet. Make one: plantstore token create USER");
+      call.terminal.say("There are no tokens yet. Create one: plantstore token create USER");
     return 0;
   },
 };
@@ -120,15 +125,13 @@ export const revokeTokenCommand: Command = {
   async run(call) {
     const [id = ""] = call.words;
     if (id.startsWith("plant_")) {
-      throw new PlantStoreError(
-        "invalid-request",
+      throw usageError(
         "ID is the short one that plantstore token list shows, not the token itself.",
       );
     }
     const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
     if (!isRevoked) {
-      throw new PlantStoreError(
-        "not-found",
+      throw new CliError(
         `There is no active token with the id ${JSON.stringify(id)}. See plantstore token list.`,
       );
     }
@@ -157,8 +160,7 @@ async function withStorage<Result>(
 
 function checkIdentity(source: string, text: string): string {
   if (isIdentity(text)) return text;
-  throw new PlantStoreError(
-    "invalid-request",
+  throw usageError(
     `${source} must be 1 to 255 characters, without control or format characters, ` +
       "and without spaces at its ends.",
   );
@@ -166,19 +168,13 @@ function checkIdentity(source: string, text: string): string {
 
 function checkNote(text: string): string {
   if (text === "" || isIdentity(text)) return text;
-  throw new PlantStoreError(
-    "invalid-request",
-    "--note must be one line of at most 255 characters.",
-  );
+  throw usageError("--note must be one line of at most 255 characters.");
 }
 
 function readScope(text: string): Scope {
   const scope = scopes.find((each) => each === text);
   if (scope) return scope;
-  throw new PlantStoreError(
-    "invalid-request",
-    `--scope must be ${scopes.join(" or ")}, not "${text}".`,
-  );
+  throw usageError(`--scope must be ${scopes.join(" or ")}, not "${text}".`);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {
