@@ -59,8 +59,8 @@ const token =
 const nestedMax = 1_000;
 
 /**
- * The offset of the first token that doesn't belong there, which `JSON.parse` doesn't report; absent
- * if the text is JSON.
+ * The offset of the first token that doesn't belong there; absent if the text is JSON. `JSON.parse`
+ * doesn't report it.
  */
 export function findSyntaxError(text: string): number | undefined {
   let at = 0;
