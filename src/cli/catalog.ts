@@ -30,8 +30,7 @@ export const catalog: Readonly<Record<string, Section>> = {
     copy: async () => (await import("./copy-command.ts")).copyCommand,
   },
   Shell: {
-    completion: async () =>
-      (await import("./completion-command.ts")).createCompletionCommand(loadCommands),
+    completion: async () => (await import("./completion-command.ts")).completionCommand,
   },
 };
 
@@ -56,8 +55,4 @@ export async function loadCommand(name: string): Promise<Command> {
   const load = loaders.get(name);
   if (load === undefined) throw new Error(`There is no command ${name}.`);
   return load();
-}
-
-export function loadCommands(): Promise<Command[]> {
-  return Promise.all(commandNames.map(loadCommand));
 }
