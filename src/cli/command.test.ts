@@ -88,7 +88,7 @@ describe("arguments", () => {
     ["a flag with one dash", ["fern", "-amount", "1"], "Did you mean --amount?"],
     ["a word that looks like a flag", ["-7"], "Put -- before a word"],
     ["too few words", [], "PLANT is missing. Usage: plantstore water PLANT [flags]"],
-    ["too many words", ["fern", "rose"], 'rose" was not expected. Put words'],
+    ["too many words", ["fern", "rose"], 'rose" is unexpected. Put several words'],
   ])("are refused for %s, in one line that names it", (_case, args, named) => {
     const { exitCode, message } = refusalOf(water, args);
     expect(exitCode).toBe(2);
@@ -99,7 +99,7 @@ describe("arguments", () => {
 
   test("are refused for a word where none is taken", () => {
     expect(refusalOf(rain, ["cats"]).message).toBe(
-      '"cats" was not expected. Usage: plantstore rain [flags]. See plantstore rain --help.',
+      '"cats" is unexpected. Usage: plantstore rain [flags]. See plantstore rain --help.',
     );
   });
 });

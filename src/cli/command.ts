@@ -1,23 +1,23 @@
-/** What a command is, and how its arguments are read. */
+/** What a command is, and how its arguments are parsed. */
 import { type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 
 export interface FlagDescription {
   /**
-   * What the value stands for; absent: the flag has no value. `FILE` is the name of a file, and
-   * `read|write` one of these: the help shows it and the shell completes it.
+   * The value, for help and completion: `FILE` is a file name, `read|write` one of the two. Absent: the
+   * flag takes no value.
    */
   readonly placeholder?: string;
   readonly help: string;
-  /** What holds where it is not given, for the help. */
+  /** The default, for the help. */
   readonly fallback?: string;
-  /** The variable that it can be set by instead. */
+  /** The environment variable that sets it instead. */
   readonly environment?: string;
 }
 
 export interface Command {
-  /** The words that call it, such as `token create`. */
+  /** Such as `token create`. */
   readonly name: string;
   readonly summary: string;
   /**
@@ -26,9 +26,9 @@ export interface Command {
    */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
-  /** Settings that it reads, each a flag and an environment variable. */
+  /** Settings that it reads; each is a flag and an environment variable. */
   readonly settings: readonly SettingName[];
-  /** Variables that it reads beside those of its settings, and what they hold. */
+  /** Further environment variables that it reads, and what they are. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Lines to paste into a shell. */
   readonly examples: readonly string[];
@@ -42,20 +42,20 @@ export interface Call {
   readonly terminal: Terminal;
 }
 
-/** Where a command's output goes. Results to `out`, words for a person to `say`. */
+/** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {
-  /** Whether a person reads standard output. */
+  /** Whether standard output is a terminal. */
   readonly isInteractive: boolean;
-  /** Whether a person reads standard error. */
+  /** Whether standard error is a terminal. */
   readonly isWatched: boolean;
   /** How many characters a line has. */
   readonly columns?: number;
-  /** Whether standard output may be coloured. */
+  /** Whether standard output may be colored. */
   readonly hasColor?: boolean;
   out(text: string): void;
   say(text: string): void;
   /**
-   * As `say`, but without ending the line, so that it can be drawn again. Absent where that cannot
+   * Like `say`, but without a line end, so that the line can be drawn again. Absent where it can't
    * be.
    */
   draw?(text: string): void;
@@ -75,7 +75,7 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
       const name = given.slice(2);
       const flag = given.startsWith("--") ? known.get(name) : undefined;
       if (flag === undefined) throw refuseFlag(command, given, [...known.keys()]);
-      if (name in flags) throw refuse(command, `${given} is given twice.`);
+      if (name in flags) throw refuse(command, `${given} was given twice.`);
       flags[name] = readValue(command, given, flag, parts, rest);
     }
   }
@@ -111,8 +111,8 @@ function checkWords(command: Command, words: readonly string[]): void {
   if (missing !== undefined) throw refuse(command, `${missing} is missing. ${usage}`);
   const surplus = words[command.words.length];
   if (surplus === undefined || command.words.at(-1)?.endsWith("...")) return;
-  const hint = command.words.length > 0 ? " Put words that belong together in quotes." : "";
-  throw refuse(command, `${JSON.stringify(surplus)} was not expected.${hint} ${usage}`);
+  const hint = command.words.length > 0 ? " Put several words of one value in quotes." : "";
+  throw refuse(command, `${JSON.stringify(surplus)} is unexpected.${hint} ${usage}`);
 }
 
 function refuse(command: Command, reason: string): CliError {
@@ -143,7 +143,7 @@ export function textFlag(call: Call, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Rows as lines whose columns stand under each other. */
+/** Rows as lines with aligned columns. */
 export function alignColumns(rows: readonly (readonly (string | undefined)[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {

@@ -1,6 +1,6 @@
 /**
- * The hidden `plantstore __complete -- WORDS`: what the last word, which is being typed, may become.
- * Prints a candidate per line, with a tab and a description, or `:file` for any file name.
+ * The hidden `plantstore __complete -- WORDS`: what the last word may become. Prints one candidate
+ * per line, with a tab and a description, or `:file` for any file name.
  */
 import { commandNames, loadCommand } from "./catalog.ts";
 import { type Command, type FlagDescription, flagsOf } from "./command.ts";

@@ -1,6 +1,4 @@
-/**
- * `plantstore token create|list|revoke`: the tokens in a storage, also while it is being served.
- */
+/** `plantstore token create|list|revoke`: the tokens in a store, also while it is served. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/issue.ts";
@@ -11,7 +9,6 @@ import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
-import { readExpiry } from "./expiry.ts";
 import { showSafely } from "./plant-table.ts";
 
 export const createTokenCommand: Command = {
@@ -26,12 +23,12 @@ export const createTokenCommand: Command = {
     },
     scope: {
       placeholder: scopes.join("|"),
-      help: "what it may do; write includes read",
+      help: "what the token allows; write includes read",
       fallback: "write",
     },
     expires: {
       placeholder: "WHEN",
-      help: "30d, 12h, 90m, or a date: its first moment in UTC",
+      help: "30d, 12h, 90m, or a date, which means its start in UTC",
       fallback: "never",
     },
     note: { placeholder: "TEXT", help: "what the token is for" },
@@ -126,7 +123,7 @@ export const revokeTokenCommand: Command = {
     const [id = ""] = call.words;
     if (id.startsWith("plant_")) {
       throw usageError(
-        "ID is the short one that plantstore token list shows, not the token itself.",
+        "ID is the short id that plantstore token list shows, not the token itself.",
       );
     }
     const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
@@ -175,6 +172,35 @@ function readScope(text: string): Scope {
   const scope = scopes.find((each) => each === text);
   if (scope) return scope;
   throw usageError(`--scope must be ${scopes.join(" or ")}, not "${text}".`);
+}
+
+const unitsMs: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/** `30d` from now, or a date. Throws a `CliError` if it is neither, or has passed. */
+export function readExpiry(text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  const date = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text)?.[1];
+  let expiresAtMs = Number.NaN;
+  if (count !== undefined && unit !== undefined) {
+    expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
+  } else if (date !== undefined && isInCalendar(date)) expiresAtMs = Date.parse(text);
+  if (expiresAtMs > nowMs) return expiresAtMs;
+  throw usageError(
+    `--expires must be a time from now such as 30d, 12h or 90m, or a future date, not "${text}".`,
+  );
+}
+
+/** `Date` reads 30 February as 2 March. */
+function isInCalendar(date: string): boolean {
+  const timeMs = Date.parse(date);
+  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(date);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {

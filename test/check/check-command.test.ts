@@ -52,19 +52,18 @@ describe("a check", () => {
   test("shows each rule by its topic, and ends with 0 if none fails", async () => {
     const { exitCode, out, errors } = await run("check URL");
     expect([exitCode, errors]).toEqual([0, ""]);
-    expect(out).toStartWith(`${service.url}, held against `);
+    expect(out).toStartWith(`Checking ${service.url} against `);
     expect(out).toContain("\nidempotency\n  ✓ the same key and request give");
     expect(out).toContain("  – gardens do not share keys (needs --token-2, a token to another");
-    expect(out).toMatch(/\n\d+ passed, 0 failed, \d+ skipped, in \d+:\d\d\.\nWhat was created is/);
+    expect(out).toMatch(
+      /\n\d+ passed, 0 failed, \d+ skipped, in \d+:\d\d\.\nEverything that was created is/,
+    );
     expect(out).not.toContain(service.token);
   });
 
   test("finds the service by PLANTSTORE_URL, with a token pasted with its scheme", async () => {
-    const { exitCode, out } = await run("check --only health", {
-      PLANTSTORE_URL: service.url,
-      PLANTSTORE_TOKEN: `Bearer ${service.token}`,
-    });
-    expect([exitCode, out]).toEqual([0, expect.stringContaining(" 0 failed")]);
+    const pasted = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: `Bearer ${service.token}` };
+    expect(await run("check --only health", pasted)).toMatchObject({ exitCode: 0 });
   });
 
   test("tells a machine the same", async () => {
@@ -132,7 +131,7 @@ describe("a check", () => {
       run(`check ${url} --only idempotency`),
     );
     expect(exitCode).toBe(1);
-    expect(out).toContain("What was created is deleted again.");
+    expect(out).toContain("Everything that was created is deleted.");
     expect(await listGarden()).toBe(before);
   });
 

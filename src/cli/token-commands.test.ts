@@ -1,6 +1,6 @@
 /** When a token ends: spans of time and dates, from both sides of now. */
 import { expect, test } from "bun:test";
-import { readExpiry } from "./expiry.ts";
+import { readExpiry } from "./token-commands.ts";
 
 const nowMs = Date.UTC(2030, 5, 15, 12, 0, 0);
 
