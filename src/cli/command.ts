@@ -5,8 +5,8 @@ import { renderSuggestion, suggest } from "./suggestion.ts";
 
 export interface FlagDescription {
   /**
-   * The value, for help and completion: `FILE` is a file name, `read|write` one of the two. Absent: the
-   * flag takes no value.
+   * The value, for help and completion: `FILE` is a file name, `read|write` one of the two. Absent:
+   * the flag takes no value.
    */
   readonly placeholder?: string;
   readonly help: string;

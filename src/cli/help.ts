@@ -13,19 +13,13 @@ const termColumnsMax = 30;
 /** On a narrower screen the terminal wraps the lines. */
 const textColumnsMin = 24;
 
-/** A space where a line must not be wrapped. */
-const unbroken = "\u00a0";
-
-const bold = "\x1b[1m";
-const dim = "\x1b[2m";
-
 /** The help of one command. */
 export function renderHelp(command: Command, terminal: Terminal): string {
   const flags = Object.entries(flagsOf(command)).map(([name, flag]): Row => {
     const { placeholder, help, environment, fallback } = flag;
     const term = placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
     const notes = [environment, fallback && `default ${fallback}`].filter(Boolean).join(", ");
-    return [term, notes === "" ? help : `${help} [${notes.replaceAll(" ", unbroken)}]`];
+    return [term, notes === "" ? help : `${help} [${notes}]`];
   });
   const always: readonly Row[] = [
     ["--help", "show this help"],
@@ -34,7 +28,7 @@ export function renderHelp(command: Command, terminal: Terminal): string {
   const variables = Object.entries(command.variables ?? {});
   return join([
     wrap(command.summary, columnsOf(terminal)),
-    [`${paint("Usage:", bold, terminal)} ${renderUsage(command)}`],
+    [`${bolden("Usage:", terminal)} ${renderUsage(command)}`],
     section("Flags:", renderRows([...flags, ...always], terminal), terminal),
     variables.length === 0
       ? []
@@ -56,7 +50,7 @@ export function renderOverview(
   const width = termWidth(Object.values(groups).flatMap(rowsOf));
   return join([
     ["Plant Store keeps plants behind an HTTP API."],
-    [`${paint("Usage:", bold, terminal)} plantstore COMMAND [flags]`],
+    [`${bolden("Usage:", terminal)} plantstore COMMAND [flags]`],
     ...Object.entries(groups).map(([title, commands]) =>
       section(`${title}:`, renderRows(rowsOf(commands), terminal, width), terminal),
     ),
@@ -75,14 +69,13 @@ function join(blocks: readonly (readonly string[])[]): string {
 }
 
 function section(title: string, lines: readonly string[], terminal: Terminal): string[] {
-  return [paint(title, bold, terminal), ...lines.map((line) => `  ${line}`.trimEnd())];
+  return [bolden(title, terminal), ...lines.map((line) => `  ${line}`.trimEnd())];
 }
 
 function renderRows(rows: readonly Row[], terminal: Terminal, width = termWidth(rows)): string[] {
   const column = " ".repeat(width + 2);
   return rows.flatMap(([term, text]) => {
-    const wrapped = wrap(text, Math.max(textColumnsMin, columnsOf(terminal) - 2 - column.length));
-    const lines = wrapped.map((line) => paintNotes(line.replaceAll(unbroken, " "), terminal));
+    const lines = wrap(text, Math.max(textColumnsMin, columnsOf(terminal) - 2 - column.length));
     const isLong = term.length > width;
     const [first = "", ...others] = isLong ? [term, ...lines] : lines;
     return [
@@ -113,10 +106,6 @@ function columnsOf({ isInteractive, columns }: Terminal): number {
   return isInteractive ? Math.min(columns ?? columnsMax, columnsMax) : columnsMax;
 }
 
-function paintNotes(line: string, terminal: Terminal): string {
-  return line.replace(/\[(?:PLANTSTORE_|default ).*\]$/, (notes) => paint(notes, dim, terminal));
-}
-
-function paint(text: string, style: string, { hasColor }: Terminal): string {
-  return hasColor === true ? `${style}${text}\x1b[0m` : text;
+function bolden(text: string, { hasColor }: Terminal): string {
+  return hasColor === true ? `\x1b[1m${text}\x1b[0m` : text;
 }
