@@ -1,4 +1,4 @@
-/** `plantstore check`: checks any running service against the contract, from outside. */
+/** `plantstore check`: checks a running service against its contract, from outside. */
 import type { Tokens } from "../check/probe.ts";
 import { topics } from "../check/rule.ts";
 import { allRules } from "../check/rules/all-rules.ts";
@@ -16,7 +16,7 @@ const timeoutSecondsMax = 600;
 
 export const checkCommand: Command = {
   name: "check",
-  summary: "Check a running service against its contract, from outside, and clean up.",
+  summary: "Check a running service against its contract, and clean up.",
   words: ["[URL]"],
   flags: {
     token: {

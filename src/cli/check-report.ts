@@ -1,4 +1,4 @@
-/** What a check found: line by line for a person, at the end for a machine. */
+/** What a check found, for a person as it goes on and for a machine at its end. */
 import type { CheckResult, RuleResult } from "../check/run-check.ts";
 import type { Terminal } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
@@ -25,7 +25,7 @@ export class CheckReport {
   add(result: RuleResult): void {
     this.#clear();
     if (this.#count++ === 0) {
-      this.#write(`Checking ${this.#url} against ${this.#total} rules of the interface\n`);
+      this.#write(`${this.#url}, held against ${this.#total} rules of the interface\n`);
     }
     if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
     this.#topic = result.topic;
@@ -42,14 +42,14 @@ export class CheckReport {
     this.#write(`\n${counts}, in ${took}.\n`);
     if (result.waitedSeconds > 0) {
       const waited = renderDuration(result.waitedSeconds * 1_000);
-      this.#write(`The service limits the rate; requests waited ${waited} in all.\n`);
+      this.#write(`The service limits the rate, and had requests wait, ${waited} in all.\n`);
     }
     if (result.isInterrupted) this.#terminal.say("plantstore: Interrupted before the last rule.");
-    if (result.leftBehind.length === 0) this.#write("Everything that was created is deleted.\n");
+    if (result.leftBehind.length === 0) this.#write("What was created is deleted again.\n");
     else this.#terminal.say(`plantstore: Not deleted: ${result.leftBehind.join(", ")}.`);
   }
 
-  /** Prints a message beside the report. */
+  /** Says something beside the report. */
   say(text: string): void {
     this.#clear();
     this.#terminal.say(text);
@@ -82,7 +82,7 @@ function quote(sign: string, text: string | undefined): string[] {
   return lines.map((line) => `      ${sign} ${showLine(line)}`.trimEnd());
 }
 
-/** What a service sends may hold control characters. */
+/** What a service sends may hold anything. */
 function showLine(line: string): string {
   return showSafely(line.replace(/\r$/, ""));
 }
