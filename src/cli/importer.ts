@@ -52,11 +52,6 @@ export class Importer {
     this.#cancelling.abort();
   }
 
-  refuse(row: Row, error: string): void {
-    const { line, column } = row;
-    this.refused.push({ line, ...(column !== undefined && { column }), error });
-  }
-
   /** Throws the first problem that isn't about a single row. */
   async send(rows: Iterator<ValidRow>): Promise<void> {
     let failure: { readonly error: unknown } | undefined;
@@ -65,7 +60,8 @@ export class Importer {
         const { value: row, done } = rows.next();
         if (done) return;
         const error = await this.#sendRow(row);
-        if (error !== undefined) this.refuse(row, error);
+        const { line, column } = row;
+        if (error !== undefined) this.refused.push({ line, column, error });
       }
     };
     const fail = (error: unknown) => {

@@ -16,7 +16,7 @@ export type Format = (typeof formats)[number];
 export type Row = {
   readonly line: number;
   /** Where several rows may share a line, and where JSON is malformed. */
-  readonly column?: number;
+  readonly column?: number | undefined;
 } & ({ readonly draft: PlantDraft } | { readonly error: string });
 
 export const formatFlag = {
