@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /** Arguments in, exit code out. */
-import { drawWords, hasColor, isTerminal, writeResult, writeWords } from "./cli/output.ts";
+import { drawMessage, hasColor, isTerminal, writeMessage, writeResult } from "./cli/output.ts";
 import { runCommand } from "./cli/run.ts";
 
 const exitCode = await runCommand(process.argv.slice(2), {
@@ -14,7 +14,7 @@ const exitCode = await runCommand(process.argv.slice(2), {
     return process.stdout.columns || process.stderr.columns || 80;
   },
   out: (text) => writeResult(1, text, "standard output"),
-  say: (text) => writeWords(`${text}\n`),
-  ...(drawWords && { draw: drawWords }),
+  say: (text) => writeMessage(`${text}\n`),
+  ...(drawMessage && { draw: drawMessage }),
 });
 process.exit(exitCode);

@@ -6,10 +6,10 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { commandNames, loadCommands } from "./catalog.ts";
+import { commandNames, loadCommand } from "./catalog.ts";
 import { flagsOf, readCall } from "./command.ts";
 
-const commands = await loadCommands();
+const commands = await Promise.all(commandNames.map(loadCommand));
 const terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 
 test("every command is found by its own name", () => {

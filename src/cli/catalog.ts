@@ -1,10 +1,10 @@
-/** The contents page of the command line: every command by its name, loaded when it is called. */
+/** Every command by its name, loaded when it is called. */
 import type { Command } from "./command.ts";
 
-type Shelf = Readonly<Record<string, () => Promise<Command>>>;
+type Section = Readonly<Record<string, () => Promise<Command>>>;
 
-/** By what they are for, in the order of the help. Importing them all would slow every start. */
-export const catalog: Readonly<Record<string, Shelf>> = {
+/** In the order of the help. Importing all of them would slow every start. */
+export const catalog: Readonly<Record<string, Section>> = {
   Service: {
     serve: async () => (await import("./serve-command.ts")).serveCommand,
     health: async () => (await import("./health-command.ts")).healthCommand,
@@ -30,12 +30,24 @@ export const catalog: Readonly<Record<string, Shelf>> = {
     copy: async () => (await import("./copy-command.ts")).copyCommand,
   },
   Shell: {
-    completion: async () =>
-      (await import("./completion-command.ts")).createCompletionCommand(loadCommands),
+    completion: async () => (await import("./completion-command.ts")).completionCommand,
   },
 };
 
-const loaders = new Map(Object.values(catalog).flatMap((shelf) => Object.entries(shelf)));
+/** What people type out of habit. */
+export const aliases: Readonly<Record<string, string>> = {
+  "plants ls": "plants list",
+  "plants rm": "plants delete",
+  "plants remove": "plants delete",
+  "token ls": "token list",
+  "token rm": "token revoke",
+  "token remove": "token revoke",
+};
+
+/** Never suggested for a typo: whoever pastes a suggestion must lose nothing. */
+export const destructiveCommands: readonly string[] = ["plants delete", "token revoke", "restore"];
+
+const loaders = new Map(Object.values(catalog).flatMap((section) => Object.entries(section)));
 
 export const commandNames: readonly string[] = [...loaders.keys()];
 
@@ -43,8 +55,4 @@ export async function loadCommand(name: string): Promise<Command> {
   const load = loaders.get(name);
   if (load === undefined) throw new Error(`There is no command ${name}.`);
   return load();
-}
-
-export function loadCommands(): Promise<Command[]> {
-  return Promise.all(commandNames.map(loadCommand));
 }

@@ -1,14 +1,14 @@
-/** `plantstore check`: any running service, held against the interface from outside. */
+/** `plantstore check`: checks a running service against its contract, from outside. */
 import type { Tokens } from "../check/probe.ts";
 import { topics } from "../check/rule.ts";
 import { allRules } from "../check/rules/all-rules.ts";
 import { CannotCheck, type CheckOptions, type CheckResult, runCheck } from "../check/run-check.ts";
-import { quoteText, readToken, settings } from "../config.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { quoteText, readSetting, readToken, settings } from "../config.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
+import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
-import { adviseTrust, exitCodes } from "./service-client.ts";
+import { adviseConnection, cleanToken } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
 const timeoutSecondsDefault = 10;
@@ -16,34 +16,38 @@ const timeoutSecondsMax = 600;
 
 export const checkCommand: Command = {
   name: "check",
-  summary: "Hold a running service against the interface, from outside, and clean up.",
-  words: ["URL"],
+  summary: "Check a running service against its contract, and clean up.",
+  words: ["[URL]"],
   flags: {
     token: {
       placeholder: "TOKEN",
-      help: "a token that may write; safer in the environment, for others see flags",
+      help: "a token that may write; safer in the environment, because others can see flags",
       environment: "PLANTSTORE_TOKEN",
     },
     "token-2": {
       placeholder: "TOKEN",
-      help: "one to another garden, to see that gardens are apart",
+      help: "a token to another garden, to check that gardens are separate",
       environment: "PLANTSTORE_TOKEN_2",
     },
     "token-read": {
       placeholder: "TOKEN",
-      help: "one that may only read, to see that it cannot write",
+      help: "a read-only token, to check that it cannot write",
       environment: "PLANTSTORE_TOKEN_READ",
     },
-    only: { placeholder: "TOPIC", help: "one topic, such as list or tokens", fallback: "all" },
+    only: {
+      placeholder: "TOPIC",
+      help: "check one topic only, such as list or tokens",
+      fallback: "all",
+    },
     timeout: {
       placeholder: "SECONDS",
-      help: "how long an answer may take",
+      help: "how long a response may take",
       fallback: String(timeoutSecondsDefault),
     },
-    slow: { help: "also what takes 15 seconds to see" },
-    json: { help: "the results as JSON" },
+    slow: { help: "also check what takes 15 seconds" },
+    json: { help: "print the results as JSON" },
   },
-  settings: [],
+  settings: ["url"],
   examples: [
     "PLANTSTORE_TOKEN=… plantstore check https://plants.example/v1",
     'plantstore check http://127.0.0.1:8080 --token "$TOKEN" --token-2 "$OTHER"',
@@ -56,7 +60,7 @@ export const checkCommand: Command = {
     const isJson = call.flags.json === true;
     const report = new CheckReport(call.terminal, { url, isJson, total: rules.length });
     const listenNoMore = onStopSignal(() => {
-      report.say("Stopping; what was created is being deleted.");
+      report.say("Stopping. Deleting what was created.");
       interruption.abort();
     }, exitCodes.interrupted);
     try {
@@ -80,14 +84,14 @@ function chooseExitCode({ results, leftBehind, isInterrupted }: CheckResult): nu
 }
 
 function readOptions(call: Call): Omit<CheckOptions, "signal"> {
-  const [address = ""] = call.words;
-  const url = settings.url.parse(address);
-  if (url === undefined) throw misused("URL", settings.url.expected, address);
+  const [address] = call.words;
+  const url = address === undefined ? readSetting("url", call.flags) : settings.url.parse(address);
+  if (url === undefined) throw invalid("URL", settings.url.expected, address);
   const tokens = readTokens(call);
   const only = textFlag(call, "only");
   const topic = topics.find((each) => each === only);
   if (only !== undefined && topic === undefined) {
-    throw misused("--only", `one of ${topics.join(", ")}`, only);
+    throw invalid("--only", `one of ${topics.join(", ")}`, only);
   }
   const rules = only === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
   const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
@@ -96,20 +100,17 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
 
 function readTokens(call: Call): Tokens {
   const read = (flag: string, suffix: string) => {
-    const token = textFlag(call, flag) ?? readToken(suffix);
+    const token = cleanToken(textFlag(call, flag) ?? readToken(suffix));
     if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
-    throw new PlantStoreError("invalid-request", `--${flag} is not a whole token. Copy it again.`);
+    throw usageError(`--${flag} is not a whole token. Copy it again.`);
   };
   const [first, second] = [read("token", ""), read("token-2", "_2")];
   if (first === undefined) {
     const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
-    throw new PlantStoreError("unauthenticated", `A token is needed. ${advice}`);
+    throw new CliError(`A token is needed. ${advice}`, exitCodes.tokenRefused);
   }
   if (first === second) {
-    throw new PlantStoreError(
-      "invalid-request",
-      "--token-2 must open another garden than --token.",
-    );
+    throw usageError("--token-2 must open another garden than --token.");
   }
   return { first, second, read: read("token-read", "_READ") };
 }
@@ -117,20 +118,17 @@ function readTokens(call: Call): Tokens {
 function readTimeout(text = String(timeoutSecondsDefault)): number {
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= timeoutSecondsMax) return seconds;
-  throw misused("--timeout", `a number of seconds from 1 to ${timeoutSecondsMax}`, text);
+  throw invalid("--timeout", `a number of seconds from 1 to ${timeoutSecondsMax}`, text);
 }
 
-function misused(what: string, expected: string, text: string): PlantStoreError {
-  return new PlantStoreError(
-    "invalid-request",
-    `${what} must be ${expected}, not ${quoteText(text)}.`,
-  );
+function invalid(what: string, expected: string, text = ""): CliError {
+  return usageError(`${what} must be ${expected}, not ${quoteText(text)}.`);
 }
 
-function explain({ terminal }: Call, error: CannotCheck, url: string): number {
+async function explain({ terminal }: Call, error: CannotCheck, url: string): Promise<number> {
   const [advice, exitCode] = {
     unreachable: [
-      adviseTrust(error.code) ?? `Is the service running at ${url}?`,
+      (await adviseConnection(url, error.code)) ?? `Is the service running at ${url}?`,
       exitCodes.unavailable,
     ],
     "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],

@@ -18,11 +18,14 @@ const water: Command = {
 };
 const rain: Command = { ...water, name: "rain", words: [] };
 
-function refusalOf(command: Command, args: readonly string[]): { code: string; message: string } {
+function refusalOf(
+  command: Command,
+  args: readonly string[],
+): { exitCode: number; message: string } {
   try {
     readCall(command, args, terminal);
   } catch (error) {
-    return error as { code: string; message: string };
+    return error as { exitCode: number; message: string };
   }
   throw new Error("Nothing was refused.");
 }
@@ -83,12 +86,12 @@ describe("arguments", () => {
     ["a flag that is given twice", ["fern", "--amount=1", "--amount=2"], "--amount"],
     ["a flag by half its name", ["fern", "--amoun", "1"], "Did you mean --amount?"],
     ["a flag with one dash", ["fern", "-amount", "1"], "Did you mean --amount?"],
-    ["a word that looks like a flag", ["-7"], "stands behind --"],
+    ["a word that looks like a flag", ["-7"], "Put -- before a word"],
     ["too few words", [], "PLANT is missing. Usage: plantstore water PLANT [flags]"],
-    ["too many words", ["fern", "rose"], 'rose" was not expected. Put words'],
+    ["too many words", ["fern", "rose"], 'rose" is unexpected. Put several words'],
   ])("are refused for %s, in one line that names it", (_case, args, named) => {
-    const { code, message } = refusalOf(water, args);
-    expect(code).toBe("invalid-request");
+    const { exitCode, message } = refusalOf(water, args);
+    expect(exitCode).toBe(2);
     expect(message).toContain(named);
     expect(message).toMatch(/[.?] See plantstore water --help\.$/);
     expect(message).not.toContain("\n");
@@ -96,7 +99,7 @@ describe("arguments", () => {
 
   test("are refused for a word where none is taken", () => {
     expect(refusalOf(rain, ["cats"]).message).toBe(
-      '"cats" was not expected. Usage: plantstore rain [flags]. See plantstore rain --help.',
+      '"cats" is unexpected. Usage: plantstore rain [flags]. See plantstore rain --help.',
     );
   });
 });

@@ -1,34 +1,34 @@
-/** What a command is, and how its arguments are read. */
+/** What a command is, and how its arguments are parsed. */
 import { type SettingName, settings } from "../config.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 
 export interface FlagDescription {
   /**
-   * What the value stands for; absent: the flag has no value. `FILE` is the name of a file, and
-   * `read|write` one of these: the help shows it and the shell completes it.
+   * The value, for help and completion: `FILE` is a file name, `read|write` one of the two. Absent:
+   * the flag takes no value.
    */
   readonly placeholder?: string;
   readonly help: string;
-  /** What holds where it is not given, for the help. */
+  /** The default, for the help. */
   readonly fallback?: string;
-  /** The variable that it can be set by instead. */
+  /** The environment variable that sets it instead. */
   readonly environment?: string;
 }
 
 export interface Command {
-  /** The words that call it, such as `token create`. */
+  /** Such as `token create`. */
   readonly name: string;
   readonly summary: string;
   /**
-   * Names of the words that follow, such as `USER`, read as a placeholder is; in brackets: may be
-   * left out.
+   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional, and
+   * `ID...` is one or more.
    */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
-  /** Settings that it reads, each a flag and an environment variable. */
+  /** Settings that it reads; each is a flag and an environment variable. */
   readonly settings: readonly SettingName[];
-  /** Variables that it reads beside those of its settings, and what they hold. */
+  /** Further environment variables that it reads, and what they are. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Lines to paste into a shell. */
   readonly examples: readonly string[];
@@ -42,26 +42,26 @@ export interface Call {
   readonly terminal: Terminal;
 }
 
-/** Where a command's output goes. Results to `out`, words for a person to `say`. */
+/** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {
-  /** Whether a person reads standard output. */
+  /** Whether standard output is a terminal. */
   readonly isInteractive: boolean;
-  /** Whether a person reads standard error. */
+  /** Whether standard error is a terminal. */
   readonly isWatched: boolean;
   /** How many characters a line has. */
   readonly columns?: number;
-  /** Whether standard output may be coloured. */
+  /** Whether standard output may be colored. */
   readonly hasColor?: boolean;
   out(text: string): void;
   say(text: string): void;
   /**
-   * As `say`, but without ending the line, so that it can be drawn again. Absent where that cannot
+   * Like `say`, but without a line end, so that the line can be drawn again. Absent where it can't
    * be.
    */
   draw?(text: string): void;
 }
 
-/** Fails with `invalid-request` if the arguments do not fit the command. */
+/** Throws a `CliError` if the arguments don't fit the command. */
 export function readCall(command: Command, args: readonly string[], terminal: Terminal): Call {
   const known = new Map(Object.entries(flagsOf(command)));
   const flags: Record<string, string | boolean> = {};
@@ -75,7 +75,7 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
       const name = given.slice(2);
       const flag = given.startsWith("--") ? known.get(name) : undefined;
       if (flag === undefined) throw refuseFlag(command, given, [...known.keys()]);
-      if (name in flags) throw refuse(command, `${given} is given twice.`);
+      if (name in flags) throw refuse(command, `${given} was given twice.`);
       flags[name] = readValue(command, given, flag, parts, rest);
     }
   }
@@ -83,7 +83,7 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
   return { words, flags, terminal };
 }
 
-/** The value stands behind an equals sign, or is the next argument, which is then taken. */
+/** The value follows an equals sign, or is the next argument, which is then taken. */
 function readValue(
   command: Command,
   given: string,
@@ -101,7 +101,7 @@ function readValue(
   if (next === "-" || !next.startsWith("-")) return rest.shift() ?? "";
   throw refuse(
     command,
-    `${given} needs a value, not ${next}; one that starts with a dash is written ${given}=-value.`,
+    `${given} needs a value, not ${next}. Write a value that starts with a dash as ${given}=-value.`,
   );
 }
 
@@ -110,21 +110,20 @@ function checkWords(command: Command, words: readonly string[]): void {
   const usage = `Usage: ${renderUsage(command)}.`;
   if (missing !== undefined) throw refuse(command, `${missing} is missing. ${usage}`);
   const surplus = words[command.words.length];
-  if (surplus === undefined) return;
-  const hint = command.words.length > 0 ? " Put words that belong together in quotes." : "";
-  throw refuse(command, `${JSON.stringify(surplus)} was not expected.${hint} ${usage}`);
+  if (surplus === undefined || command.words.at(-1)?.endsWith("...")) return;
+  const hint = command.words.length > 0 ? " Put several words of one value in quotes." : "";
+  throw refuse(command, `${JSON.stringify(surplus)} is unexpected.${hint} ${usage}`);
 }
 
-function refuse(command: Command, reason: string): PlantStoreError {
-  const message = `${reason} See plantstore ${command.name} --help.`;
-  return new PlantStoreError("invalid-request", message);
+function refuse(command: Command, reason: string): CliError {
+  return usageError(`${reason} See plantstore ${command.name} --help.`);
 }
 
-function refuseFlag(command: Command, given: string, known: readonly string[]): PlantStoreError {
+function refuseFlag(command: Command, given: string, known: readonly string[]): CliError {
   const near = suggest(given.replace(/^-+/, ""), [...known, "help", "version"]);
   const hint =
     near.length === 0 && command.words.length > 0
-      ? "A word that starts with a dash stands behind --. "
+      ? "Put -- before a word that starts with a dash. "
       : renderSuggestion(near.map((name) => `--${name}`));
   return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());
 }
@@ -144,7 +143,7 @@ export function textFlag(call: Call, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Rows as lines whose columns stand under each other. */
+/** Rows as lines with aligned columns. */
 export function alignColumns(rows: readonly (readonly (string | undefined)[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {

@@ -17,7 +17,7 @@ describe("a record", () => {
     ['""""\n', ['"']],
     ['"a\r"\r\n', ["a\r"]],
   ])("%j has the fields %j", (text, fields) => {
-    expect(scanCsvRecord(text, 0)).toEqual({ fields, fault: undefined, end: text.length });
+    expect(scanCsvRecord(text, 0)).toEqual({ fields, error: undefined, end: text.length });
     expect(scanCsvRecord(`x${text}next`, 1)).toMatchObject({ fields, end: text.length + 1 });
   });
 
@@ -29,10 +29,10 @@ describe("a record", () => {
   );
 
   test.each(['5" pot\n', 'a"b"\n', "a\rb\n", "a\r,b\n", '"a"b\n', '"a" \n', '"a"\r,b\n'])(
-    "%j has a fault, and ends where its line ends",
+    "%j has a error, and ends where its line ends",
     (text) => {
       const record = scanCsvRecord(`${text}next,line\n`, 0);
-      expect(record?.fault).toBeString();
+      expect(record?.error).toBeString();
       expect(record?.end).toBe(text.length);
     },
   );
@@ -42,7 +42,7 @@ test("what is rendered is read as it was", () => {
   const records = [["a"], ["", "a,b", 'c"d'], ["\r\n", '"', '""'], [" ", "\n", ","], ["ü", "盆栽"]];
   for (const fields of records) {
     const text = renderCsvRecord(fields);
-    expect(scanCsvRecord(text, 0)).toEqual({ fields, fault: undefined, end: text.length });
+    expect(scanCsvRecord(text, 0)).toEqual({ fields, error: undefined, end: text.length });
   }
   expect(renderCsvRecord(["7", "a b", ""])).toBe("7,a b,\r\n");
 });

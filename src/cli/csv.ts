@@ -1,21 +1,21 @@
 /**
- * Comma-separated values as of RFC 4180, a record at a time. It does not know what the fields mean.
+ * CSV (RFC 4180), one record at a time. It knows nothing of plants.
  */
 
 export interface CsvRecord {
   readonly fields: readonly string[];
-  /** What is wrong with the record, if anything. */
-  readonly fault: string | undefined;
-  /** Behind the end of its line. */
+  /** Why the record is malformed, if it is. */
+  readonly error: string | undefined;
+  /** The offset after its line. */
   readonly end: number;
 }
 
 /**
- * The record that starts there; absent if the text ends before it does. Lines end in CRLF or LF.
+ * The record that starts there; absent if the text ends first. Lines end in CRLF or LF.
  */
 export function scanCsvRecord(text: string, start: number): CsvRecord | undefined {
   const fields: string[] = [];
-  let fault: string | undefined;
+  let error: string | undefined;
   for (let at = start; ; ) {
     const isQuoted = text[at] === '"';
     const closing = isQuoted ? findClosingQuote(text, at + 1) : at - 1;
@@ -24,17 +24,17 @@ export function scanCsvRecord(text: string, start: number): CsvRecord | undefine
     const isLast = text[end] === "\n";
     const inside = isQuoted ? text.slice(at + 1, closing).replaceAll('""', '"') : "";
     const outside = text.slice(closing + 1, end).replace(isLast ? /\r$/ : "", "");
-    if (isQuoted && outside !== "") fault ??= "there is text behind a closing quote";
+    if (isQuoted && outside !== "") error ??= "there is text after a closing quote";
     if (!isQuoted && /["\r]/.test(outside)) {
-      fault ??= "a field with a quote or a carriage return must stand in quotes";
+      error ??= "a field with a quote or a carriage return must be quoted";
     }
     fields.push(inside + outside);
     at = end + 1;
-    if (isLast) return { fields, fault, end: at };
+    if (isLast) return { fields, error, end: at };
   }
 }
 
-/** Two quotes stand for one. */
+/** Two quotes in a row are one quote. */
 function findClosingQuote(text: string, start: number): number {
   let at = text.indexOf('"', start);
   while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2);

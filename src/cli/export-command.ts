@@ -1,24 +1,14 @@
-/** `plantstore export`: all plants of a garden into a file or to standard output. */
-import {
-  closeSync,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+/** `plantstore export`: all plants of a garden to a file or to standard output. */
+import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import type { Plant, PlantStore } from "../client/plant-store.ts";
-import { PlantStoreError } from "../domain/errors.ts";
-import { explainFile } from "../domain/file-failure.ts";
 import { renameDurably } from "../storage/durable-file.ts";
+import { CliError, exitCodes, fileError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { cancellable } from "./long-work.ts";
 import { writeResult } from "./output.ts";
-import { chooseFormat, type Format, formatFlag, renderHeader, renderPlants } from "./plant-file.ts";
+import { chooseFormat, type Format, formatFlag, PlantWriter } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
-import { exitCodes, variables, withStore } from "./service-client.ts";
+import { variables, withStore } from "./service-client.ts";
 import { isDatabase, locateTarget } from "./target-file.ts";
 
 const patience = { retries: 20 };
@@ -41,7 +31,7 @@ export const exportCommand: Command = {
       const pages = store.pages({ signal });
       if (path === "-") await exportTo(call, pages, format, (text) => call.terminal.out(text));
       else {
-        await writeWhole(path, (descriptor) =>
+        await writeFile(path, (descriptor) =>
           exportTo(call, pages, format, (text) => writeResult(descriptor, text, path)),
         );
       }
@@ -49,9 +39,9 @@ export const exportCommand: Command = {
     };
     const work = (signal?: AbortSignal) =>
       withStore(call, (store) => exportAll(store, signal), patience);
-    // Of a pipe there is nothing to clean up, and a signal ends it also while nobody reads.
-    if (!isPlainFile(path)) return work();
-    return cancellable(call.terminal, `${path} is as it was before.`, work);
+    // A pipe needs no cleaning up, and a signal must end the process even while nobody reads.
+    if (path === "-" || !isRegularFile(path)) return work();
+    return cancellable(call.terminal, `${path} was not changed.`, work);
   },
 };
 
@@ -62,13 +52,15 @@ async function exportTo(
   write: (text: string) => void,
 ): Promise<void> {
   let count = 0;
+  const writer = new PlantWriter(format);
   const progress = new Progress(terminal, () => ({ count }));
   try {
-    write(renderHeader(format));
+    write(writer.header());
     for await (const page of pages) {
-      write(renderPlants(page, format));
+      write(writer.page(page));
       count += page.length;
     }
+    write(writer.footer());
   } finally {
     progress.end();
   }
@@ -77,74 +69,71 @@ async function exportTo(
   terminal.say(`${plants}, in ${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)}).`);
 }
 
-/** Also where there is none yet. */
-function isPlainFile(path: string): boolean {
+/** Also if it doesn't exist yet. */
+function isRegularFile(path: string): boolean {
   try {
-    return path !== "-" && statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
+    return statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
   } catch {
-    // It is told when it is opened.
+    // Opening it reports why.
     return true;
   }
 }
 
 /**
- * The file has its name only once it is whole; until then an older one stays. What is no plain
- * file, such as a pipe or a device, is written to as it is and never replaced.
+ * Replaces a regular file only once the new one is complete. Anything else, such as a pipe or a
+ * device, is written to directly.
  */
-async function writeWhole(path: string, write: (descriptor: number) => Promise<void>) {
-  const { descriptor, target, partial } = openTarget(path);
+async function writeFile(path: string, write: (descriptor: number) => Promise<void>) {
+  const target = locateTarget(path);
+  if (!isRegularFile(target)) {
+    const descriptor = open(target, "w");
+    await write(descriptor);
+    return closeSync(descriptor);
+  }
+  // It may have been meant for `backup`; either way everyone's plants would be gone.
+  if (isDatabase(target)) {
+    throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
+  }
+  const partial = `${target}.${crypto.randomUUID()}.partial`;
+  const descriptor = open(partial, "wx", path);
   try {
     await write(descriptor);
-    if (partial === undefined) closeSync(descriptor);
-    else giveName(descriptor, partial, target);
+    replace(target, partial, descriptor);
   } catch (error) {
-    if (partial !== undefined) rmSync(partial, { force: true });
+    rmSync(partial, { force: true });
     throw error;
   }
 }
 
-/** Synced first: else a power cut could leave it empty, in the place of an older file. */
-function giveName(descriptor: number, partial: string, target: string): void {
+/** A new file is private, like the database. */
+function open(path: string, flags: string, shownPath = path): number {
   try {
-    giveRightsOf(target, descriptor);
+    return openSync(path, flags, 0o600);
+  } catch (error) {
+    throw fileError("write", shownPath, error);
+  }
+}
+
+/** Synced first: a power cut must not leave an empty file in place of the older one. */
+function replace(target: string, partial: string, descriptor: number): void {
+  try {
+    copyPermissions(target, descriptor);
     fsyncSync(descriptor);
     closeSync(descriptor);
     renameDurably(partial, target);
   } catch (error) {
-    throw explainFile("write", target, error);
+    throw fileError("write", target, error);
   }
 }
 
-/** Who could read and write the older file still can, whatever the mask takes from new ones. */
-function giveRightsOf(target: string, descriptor: number): void {
-  const older = statSync(target, { throwIfNoEntry: false });
+/** Whoever could read and write the older file still can. */
+function copyPermissions(from: string, descriptor: number): void {
+  const older = statSync(from, { throwIfNoEntry: false });
   if (!older?.isFile()) return;
-  const own = fstatSync(descriptor);
   try {
-    if (own.uid !== older.uid || own.gid !== older.gid) {
-      fchownSync(descriptor, older.uid, older.gid);
-    }
+    fchownSync(descriptor, older.uid, older.gid);
   } catch {
-    // Only root may give it away, and others only to a group of theirs.
+    // Only root may give a file away.
   }
-  if (own.mode !== older.mode) fchmodSync(descriptor, older.mode & 0o777);
-}
-
-function openTarget(path: string) {
-  const target = locateTarget(path);
-  if (isPlainFile(target) && isDatabase(target)) {
-    // Meant for `backup`, or a slip: either way plants of others would go with it.
-    const message = `${path} is a database or a backup, which an export does not replace.`;
-    throw new PlantStoreError("conflict", message);
-  }
-  try {
-    const older = statSync(target, { throwIfNoEntry: false });
-    if (older?.isFile() === false) return { descriptor: openSync(path, "w"), target };
-    // A name that nobody can have put there before, and readable by its owner only, as the database
-    // is.
-    const partial = `${target}.${crypto.randomUUID()}.partial`;
-    return { descriptor: openSync(partial, "wx", 0o600), target, partial };
-  } catch (error) {
-    throw explainFile("write", path, error);
-  }
+  fchmodSync(descriptor, older.mode & 0o777);
 }

@@ -1,17 +1,18 @@
-/** `plantstore health`: asks a running service whether it is ready, for whatever supervises it. */
+/** `plantstore health`: whether a running service is ready, for containers and supervisors. */
 import { isGiven, readSetting } from "../config.ts";
+import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
-import { adviseTrust, exitCodes } from "./service-client.ts";
+import { adviseConnection } from "./service-client.ts";
 
-/** Below the time that supervisors give a check. */
+/** Less than supervisors allow for a check. */
 const timeoutMs = 4_000;
 
 export const healthCommand: Command = {
   name: "health",
   summary:
-    "Ask a running service whether it is ready. Without a URL it asks the one that serve would start " +
-    "with the same settings. Ends with 0 if it is ready, else with 6.",
+    "Check whether a running service is ready. Without a URL it calls the service that serve would " +
+    "start with the same settings. Exits with 0 if it is ready, else with 6.",
   words: [],
   flags: {},
   settings: ["url", "host", "port", "basePath", "tlsCert"],
@@ -24,29 +25,28 @@ export const healthCommand: Command = {
     const { terminal } = call;
     const { url, isOwn } = findService(call);
     try {
-      const answer = await fetch(`${url}/readyz`, {
+      const response = await fetch(`${url}/readyz`, {
         signal: AbortSignal.timeout(timeoutMs),
-        // Its certificate is for those who come from outside; nothing is told to it here.
+        // On this machine its certificate needn't match, and no secret is sent.
         ...(isOwn && { tls: { rejectUnauthorized: false } }),
       });
-      if (answer.ok) {
+      if (response.ok) {
         terminal.out("ready\n");
         return exitCodes.done;
       }
-      const problem = await answer.json().catch(() => undefined);
-      // Whoever answers has a say in it.
+      const problem = await response.json().catch(() => undefined);
       const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
-      terminal.say(`plantstore: ${url} is not ready (${answer.status})${why}`);
+      terminal.say(`plantstore: ${url} is not ready (${response.status})${why}`);
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
-      const advice = adviseTrust(code) ?? "";
-      terminal.say(`plantstore: No answer from ${url} (${code ?? message}). ${advice}`.trimEnd());
+      const advice = (await adviseConnection(url, code)) ?? "";
+      terminal.say(`plantstore: No response from ${url} (${code ?? message}). ${advice}`.trimEnd());
     }
     return exitCodes.unavailable;
   },
 };
 
-/** Whoever runs it beside the service, in its environment, need not say where that is. */
+/** Run in the environment of the service, it needs no URL. */
 function findService({ flags }: Call): { readonly url: string; readonly isOwn: boolean } {
   if (isGiven("url", flags)) return { url: readSetting("url", flags), isOwn: false };
   const host = readSetting("host", flags);

@@ -54,8 +54,8 @@ describe("the help of a command", () => {
     expect(help).toContain("[PLANTSTORE_BASE_PATH]");
   });
 
-  test("breaks lines between words at the width of the terminal, but for the notes on a flag", () => {
-    expect(widest(renderHelp(water, screen(60)))).toBeLessThanOrEqual(80);
+  test("wraps lines between words at the width of the terminal", () => {
+    expect(widest(renderHelp(water, screen(70)))).toBeLessThanOrEqual(70);
     expect(widest(renderHelp(water, screen(90)))).toBeLessThanOrEqual(90);
     expect(renderHelp(water, screen(60))).toContain("  --gently             without splashing\n");
   });

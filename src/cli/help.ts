@@ -1,32 +1,25 @@
 /**
- * What the help shows, within the width of the terminal. It knows how commands describe themselves,
- * not which there are.
+ * Renders the help from how commands describe themselves, within the width of the terminal.
  */
 import { type Command, flagsOf, renderUsage, type Terminal } from "./command.ts";
 
 type Row = readonly [term: string, text: string];
 
-/** Longer lines are hard to read. A pipe has no width, and gets lines of this one. */
+/** Longer lines are hard to read. Also the width for a pipe. */
 const columnsMax = 100;
-/** A longer term has its text on the lines below it. */
+/** The text of a longer term starts on the next line. */
 const termColumnsMax = 30;
 
-/** On a narrow screen the terminal breaks lines where it will. */
+/** On a narrower screen the terminal wraps the lines. */
 const textColumnsMin = 24;
 
-/** Stands for a space where a line is not to be broken. */
-const unbroken = "\u00a0";
-
-const bold = "\x1b[1m";
-const dim = "\x1b[2m";
-
-/** Everything about one command. */
+/** The help of one command. */
 export function renderHelp(command: Command, terminal: Terminal): string {
   const flags = Object.entries(flagsOf(command)).map(([name, flag]): Row => {
     const { placeholder, help, environment, fallback } = flag;
     const term = placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
     const notes = [environment, fallback && `default ${fallback}`].filter(Boolean).join(", ");
-    return [term, notes === "" ? help : `${help} [${notes.replaceAll(" ", unbroken)}]`];
+    return [term, notes === "" ? help : `${help} [${notes}]`];
   });
   const always: readonly Row[] = [
     ["--help", "show this help"],
@@ -35,7 +28,7 @@ export function renderHelp(command: Command, terminal: Terminal): string {
   const variables = Object.entries(command.variables ?? {});
   return join([
     wrap(command.summary, columnsOf(terminal)),
-    [`${paint("Usage:", bold, terminal)} ${renderUsage(command)}`],
+    [`${bolden("Usage:", terminal)} ${renderUsage(command)}`],
     section("Flags:", renderRows([...flags, ...always], terminal), terminal),
     variables.length === 0
       ? []
@@ -44,7 +37,7 @@ export function renderHelp(command: Command, terminal: Terminal): string {
   ]);
 }
 
-/** Commands by what they are for, each with the first sentence about it. */
+/** All commands by section, each with the first sentence of its summary. */
 export function renderOverview(
   groups: Readonly<Record<string, readonly Command[]>>,
   terminal: Terminal,
@@ -56,34 +49,33 @@ export function renderOverview(
     });
   const width = termWidth(Object.values(groups).flatMap(rowsOf));
   return join([
-    ["Plant Store keeps a store of plants behind an HTTP API."],
-    [`${paint("Usage:", bold, terminal)} plantstore COMMAND [flags]`],
+    ["Plant Store keeps plants behind an HTTP API."],
+    [`${bolden("Usage:", terminal)} plantstore COMMAND [flags]`],
     ...Object.entries(groups).map(([title, commands]) =>
       section(`${title}:`, renderRows(rowsOf(commands), terminal, width), terminal),
     ),
     wrap(
-      "plantstore help COMMAND, or --help behind a command, shows its flags and examples. " +
+      "plantstore help COMMAND, or COMMAND --help, shows its flags and examples. " +
         "--version shows the version.",
       columnsOf(terminal),
     ),
   ]);
 }
 
-/** Blocks of lines, with an empty line between them. */
+/** Blocks of lines with an empty line between them. */
 function join(blocks: readonly (readonly string[])[]): string {
   const filled = blocks.filter((lines) => lines.length > 0);
   return filled.map((lines) => `${lines.join("\n")}\n`).join("\n");
 }
 
 function section(title: string, lines: readonly string[], terminal: Terminal): string[] {
-  return [paint(title, bold, terminal), ...lines.map((line) => `  ${line}`.trimEnd())];
+  return [bolden(title, terminal), ...lines.map((line) => `  ${line}`.trimEnd())];
 }
 
 function renderRows(rows: readonly Row[], terminal: Terminal, width = termWidth(rows)): string[] {
   const column = " ".repeat(width + 2);
   return rows.flatMap(([term, text]) => {
-    const wrapped = wrap(text, Math.max(textColumnsMin, columnsOf(terminal) - 2 - column.length));
-    const lines = wrapped.map((line) => paintNotes(line.replaceAll(unbroken, " "), terminal));
+    const lines = wrap(text, Math.max(textColumnsMin, columnsOf(terminal) - 2 - column.length));
     const isLong = term.length > width;
     const [first = "", ...others] = isLong ? [term, ...lines] : lines;
     return [
@@ -97,7 +89,7 @@ function termWidth(rows: readonly Row[]): number {
   return Math.max(...rows.map(([{ length }]) => (length > termColumnsMax ? 0 : length)));
 }
 
-/** Lines broken between words; a word that is too long stays whole. */
+/** Wraps between words; a word that is too long stays whole. */
 function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -114,10 +106,6 @@ function columnsOf({ isInteractive, columns }: Terminal): number {
   return isInteractive ? Math.min(columns ?? columnsMax, columnsMax) : columnsMax;
 }
 
-function paintNotes(line: string, terminal: Terminal): string {
-  return line.replace(/\[(?:PLANTSTORE_|default ).*\]$/, (notes) => paint(notes, dim, terminal));
-}
-
-function paint(text: string, style: string, { hasColor }: Terminal): string {
-  return hasColor === true ? `${style}${text}\x1b[0m` : text;
+function bolden(text: string, { hasColor }: Terminal): string {
+  return hasColor === true ? `\x1b[1m${text}\x1b[0m` : text;
 }

@@ -1,180 +1,244 @@
-/** `plantstore import`: many plants from a file into a running service, as often as one likes. */
-import { createReadStream, fstatSync, openSync } from "node:fs";
-import { basename } from "node:path";
-import type { Readable } from "node:stream";
+/** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
+import {
+  createReadStream,
+  fstatSync,
+  openSync,
+  readSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
-import { PlantStoreError } from "../domain/errors.ts";
-import { explainFile } from "../domain/file-failure.ts";
+import { CliError, exitCodes, fileError, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
-import { Importer, type Tally } from "./importer.ts";
-import { chooseFormat, formatFlag, readPlantLines } from "./plant-file.ts";
+import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
+import { chooseFormat, formatFlag, type Row, readRows } from "./plant-file.ts";
 import { showSafely } from "./plant-table.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
-import { exitCodes, variables, withStore } from "./service-client.ts";
+import { variables, withStore } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
 const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
-/**
- * Long enough for a service that is being restarted; and a rate limit only makes it take longer.
- */
+const chunkBytes = 64 * 1024;
+/** Long enough for a service that restarts. A rate limit only makes the import take longer. */
 const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 export const importCommand: Command = {
   name: "import",
-  summary: "Add the plants of a file, or of standard input (-). Can be run again safely.",
+  summary: "Add the plants of a file, or of standard input (-). Safe to run again.",
   words: ["FILE|-"],
   flags: {
     format: formatFlag,
-    "on-error": { placeholder: actions.join("|"), help: "what a bad line does", fallback: "stop" },
+    "dry-run": { help: "only check the file, without calling the service" },
+    "on-error": {
+      placeholder: actions.join("|"),
+      help: "what to do when a row is refused",
+      fallback: "stop",
+    },
     concurrency: {
       placeholder: "NUMBER",
-      help: "requests at a time; 1 keeps the order of assigned ids",
+      help: "requests at a time; 1 assigns ids in the order of the rows",
       fallback: String(concurrencyDefault),
     },
     batch: {
       placeholder: "NAME",
-      help: "what lines without an id are known by in later runs",
+      help: "a name by which a later run recognizes rows without an id",
       fallback: "the file's name without its folder",
     },
-    json: { help: "the summary as JSON, also at a terminal" },
+    json: { help: "print the summary as JSON, also at a terminal" },
   },
   settings: ["url"],
   variables,
   examples: [
     "plantstore import plants.csv",
+    "plantstore import plants.csv --dry-run",
     "plantstore import plants.jsonl --on-error continue",
     "zcat plants.csv.gz | plantstore import - --format csv --batch spring",
   ],
-  run(call) {
+  async run(call) {
     const path = call.words[0] ?? "";
-    const isStopping = readChoice(call, "on-error", actions) === "stop";
+    const isDryRun = call.flags["dry-run"] === true;
+    const isStopping = readAction(textFlag(call, "on-error")) === "stop";
     const concurrency = readConcurrency(textFlag(call, "concurrency"));
     const batch = textFlag(call, "batch") ?? basename(path);
     const format = chooseFormat(textFlag(call, "format"), path);
-    const source = openSource(path);
-    if (path === "-" && call.terminal.isWatched && process.stdin.isTTY) {
-      call.terminal.say("Reading plants from the terminal, one a line. Ctrl+D ends them.");
-    }
-
-    const importAll = async (store: PlantStore) => {
-      const importer = new Importer(store, { batch, isStopping, concurrency });
-      const progress = new Progress(call.terminal, () => ({
-        count: importer.tally.stored + importer.tally.alreadyThere,
-        share: source.share(),
-      }));
-      const listenNoMore = onStopSignal(() => importer.stop(), exitCodes.interrupted);
-      try {
-        const lines = readPlantLines(source.chunks(), format);
-        const refuse = (line: number, fault: string) => {
-          // It may quote the file.
-          progress.say(`line ${line}: ${showSafely(fault)}`);
-        };
-        await importer.run(lines, refuse, source.close).finally(() => {
-          progress.end();
-          report(call, importer.tally, progress.elapsedMs);
-        });
-        return conclude(call, importer, isStopping);
-      } finally {
-        // Last: an echo of the signal that nobody heard would end it before all of that is said.
-        listenNoMore();
-      }
+    const openRows = async () => {
+      const descriptor = await openSource(call, path);
+      return () => readRows(readChunks(descriptor, path), format);
     };
-    return withStore(call, importAll, patience);
+    if (isDryRun) return check(call, await openRows());
+    const work = async (store: PlantStore) => {
+      const importer = new Importer(store, { batch, isStopping, concurrency });
+      await importRows(call, await openRows(), importer);
+      return conclude(call, importer, isStopping);
+    };
+    return withStore(call, work, patience);
   },
 };
 
+/**
+ * Reads the file three times: to check it and count its rows, for the rows with an id, and for the
+ * others. Those come last, because the service could assign them an id that a later row brings.
+ */
+async function importRows(
+  call: Call,
+  read: () => Generator<Row>,
+  importer: Importer,
+): Promise<void> {
+  const counts = countRows(read(), (row) => {
+    importer.refused.push(row);
+    return !importer.isStopped;
+  });
+  const progress = new Progress(call.terminal, () => ({
+    count: importer.stored + importer.alreadyThere,
+    share:
+      (importer.stored + importer.alreadyThere) / Math.max(1, counts.withId + counts.withoutId),
+  }));
+  const stopListening = onStopSignal(() => importer.cancel(), exitCodes.interrupted);
+  try {
+    if (counts.withId > 0) await importer.send(draftsOf(read(), true));
+    if (counts.withoutId > 0) await importer.send(draftsOf(read(), false));
+  } finally {
+    progress.end();
+    report(call, importer, progress.elapsedMs);
+    // After the report: npm passes a second SIGINT on, which would end the process before it.
+    stopListening();
+  }
+}
+
+/** `refuse` returns whether to go on. */
+function countRows(rows: Iterable<Row>, refuse: (row: RefusedRow) => boolean) {
+  const counts = { withId: 0, withoutId: 0 };
+  for (const row of rows) {
+    if ("draft" in row) counts[row.draft.id === undefined ? "withoutId" : "withId"]++;
+    else if (!refuse(row)) break;
+  }
+  return counts;
+}
+
+function* draftsOf(rows: Iterable<Row>, hasId: boolean): Generator<ValidRow> {
+  for (const row of rows) {
+    if ("draft" in row && (row.draft.id !== undefined) === hasId) yield row;
+  }
+}
+
+/** A dry run: the exit code says whether every row can be sent. */
+function check({ terminal, flags }: Call, read: () => Generator<Row>): number {
+  let refused = 0;
+  const { withId, withoutId } = countRows(read(), (row) => {
+    refused++;
+    terminal.say(renderRefusal(row));
+    return true;
+  });
+  const tally = { valid: withId + withoutId, withoutId, refused };
+  if (flags.json === true || !terminal.isInteractive) terminal.out(`${JSON.stringify(tally)}\n`);
+  terminal.say(
+    `${renderCount(tally.valid)} valid (${renderCount(withoutId)} without an id), ` +
+      `${renderCount(refused)} refused. Nothing was sent.`,
+  );
+  return refused === 0 ? exitCodes.done : exitCodes.rowsRefused;
+}
+
 /** The exit code, and how to go on. */
 function conclude({ terminal }: Call, importer: Importer, isStopping: boolean): number {
-  if (importer.isInterrupted) {
-    terminal.say("plantstore: Interrupted. Run it again to go on; nothing is doubled.");
+  if (importer.isCancelled) {
+    terminal.say("plantstore: Interrupted. Run it again to go on; no plant is stored twice.");
     return exitCodes.interrupted;
   }
-  if (importer.tally.refused === 0) return exitCodes.done;
-  const wayOn = isStopping ? ", or pass over bad lines with --on-error continue" : "";
-  terminal.say(`plantstore: Mend what was refused and run it again${wayOn}.`);
-  return exitCodes.linesRefused;
+  if (importer.refused.length === 0) return exitCodes.done;
+  const orSkip = isStopping ? ", or skip such rows with --on-error continue" : "";
+  terminal.say(`plantstore: Fix what was refused and run it again${orSkip}.`);
+  return exitCodes.rowsRefused;
 }
 
-function report({ terminal, flags }: Call, tally: Tally, elapsedMs: number): void {
-  const { stored, alreadyThere, refused } = tally;
-  if (flags.json === true || !terminal.isInteractive) terminal.out(`${JSON.stringify(tally)}\n`);
+function report({ terminal, flags }: Call, importer: Importer, elapsedMs: number): void {
+  const { stored, alreadyThere, refused } = importer;
+  const inOrder = refused.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
+  for (const row of inOrder) terminal.say(renderRefusal(row));
+  if (flags.json === true || !terminal.isInteractive) {
+    terminal.out(`${JSON.stringify({ stored, alreadyThere, refused: refused.length })}\n`);
+  }
   const rate = renderRate(stored + alreadyThere, elapsedMs);
   terminal.say(
-    `${stored.toLocaleString("en")} stored, ${alreadyThere.toLocaleString("en")} already there, ` +
-      `${refused.toLocaleString("en")} refused, in ${renderDuration(elapsedMs)} (${rate}).`,
+    `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
+      `${renderCount(refused.length)} refused, in ${renderDuration(elapsedMs)} (${rate}).`,
   );
 }
 
-/** A pipe has no size. Fails with `not-found` if there is nothing to read. */
-function openSource(path: string) {
-  const descriptor = path === "-" ? 0 : openFile(path);
-  const sizeBytes = fstatSync(descriptor).size;
-  let stream: Readable | undefined;
-  let isClosed = false;
-  let wake = () => {};
-  let readBytes = 0;
-  return {
-    share: () => (sizeBytes > 0 ? readBytes / sizeBytes : undefined),
-    /** Ends the chunks, also while nothing comes. */
-    close() {
-      isClosed = true;
-      stream?.destroy();
-      wake();
-    },
-    async *chunks(): AsyncGenerator<Uint8Array> {
-      stream = path === "-" ? process.stdin : createReadStream(path, { fd: descriptor });
-      const iterator: AsyncIterator<Uint8Array> = stream[Symbol.asyncIterator]();
-      // A stream has no end while a read of it is under way, as of a pipe that nobody writes to.
-      const take = () =>
-        new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
-          wake = () => resolve({ done: true, value: undefined });
-          iterator.next().then(resolve, reject);
-        });
-      try {
-        while (!isClosed) {
-          const { value: chunk, done } = await take();
-          if (done) return;
-          yield chunk;
-          // Now its lines have been taken.
-          readBytes += chunk.length;
-        }
-      } catch (error) {
-        if (!isClosed) throw explainFile("read", path, error);
-      }
-    },
-  };
+/** It may quote the file. */
+function renderRefusal({ line, column, error }: RefusedRow): string {
+  const place = column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
+  return `${place}: ${showSafely(error)}`;
 }
 
-function openFile(path: string): number {
+function renderCount(count: number): string {
+  return count.toLocaleString("en");
+}
+
+/** A descriptor that can be read repeatedly: a pipe is copied to a temporary file first. */
+async function openSource({ terminal }: Call, path: string): Promise<number> {
+  if (path === "-") {
+    if (terminal.isWatched && process.stdin.isTTY) {
+      terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
+    }
+    return spool(path, process.stdin);
+  }
   try {
-    return openSync(path, "r");
+    const descriptor = openSync(path, "r");
+    if (fstatSync(descriptor).isFile()) return descriptor;
+    return await spool(path, createReadStream(path, { fd: descriptor }));
   } catch (error) {
-    throw explainFile("read", path, error);
+    throw error instanceof CliError ? error : fileError("read", path, error);
   }
 }
 
-function readChoice<Choice extends string>(
-  call: Call,
-  flag: string,
-  choices: readonly [Choice, ...Choice[]],
-): Choice {
-  const text = textFlag(call, flag) ?? choices[0];
-  const choice = choices.find((each) => each === text);
-  if (choice !== undefined) return choice;
-  throw new PlantStoreError(
-    "invalid-request",
-    `--${flag} must be ${choices.join(" or ")}, not "${text}".`,
-  );
+async function spool(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  const spoolPath = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
+  const write = <Result>(work: () => Result): Result => {
+    try {
+      return work();
+    } catch (error) {
+      throw fileError("write", spoolPath, error);
+    }
+  };
+  // Without a name it is gone when the process ends, however that happens.
+  const descriptor = write(() => openSync(spoolPath, "wx+", 0o600));
+  write(() => unlinkSync(spoolPath));
+  try {
+    for await (const chunk of chunks) write(() => writeFileSync(descriptor, chunk));
+  } catch (error) {
+    throw error instanceof CliError ? error : fileError("read", path, error);
+  }
+  return descriptor;
+}
+
+function* readChunks(descriptor: number, path: string): Generator<Uint8Array, void> {
+  const chunk = new Uint8Array(chunkBytes);
+  for (let position = 0; ; ) {
+    let count: number;
+    try {
+      count = readSync(descriptor, chunk, 0, chunk.length, position);
+    } catch (error) {
+      throw fileError("read", path, error);
+    }
+    if (count === 0) return;
+    position += count;
+    yield chunk.subarray(0, count);
+  }
+}
+
+function readAction(text: string = actions[0]): (typeof actions)[number] {
+  const action = actions.find((each) => each === text);
+  if (action !== undefined) return action;
+  throw usageError(`--on-error must be ${actions.join(" or ")}, not "${text}".`);
 }
 
 function readConcurrency(text = String(concurrencyDefault)): number {
   const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (value >= 1 && value <= concurrencyMax) return value;
-  throw new PlantStoreError(
-    "invalid-request",
-    `--concurrency must be a number from 1 to ${concurrencyMax}, not "${text}".`,
-  );
+  throw usageError(`--concurrency must be a number from 1 to ${concurrencyMax}, not "${text}".`);
 }

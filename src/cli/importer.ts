@@ -1,25 +1,21 @@
-/** Sends lines of plants to a service, many at a time, so that no line makes a second plant. */
+/** Sends rows to a service, many at a time. Safe to repeat: no row makes a second plant. */
 import { type PlantDraft, type PlantStore, PlantStoreProblem } from "../client/plant-store.ts";
-import type { PlantLine } from "./plant-file.ts";
-import { renderFaults } from "./service-client.ts";
+import type { Row } from "./plant-file.ts";
+import { describeErrors } from "./service-client.ts";
 
-export interface Tally {
-  stored: number;
-  /** Stored by an earlier run, and the same. */
-  alreadyThere: number;
-  refused: number;
-}
-
-export interface ImportWish {
-  /** Lines without an id are known by this, their number and what they hold. */
+export interface ImportOptions {
+  /** Rows without an id are recognized by this, their place in the file and what they hold. */
   readonly batch: string;
-  /** Whether a bad line ends it. */
+  /** Whether the first refused row ends the import. */
   readonly isStopping: boolean;
   readonly concurrency: number;
 }
 
-/** Faults of a line. All other problems would meet every line, and end the import. */
-const lineCodes: readonly string[] = [
+export type ValidRow = Extract<Row, { draft: unknown }>;
+export type RefusedRow = Extract<Row, { error: unknown }>;
+
+/** What is wrong with one row. Any other problem would affect every row, and ends the import. */
+const rowCodes: readonly string[] = [
   "invalid-request",
   "conflict",
   "too-large",
@@ -29,98 +25,87 @@ const lineCodes: readonly string[] = [
 const idMin = -(2n ** 63n);
 
 export class Importer {
-  readonly tally: Tally = { stored: 0, alreadyThere: 0, refused: 0 };
+  stored = 0;
+  /** Stored by an earlier run, and the same. */
+  alreadyThere = 0;
+  readonly refused: RefusedRow[] = [];
   readonly #store: PlantStore;
-  readonly #wish: ImportWish;
-  readonly #ending = new AbortController();
-  #closeLines = () => {};
-  #isStopped = false;
-  isInterrupted = false;
+  readonly #options: ImportOptions;
+  readonly #cancelling = new AbortController();
 
-  constructor(store: PlantStore, wish: ImportWish) {
+  constructor(store: PlantStore, options: ImportOptions) {
     this.#store = store;
-    this.#wish = wish;
+    this.#options = options;
   }
 
-  /** What is under way is given up. */
-  stop(): void {
-    this.isInterrupted = true;
-    this.#ending.abort();
-    this.#takeNoMore();
+  get isCancelled(): boolean {
+    return this.#cancelling.signal.aborted;
   }
 
-  /**
-   * Fails with the first problem that is not the fault of a line. `close` ends the lines, also
-   * while none comes.
-   */
-  async run(
-    lines: AsyncGenerator<PlantLine, void, undefined>,
-    refuse: (line: number, fault: string) => void,
-    close: () => void,
-  ): Promise<void> {
-    this.#closeLines = close;
-    const failures: unknown[] = [];
+  /** Whether no further row is to be sent. */
+  get isStopped(): boolean {
+    return this.isCancelled || (this.#options.isStopping && this.refused.length > 0);
+  }
+
+  /** Abandons the requests in flight, too. */
+  cancel(): void {
+    this.#cancelling.abort();
+  }
+
+  /** Throws the first problem that isn't about a single row. */
+  async send(rows: Iterator<ValidRow>): Promise<void> {
+    let failure: { readonly error: unknown } | undefined;
     const work = async () => {
-      while (!this.#isStopped) {
-        const { value: line, done } = await lines.next();
-        if (done || this.#isStopped) return;
-        const fault = "fault" in line ? line.fault : await this.#send(line.line, line.draft);
-        if (fault === undefined) continue;
-        this.tally.refused++;
-        refuse(line.line, fault);
-        if (this.#wish.isStopping) this.#takeNoMore();
+      while (!this.isStopped) {
+        const { value: row, done } = rows.next();
+        if (done) return;
+        const error = await this.#sendRow(row);
+        const { line, column } = row;
+        if (error !== undefined) this.refused.push({ line, column, error });
       }
     };
     const fail = (error: unknown) => {
-      // What others meet because of the first failure is no failure of its own.
-      if (!this.#ending.signal.aborted) failures.push(error);
-      this.#ending.abort();
-      this.#takeNoMore();
+      // Whatever follows a cancellation is a consequence of it.
+      if (!this.isCancelled) failure = { error };
+      this.cancel();
     };
-    const workers = Array.from({ length: this.#wish.concurrency }, () => work().catch(fail));
+    const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
     await Promise.all(workers);
-    if (failures.length > 0) throw failures[0];
+    if (failure) throw failure.error;
   }
 
-  #takeNoMore(): void {
-    this.#isStopped = true;
-    this.#closeLines();
-  }
-
-  /** Resolves to what is wrong with the line, if anything. */
-  async #send(line: number, draft: PlantDraft): Promise<string | undefined> {
-    const { signal } = this.#ending;
+  /** Resolves to why the row was refused, if it was. */
+  async #sendRow(row: ValidRow): Promise<string | undefined> {
+    const { draft } = row;
+    const { signal } = this.#cancelling;
+    const idempotencyKey = draft.id === undefined ? this.#keyOf(row) : undefined;
     try {
-      if (draft.id !== undefined) await this.#store.create(draft, { signal });
-      else {
-        const idempotencyKey = this.#keyOf(line, draft);
-        const { replayed } = await this.#store.create(draft, { signal, idempotencyKey });
-        if (replayed) {
-          this.tally.alreadyThere++;
-          return undefined;
-        }
-      }
-      this.tally.stored++;
+      const { replayed } = await this.#store.create(draft, { signal, idempotencyKey });
+      // With a random key, only a retry of this very request can be replayed.
+      if (replayed && idempotencyKey !== undefined) this.alreadyThere++;
+      else this.stored++;
       return undefined;
     } catch (error) {
-      if (!(error instanceof PlantStoreProblem) || !lineCodes.includes(error.code)) throw error;
-      if (error.code !== "conflict" || draft.id === undefined) return renderFaults(error);
+      if (!(error instanceof PlantStoreProblem) || !rowCodes.includes(error.code)) throw error;
+      if (error.code !== "conflict" || draft.id === undefined) return describeErrors(error);
       if (!(await this.#isThere(draft, BigInt(draft.id)))) {
         return `another plant has the id ${draft.id}`;
       }
-      this.tally.alreadyThere++;
+      this.alreadyThere++;
       return undefined;
     }
   }
 
-  #keyOf(line: number, { name, tag = "" }: PlantDraft): string {
-    const known = JSON.stringify([this.#wish.batch, line, name, tag]);
+  #keyOf({ line, column, draft }: ValidRow): string {
+    const place = column === undefined ? line : `${line}:${column}`;
+    const known = JSON.stringify([this.#options.batch, place, draft.name, draft.tag ?? ""]);
     return `import-${new Bun.CryptoHasher("sha256").update(known).digest("hex")}`;
   }
 
   async #isThere({ name, tag = "" }: PlantDraft, id: bigint): Promise<boolean> {
     const after = id === idMin ? undefined : id - 1n;
-    for await (const plant of this.#store.list({ after, limit: 1, signal: this.#ending.signal })) {
+    const { signal } = this.#cancelling;
+    for await (const plant of this.#store.list({ after, limit: 1, signal })) {
       return plant.id === id && plant.name === name && plant.tag === tag;
     }
     return false;

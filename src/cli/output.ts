@@ -1,38 +1,38 @@
 /**
- * Writes to standard output and error: results whole, log lines as far as their reader keeps up.
+ * Writes to standard output and error: results completely, log lines as fast as they are read.
  */
 import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayColor, mayDraw } from "../config.ts";
-import { explainFile } from "../domain/file-failure.ts";
+import { fileError } from "./cli-error.ts";
 
-/** As if by SIGPIPE: nobody is left to read the results. */
+/** As after SIGPIPE: nobody reads the results any more. */
 const unreadExitCode = 141;
 const pauseMs = 5;
 
 /**
- * Writes all of it, and ends the process if its reader went away. Fails with `not-found`, which
- * names the place, if it cannot be written.
+ * Writes all of it, and ends the process if its reader went away. Throws a `CliError` that names
+ * the place if it cannot be written.
  */
 export function writeResult(descriptor: number, text: string, place: string): void {
   try {
     if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
   } catch (error) {
-    throw explainFile("write", place, error);
+    throw fileError("write", place, error);
   }
 }
 
-/** Words for a person. Where they cannot be written there is nobody to tell, and work goes on. */
-export function writeWords(text: string): void {
+/** Messages for a person. If they cannot be written, work goes on. */
+export function writeMessage(text: string): void {
   try {
     writeAll(2, text);
   } catch {}
 }
 
-/** Words that are drawn over again; absent where the codes for that would be shown. */
-export const drawWords = mayDraw() ? writeWords : undefined;
+/** A message that is drawn over again; absent where escape codes would be shown. */
+export const drawMessage = mayDraw() ? writeMessage : undefined;
 
-/** However slow the reader. A reader may go away: then the answer is false. */
+/** Waits for a slow reader. Returns false if the reader went away. */
 function writeAll(descriptor: number, text: string): boolean {
   let bytes = Buffer.from(text);
   while (bytes.length > 0) {
@@ -49,9 +49,8 @@ function writeAll(descriptor: number, text: string): boolean {
 }
 
 /**
- * Whether a person reads it. The runtime's stream, which knows, takes 10 to 20 ms to make, so it is
- * not asked of a pipe or a file, nor of the null device, which is as much of a device as a
- * terminal.
+ * Whether a person reads it. The runtime's stream knows, but takes 10 to 20 ms to create, so pipes,
+ * files and the null device are told apart without it.
  */
 export function isTerminal(descriptor: 1 | 2): boolean {
   const output = fstatSync(descriptor);
@@ -60,47 +59,47 @@ export function isTerminal(descriptor: 1 | 2): boolean {
   return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
 }
 
-/** Whether standard output is read by a person who likes color. */
+/** Whether standard output may be colored. */
 export function hasColor(): boolean {
   return isTerminal(1) && mayColor();
 }
 
 const retryMs = 100;
-const heldBytesMax = 4 * 1024 * 1024;
+const bufferedBytesMax = 4 * 1024 * 1024;
 
 /**
- * A log must not stop the service: what its reader does not take is held, then dropped and counted.
+ * A log must not stop the service: what its reader doesn't take is buffered, then dropped.
  */
 export function createLogOutput(write: (bytes: Uint8Array) => number): (text: string) => void {
-  let held = Buffer.alloc(0);
+  let buffered = Buffer.alloc(0);
   let droppedBytes = 0;
   let timer: Timer | undefined;
 
-  function hand(): void {
+  function flush(): void {
     timer = undefined;
     try {
-      while (held.length > 0) held = held.subarray(write(held));
+      while (buffered.length > 0) buffered = buffered.subarray(write(buffered));
       if (droppedBytes > 0) {
         const event = { time: new Date().toISOString(), level: "warn", event: "log lines dropped" };
-        held = Buffer.from(`${JSON.stringify({ ...event, droppedBytes })}\n`);
+        buffered = Buffer.from(`${JSON.stringify({ ...event, droppedBytes })}\n`);
         droppedBytes = 0;
-        hand();
+        flush();
       }
     } catch {
-      timer ??= setTimeout(hand, retryMs);
+      timer ??= setTimeout(flush, retryMs);
       timer.unref();
     }
   }
 
   return (text) => {
     const bytes = Buffer.from(text);
-    if (held.length + bytes.length > heldBytesMax) droppedBytes += bytes.length;
-    else held = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
-    if (timer === undefined) hand();
+    if (buffered.length + bytes.length > bufferedBytesMax) droppedBytes += bytes.length;
+    else buffered = buffered.length === 0 ? bytes : Buffer.concat([buffered, bytes]);
+    if (timer === undefined) flush();
   };
 }
 
-/** Opened at the first line: only a service has a log. */
+/** Opened with the first line: only a service has a log. */
 let logDescriptor: number | undefined;
 
 export const writeLog = createLogOutput((bytes) => {
@@ -109,10 +108,9 @@ export const writeLog = createLogOutput((bytes) => {
 });
 
 /**
- * What is full would hold the whole process up until somebody reads. So a pipe is opened a second
- * time in a way that says so instead. A socket, as that of systemd's journal, cannot be; but to
- * make a writer of the runtime's for it, which is used for nothing else, has it say so, too. What
- * is neither, or is on a system without /proc, stays as it is.
+ * Writing to a full pipe would block the process, so a pipe is opened again as non-blocking. A
+ * socket, such as the journal's, can't be reopened, but creating a writer of the runtime for it
+ * makes it non-blocking too. Everything else, and systems without /proc, stay as they are.
  */
 function openLogDescriptor(): number {
   try {

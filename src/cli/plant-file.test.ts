@@ -1,43 +1,39 @@
-/** Files of plants: every line a plant or a fault with its number, however the bytes arrive. */
+/** Files of plants: every row a plant or an error with its place, however the bytes arrive. */
 import { describe, expect, test } from "bun:test";
 import {
   chooseFormat,
   type Format,
-  type PlantLine,
-  readPlantLines,
-  renderHeader,
-  renderPlants,
+  formats,
+  PlantWriter,
+  type Row,
+  readRows,
 } from "./plant-file.ts";
 
-async function* inPieces(bytes: Uint8Array, pieceBytes: number): AsyncGenerator<Uint8Array> {
+function* inPieces(bytes: Uint8Array, pieceBytes: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
 }
 
 /** The same, whatever the pieces. */
-async function readAll(format: Format, text: string | Uint8Array): Promise<PlantLine[]> {
+function readAll(format: Format, text: string | Uint8Array): Row[] {
   const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
-  const results: PlantLine[][] = [];
   const smallest = bytes.length < 10_000 ? [1, 3] : [1_000];
-  for (const pieceBytes of [...smallest, 64 * 1024, 10_000_000]) {
-    const lines: PlantLine[] = [];
-    for await (const line of readPlantLines(inPieces(bytes, pieceBytes), format)) lines.push(line);
-    results.push(lines);
-  }
-  for (const result of results) expect(result).toEqual(results[0] ?? []);
-  return results[0] ?? [];
+  const sizes = [...smallest, 64 * 1024, 10_000_000];
+  const [first = [], ...others] = sizes.map((size) => [...readRows(inPieces(bytes, size), format)]);
+  for (const other of others) expect(other).toEqual(first);
+  return first;
 }
 
 describe("CSV", () => {
-  test("has its columns in any order, with a byte order mark, CRLF and lines within fields", async () => {
+  test("has its columns in any order, with a byte order mark, CRLF and lines within fields", () => {
     const text =
       '\uFEFFTag,ID, name\r\nshade,9007199254740993,"Fern, ""tall""\nand wide"\r\n\r\n,,盆栽';
-    expect(await readAll("csv", text)).toEqual([
+    expect(readAll("csv", text)).toEqual([
       { line: 2, draft: { name: 'Fern, "tall"\nand wide', tag: "shade", id: 9007199254740993n } },
       { line: 5, draft: { name: "盆栽", tag: "" } },
     ]);
   });
 
-  test("tells what is wrong with a line, and goes on with the next", async () => {
+  test("reports a bad line, and goes on with the next", () => {
     const lines = [
       "name,id",
       '5" pot,1',
@@ -48,8 +44,8 @@ describe("CSV", () => {
       "Ivy,-7",
       '"a',
     ];
-    const read = await readAll("csv", lines.join("\n"));
-    expect(read.map((line) => [line.line, "fault" in line])).toEqual([
+    const read = readAll("csv", lines.join("\n"));
+    expect(read.map((row) => [row.line, "error" in row])).toEqual([
       [2, true],
       [3, true],
       [4, true],
@@ -58,66 +54,62 @@ describe("CSV", () => {
       [7, false],
       [8, true],
     ]);
-    expect(read[1]).toEqual({ line: 3, fault: "there are 1 fields, not 2" });
-    expect(read[6]).toMatchObject({ line: 8, fault: expect.stringContaining("does not close") });
+    expect(read[1]).toEqual({ line: 3, error: "expected 2 fields, found 1" });
+    expect(read[6]).toMatchObject({ line: 8, error: expect.stringContaining("is not closed") });
   });
 
   test.each([
-    ["never closes", '"Rose,sun\n', "Fern,shade\n".repeat(20_000)],
-    ["closes at the next that opens", '"Rose,sun\n', 'Lily,"half\nFern,shade\nlight"\n'],
-    ["closes in a later field", '"Rose,sun\n', 'Lily",half,"\nFern,shade\n",\n'],
+    ["is never closed", '"Rose,sun\n', "Fern,shade\n".repeat(20_000)],
+    ["is closed by the next that opens", '"Rose,sun\n', 'Lily,"half\nFern,shade\nlight"\n'],
+    ["is closed in a later field", '"Rose,sun\n', 'Lily",half,"\nFern,shade\n",\n'],
     ["has the file end within it", '"Rose\n', "Fern,shade"],
-  ])("takes nothing for a plant behind a quote that %s", async (_what, bad, rest) => {
-    expect(await readAll("csv", `name,tag\nMoss,\n${bad}${rest}`)).toEqual([
+  ])("takes nothing for a plant after a quote that %s", (_what, bad, rest) => {
+    expect(readAll("csv", `name,tag\nMoss,\n${bad}${rest}`)).toEqual([
       { line: 2, draft: { name: "Moss", tag: "" } },
-      { line: 3, fault: expect.stringContaining("nothing behind it was read") },
+      { line: 3, error: expect.stringContaining("nothing after it was read") },
     ]);
   });
 
-  test("goes on behind a bad record of several lines whose quotes are sound", async () => {
-    const read = await readAll("csv", 'name,id\n"Rose\nred",007\nFern,7\n');
-    expect(read.map((line) => [line.line, "fault" in line])).toEqual([
+  test("goes on after a bad record of several lines whose quotes match", () => {
+    const read = readAll("csv", 'name,id\n"Rose\nred",007\nFern,7\n');
+    expect(read.map((row) => [row.line, "error" in row])).toEqual([
       [2, true],
       [4, false],
     ]);
   });
 
-  test("tells which line is not UTF-8", async () => {
+  test("names the line that is not UTF-8", () => {
     const bytes = Buffer.concat([
       Buffer.from("name\nFern\nCaf"),
       Buffer.from([0xe9, 10]),
       Buffer.from("Moss\n"),
     ]);
-    expect(await readAll("csv", bytes)).toEqual([
+    expect(readAll("csv", bytes)).toEqual([
       { line: 2, draft: { name: "Fern", tag: "" } },
-      { line: 3, fault: "the text is not UTF-8" },
+      { line: 3, error: "the text is not UTF-8" },
       { line: 4, draft: { name: "Moss", tag: "" } },
     ]);
   });
 
   test.each(["tag,id\n", "name,colour\n", "name,name\n", "Fern,shade\n", '{"name":"Fern"}\n'])(
-    "is refused without a header that makes sense: %j",
-    async (text) => {
-      const lines = readPlantLines(inPieces(Buffer.from(text), 100), "csv");
-      const error = await lines.next().catch((reason) => reason);
-      expect(error).toMatchObject({
-        code: "invalid-request",
-        message: expect.stringContaining("name"),
-      });
+    "is refused without a usable header: %j",
+    (text) => {
+      const read = () => [...readRows([Buffer.from(text)], "csv")];
+      expect(read).toThrow("must start with a line that names its columns");
     },
   );
 
-  test("that is empty has no plants", async () => {
-    expect(await readAll("csv", "")).toEqual([]);
-    expect(await readAll("csv", "name\n")).toEqual([]);
+  test("that is empty has no plants", () => {
+    expect(readAll("csv", "")).toEqual([]);
+    expect(readAll("csv", "name\n")).toEqual([]);
   });
 });
 
 describe("JSON Lines", () => {
-  test("keep every digit of an id, and pass blank lines over", async () => {
+  test("keep every digit of an id, and may have blank lines", () => {
     const text =
       '\uFEFF{"id":-9223372036854775808,"name":"\\"id\\":1"}\r\n\n{"name":"盆栽","tag":"1"}';
-    expect(await readAll("jsonl", text)).toEqual([
+    expect(readAll("jsonl", text)).toEqual([
       { line: 1, draft: { id: -(2n ** 63n), name: '"id":1', tag: "" } },
       { line: 3, draft: { name: "盆栽", tag: "1" } },
     ]);
@@ -128,54 +120,121 @@ describe("JSON Lines", () => {
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],
     ['{"name":"Fern","colour":"green"}', '"colour"'],
-    ['{"name":"Fern","name":"Moss"}', "the name is there twice"],
-    ['{"name":"Fern","id":7,"i\\u0064":8}', "the id is there twice"],
-    ['{"name":"Fern","id":"7"}', "integer"],
-    ['{"name":"Fern","id":7.5}', "integer"],
-    ['{"name":"Fern","id":null}', "integer"],
+    ['{"name":"Fern","name":"Moss"}', "name is given twice"],
+    ['{"name":"Fern","id":7,"i\\u0064":8}', "id is given twice"],
+    ['{"name":"Fern","id":"7"}', "id must be an integer"],
+    ['{"name":"Fern","id":7.5}', "id must be an integer"],
+    ['{"name":"Fern","id":null}', "id must be an integer"],
+    ['{"name":"Fern","id":9223372036854775808}', "id must not be more than"],
     ['{"name":5}', "name must"],
     ['{"name":{"id":5}}', "name must"],
-    ['{"tag":"shade"}', "name must"],
-    ['{"name":"Fern","tag":null}', "tag must"],
+    ['{"tag":"shade"}', "name is required"],
+    ['{"name":" "}', "name must not be only white space"],
+    ['{"name":"","tag":null}', "name must not be empty; tag must be a string"],
     ['{"name":"Fern","__proto__":1}', "__proto__"],
+    ["[".repeat(60_000), "not valid JSON"],
     [`{"name":"${"x".repeat(70_000)}"}`.padEnd(200_000), "too long"],
-  ])("tell what is wrong with a line: %.40s", async (bad, reason) => {
-    const read = await readAll("jsonl", `${bad}\n{"name":"Fern"}\n`);
+  ])("report a bad line: %.40s", (bad, reason) => {
+    const read = readAll("jsonl", `{"name":"Ivy"}\n${bad}\n{"name":"Fern"}\n`);
     expect(read).toEqual([
-      { line: 1, fault: expect.stringContaining(reason) },
-      { line: 2, draft: { name: "Fern", tag: "" } },
+      { line: 1, draft: { name: "Ivy", tag: "" } },
+      expect.objectContaining({ line: 2, error: expect.stringContaining(reason) }),
+      { line: 3, draft: { name: "Fern", tag: "" } },
     ]);
   });
 
-  test("have numbers as the service reads them", async () => {
-    const ids = ["1e3", "-0", "7.0", "9".repeat(40)];
-    const read = await readAll("jsonl", ids.map((id) => `{"name":"Fern","id":${id}}\n`).join(""));
-    const drafts = read.map((line) => "draft" in line && line.draft.id);
-    expect(drafts).toEqual([1_000n, 0n, 7n, 2n ** 64n]);
+  test.each<[string, number]>([
+    ['{"name":"Fern",}', 16],
+    ['{"name" "Fern"}', 9],
+    ['{"näme":"盆栽" x}', 14],
+    ["{'name':1}", 2],
+    ['{"name":01}', 9],
+    ['{"name":"a\tb"}', 9],
+    ['{"name":"Fern"', 15],
+    ['{"name":"Fern"}}', 16],
+  ])("name the column where %s is malformed", (bad, column) => {
+    expect(readAll("jsonl", `\n${bad}`)).toEqual([
+      { line: 2, column, error: expect.stringContaining("not valid JSON") },
+    ]);
   });
 
-  test("leave it to the service to judge a name", async () => {
-    expect(await readAll("jsonl", '{"name":""}')).toEqual([
-      { line: 1, draft: { name: "", tag: "" } },
-    ]);
+  test("have numbers as the service reads them", () => {
+    const ids = ["1e3", "-0", "7.0"];
+    const read = readAll("jsonl", ids.map((id) => `{"name":"Fern","id":${id}}\n`).join(""));
+    expect(read.map((row) => "draft" in row && row.draft.id)).toEqual([1_000n, 0n, 7n]);
   });
 });
 
-test.each<Format>(["csv", "jsonl"])("what is written as %s is read as it was", async (format) => {
+describe("a JSON array", () => {
+  const fern = { name: "Fern", tag: "" };
+
+  test.each<[string, [line: number, column: number][]]>([
+    [
+      '[{"name":"Fern"},{"name":"Fern"}]',
+      [
+        [1, 2],
+        [1, 18],
+      ],
+    ],
+    [
+      '\n[\n{"name":"Fern"},\n{"name":"Fern"}\n]\n\n',
+      [
+        [3, 1],
+        [4, 1],
+      ],
+    ],
+    [
+      '[\n  {\n    "name": "Fern"\n  },\n  {"name":"Fern"}\n]',
+      [
+        [2, 3],
+        [5, 3],
+      ],
+    ],
+    ["[]", []],
+    [" [\n]\n", []],
+  ])("%j has its rows at %j", (text, places) => {
+    expect(readAll("json", text)).toEqual(
+      places.map(([line, column]) => ({ line, column, draft: fern })),
+    );
+  });
+
+  test.each<[string, line: number, column: number, error: string]>([
+    ['[{"name":"Fern"}\n{"name":"Ivy"}]', 1, 17, 'expected "," or "]"'],
+    ['[{"name":"Fern"},\n{"name":"Ivy]', 1, 17, "it is not closed"],
+    ['[{"name":"Fern"}]\n{"name":"Ivy"}', 2, 1, "text after the array"],
+    ['[{"name":"Fern"},\n  {"name":"Ivy",}]', 2, 17, "not valid JSON"],
+    ['[{"name":"Fern"},\n7]', 2, 1, "not a JSON object"],
+    ['[{"name":"Fern"},\n]', 1, 17, 'expected "," or "]"'],
+  ])("%j is malformed at line %d, column %d", (text, line, column, error) => {
+    const [first, ...others] = readAll("json", text);
+    expect(first).toEqual({ line: 1, column: 2, draft: fern });
+    expect(others).toEqual([{ line, column, error: expect.stringContaining(error) }]);
+  });
+
+  test("that is cut off between two rows says so", () => {
+    expect(readAll("json", '[{"name":"Fern"},').at(-1)).toMatchObject({
+      error: expect.stringContaining("not closed"),
+    });
+  });
+});
+
+test.each<Format>(formats)("what is written as %s is read as it was", (format) => {
   const plants = [
     { id: -(2n ** 63n), name: 'a,"b"\r\n', tag: "" },
     { id: 0n, name: " \\ ", tag: "\u2028" },
     { id: 2n ** 63n - 1n, name: "盆栽 🌱", tag: "=1+1" },
   ];
-  const text = renderHeader(format) + renderPlants(plants, format);
-  const read = await readAll(format, text);
-  expect(read.map((line) => ("draft" in line ? line.draft : line.fault))).toEqual(plants);
+  const writer = new PlantWriter(format);
+  const pages = plants.map((plant) => writer.page([plant]));
+  const read = readAll(format, writer.header() + pages.join("") + writer.footer());
+  expect(read.map((row) => ("draft" in row ? row.draft : row.error))).toEqual(plants);
 });
 
 test("the format follows from the flag, else from the file's name", () => {
   expect(chooseFormat(undefined, "plants.CSV")).toBe("csv");
+  expect(chooseFormat(undefined, "plants.json")).toBe("json");
   expect(chooseFormat(undefined, "plants.jsonl")).toBe("jsonl");
   expect(chooseFormat(undefined, "-")).toBe("jsonl");
   expect(chooseFormat("csv", "plants.jsonl")).toBe("csv");
-  expect(() => chooseFormat("xml", "-")).toThrow("--format must be csv or jsonl");
+  expect(() => chooseFormat("xml", "-")).toThrow("--format must be one of csv, jsonl, json");
 });

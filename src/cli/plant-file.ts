@@ -1,60 +1,89 @@
-/** Files of plants, as CSV and as JSON Lines: read line by line, written page by page. */
+/** Files of plants as CSV, JSON Lines or a JSON array: read row by row, written page by page. */
+import * as v from "valibot";
 import type { Plant, PlantDraft } from "../client/plant-store.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { plantDraftSchema } from "../domain/plant.ts";
 import { parseJsonObject } from "../json-text.ts";
+import { usageError } from "./cli-error.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
+import { createJsonScanner, findSyntaxError, type JsonRecord } from "./json-rows.ts";
 import { showSafely } from "./plant-table.ts";
-import { decodeBytes, splitRecords } from "./record-splitter.ts";
+import { advance, decodeBytes, type Position, splitRecords } from "./record-splitter.ts";
 
-export const formats = ["csv", "jsonl"] as const;
+export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
 
-/** A plant to create, or what is wrong with its line. */
-export type PlantLine = { readonly line: number } & (
-  | { readonly draft: PlantDraft }
-  | { readonly fault: string }
-);
+/** A plant to create, or why there is none. */
+export type Row = {
+  readonly line: number;
+  /** Where several rows may share a line, and where JSON is malformed. */
+  readonly column?: number | undefined;
+} & ({ readonly draft: PlantDraft } | { readonly error: string });
 
 export const formatFlag = {
   placeholder: formats.join("|"),
-  help: "how the file is written",
-  fallback: "by the file's ending, else jsonl",
+  help: "the format of the file",
+  fallback: "by the file's extension, else jsonl",
 } as const;
 
-/** By the flag, else by how the file's name ends, else JSON Lines. */
 export function chooseFormat(flag: string | undefined, path: string): Format {
-  if (flag === undefined) return /\.csv$/i.test(path) ? "csv" : "jsonl";
-  const format = formats.find((each) => each === flag);
+  const extension = /\.(csv|json)$/i.exec(path)?.[1]?.toLowerCase() ?? "jsonl";
+  const format = formats.find((each) => each === (flag ?? extension));
   if (format) return format;
-  throw new PlantStoreError(
-    "invalid-request",
-    `--format must be ${formats.join(" or ")}, not "${flag}".`,
-  );
+  throw usageError(`--format must be one of ${formats.join(", ")}, not "${flag}".`);
 }
 
 /**
- * Blank lines are passed over. Fails with `invalid-request` if CSV has no header that makes sense.
+ * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
+ * `CliError` if a CSV file has no usable header.
  */
-export function readPlantLines(
-  chunks: AsyncIterable<Uint8Array>,
-  format: Format,
-): AsyncGenerator<PlantLine, void, undefined> {
-  return format === "csv" ? readCsv(chunks) : readJsonLines(chunks);
+export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  for (const row of format === "csv" ? readCsv(chunks) : readJson(chunks)) {
+    yield "draft" in row ? validate(row) : row;
+  }
+}
+
+/** The service checks this too; here it is found before anything is sent. */
+function validate(row: Row & { draft: PlantDraft }): Row {
+  const { success, issues } = v.safeParse(plantDraftSchema, row.draft);
+  if (success) return row;
+  const { draft: _, ...place } = row;
+  const errors = issues.map((issue) => `${v.getDotPath(issue)} ${issue.message}`);
+  return { ...place, error: errors.join("; ") };
 }
 
 const fieldNames = ["id", "name", "tag"] as const;
 type FieldName = (typeof fieldNames)[number];
 
-export function renderHeader(format: Format): string {
-  return format === "csv" ? renderCsvRecord(fieldNames) : "";
-}
+/** Writes plants page by page, since nobody knows how many will come. */
+export class PlantWriter {
+  readonly #format: Format;
+  #count = 0;
 
-export function renderPlants(plants: readonly Plant[], format: Format): string {
-  const render =
-    format === "csv"
-      ? ({ id, name, tag }: Plant) => renderCsvRecord([String(id), name, tag])
-      : (plant: Plant) => `${renderJsonPlant(plant)}\n`;
-  return plants.map(render).join("");
+  constructor(format: Format) {
+    this.#format = format;
+  }
+
+  header(): string {
+    return this.#format === "csv" ? renderCsvRecord(fieldNames) : "";
+  }
+
+  page(plants: readonly Plant[]): string {
+    const isFirst = this.#count === 0;
+    this.#count += plants.length;
+    switch (this.#format) {
+      case "csv":
+        return plants.map(({ id, name, tag }) => renderCsvRecord([String(id), name, tag])).join("");
+      case "jsonl":
+        return plants.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
+      case "json":
+        return (isFirst ? "[\n" : ",\n") + plants.map(renderJsonPlant).join(",\n");
+    }
+  }
+
+  footer(): string {
+    if (this.#format !== "json") return "";
+    return this.#count === 0 ? "[]\n" : "\n]\n";
+  }
 }
 
 /** The id is a JSON number with all its digits. */
@@ -63,106 +92,117 @@ export function renderJsonPlant({ id, name, tag }: Plant): string {
 }
 
 const notUtf8 = "the text is not UTF-8";
+const nothingAfter = "nothing after it was read";
 
-async function* readCsv(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<PlantLine, void> {
+function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let columns: readonly FieldName[] | undefined;
-  for await (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
+  for (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
     if (record && record.fields.join("") === "" && record.fields.length === 1) continue;
     if (columns === undefined) columns = readColumns(record);
     else if (record === undefined || isAstray(record, columns)) {
-      yield { line, fault: `${astray}; nothing behind it was read` };
+      const error = "a quote is not closed where it should be, or the line is too long";
+      yield { line, error: `${error}; ${nothingAfter}` };
       return;
     } else yield { line, ...readCsvPlant(record, columns) };
   }
 }
 
-const astray = "a quote does not close where it should, or the line is too long";
-
 /**
- * Whether nobody can tell where the next record begins: its lines may be parts of a name, and what
- * looks like plants there would be stored.
+ * Whether nobody can tell where the next record begins: its lines may be parts of a name, and would
+ * be stored as plants.
  */
-function isAstray({ fault, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
-  const isSound = fault === undefined && fields.length === columns.length;
-  return !isSound && fields.some((field) => field.includes("\n"));
+function isAstray({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
+  const isValid = error === undefined && fields.length === columns.length;
+  return !isValid && fields.some((field) => field.includes("\n"));
 }
 
 function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
-  const isSound =
+  const isValid =
     given.includes("name") &&
     new Set(given).size === given.length &&
     given.every((field) => fieldNames.some((each) => each === field));
-  if (isSound) return given as FieldName[];
+  if (isValid) return given as FieldName[];
   const start = showSafely(JSON.stringify(given.join(",")));
-  throw new PlantStoreError(
-    "invalid-request",
-    "CSV must start with a line that names its columns: name, and tag and id if they are there, " +
-      `and no other. It starts with ${start}. If these are JSON Lines, say so with --format jsonl.`,
+  throw usageError(
+    "A CSV file must start with a line that names its columns: name, and optionally tag and id. " +
+      `This one starts with ${start}. For JSON Lines, pass --format jsonl.`,
   );
 }
 
-function readCsvPlant(
-  record: CsvRecord,
-  columns: readonly FieldName[],
-): { draft: PlantDraft } | { fault: string } {
-  if (record.fault !== undefined) return { fault: record.fault };
+type Reading = { readonly draft: PlantDraft } | { readonly error: string };
+
+function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
+  if (record.error !== undefined) return { error: record.error };
   if (record.fields.length !== columns.length) {
-    return { fault: `there are ${record.fields.length} fields, not ${columns.length}` };
+    return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
   }
   const read = (name: FieldName) => decodeBytes(record.fields[columns.indexOf(name)] ?? "");
   try {
     const draft = { name: read("name"), tag: read("tag") };
-    const idText = read("id");
-    if (idText === "") return { draft };
-    const id = readInteger(idText);
-    return id === undefined
-      ? { fault: "the id must be an integer in its shortest form" }
-      : { draft: { ...draft, id } };
+    const id = read("id");
+    if (id === "") return { draft };
+    if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
+      return { error: "the id must be an integer without leading zeros" };
+    }
+    return { draft: { ...draft, id: BigInt(id) } };
   } catch {
-    return { fault: notUtf8 };
+    return { error: notUtf8 };
   }
 }
 
-function readInteger(text: string): bigint | undefined {
-  return /^(?:0|-?[1-9]\d{0,30})$/.test(text) ? BigInt(text) : undefined;
-}
-
-/** A line's text lies between `start` and its end. */
-function scanLine(text: string, start: number) {
-  const end = text.indexOf("\n", start);
-  return end === -1 ? undefined : { line: text.slice(start, end), end: end + 1 };
-}
-
-async function* readJsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<PlantLine, void> {
-  for await (const { line, record } of splitRecords(chunks, scanLine)) {
-    if (record?.line.trim() === "") continue;
-    yield { line, ...readJsonPlant(record?.line) };
+function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
+  let expected: "[" | "," | "nothing" | undefined;
+  for (const { record, ...start } of splitRecords(chunks, createJsonScanner())) {
+    const { line } = start;
+    if (record?.isInArray !== true) {
+      if (record?.body.trim() === "") continue;
+      if (expected !== undefined) {
+        const error = expected === "nothing" ? "there is text after the array" : "it is not closed";
+        yield { ...start, error: `${error}; ${nothingAfter}` };
+        return;
+      }
+      yield record ? readJsonRow(record, start) : { line, error: "the line is too long" };
+      continue;
+    }
+    expected ??= "[";
+    const separator = record.lead.replace(/\s/g, "");
+    const isEnd = separator === (expected === "[" ? "[]" : "]");
+    if (!isEnd && separator !== expected) {
+      yield { ...start, error: `expected "," or "]" here; ${nothingAfter}` };
+      return;
+    }
+    expected = isEnd ? "nothing" : ",";
+    if (isEnd) continue;
+    yield readJsonRow(record, advance(start, record.lead, 0, record.lead.length));
   }
+  if (expected === ",") yield { line: 1, error: "the array that starts here is not closed" };
 }
 
-/**
- * The service judges what stands in name and tag; here is told what would not reach it as it is.
- */
-function readJsonPlant(bytes: string | undefined): { draft: PlantDraft } | { fault: string } {
-  if (bytes === undefined) return { fault: "the line is too long" };
+function readJsonRow({ isInArray, body }: JsonRecord, start: Position): Row {
+  const place = isInArray ? start : { line: start.line };
   let text: string;
   try {
-    text = decodeBytes(bytes);
+    text = decodeBytes(body);
   } catch {
-    return { fault: notUtf8 };
+    return { ...place, error: notUtf8 };
   }
   const object = parseJsonObject(text);
-  if (!object) {
-    return { fault: "this is not a JSON object; if the file is CSV, say so with --format csv" };
-  }
-  const { members, repeatedKeys } = object;
+  if (object) return { ...place, ...readMembers(object) };
+  const offset = findSyntaxError(body);
+  if (offset === undefined) return { ...place, error: "this is not a JSON object" };
+  const error = "this is not valid JSON; if the file is CSV, pass --format csv";
+  return { ...advance(start, body, 0, offset), error };
+}
+
+/** What would not reach the service as it is; the types are checked by `validate`. */
+function readMembers({
+  members,
+  repeatedKeys,
+}: NonNullable<ReturnType<typeof parseJsonObject>>): Reading {
   const unknown = Object.keys(members).find((key) => !fieldNames.some((name) => name === key));
-  if (unknown !== undefined) return { fault: `there is no field ${JSON.stringify(unknown)}` };
-  if (repeatedKeys.length > 0) return { fault: `the ${repeatedKeys[0]} is there twice` };
-  const { id, name, tag = "" } = members;
-  if (id !== undefined && typeof id !== "bigint") return { fault: "the id must be an integer" };
-  if (typeof name !== "string") return { fault: "the name must be there, and a string" };
-  if (typeof tag !== "string") return { fault: "the tag must be a string" };
-  return { draft: { name, tag, ...(id !== undefined && { id }) } };
+  if (unknown !== undefined) return { error: `there is no field ${JSON.stringify(unknown)}` };
+  if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
+  const { tag = "", ...others } = members;
+  return { draft: { tag, ...others } as PlantDraft };
 }

@@ -1,4 +1,4 @@
-/** Plants as a table for a person's eyes: within the width of the terminal, and harmless to it. */
+/** Plants as a table that fits the terminal, and text that can't harm it. */
 
 interface Row {
   readonly id: bigint;
@@ -10,7 +10,7 @@ const gap = "  ";
 const columnsDefault = 80;
 const narrowest = 8;
 
-/** Renders page by page; the widths of the first page hold for the others. */
+/** Renders page by page; all pages have the column widths of the first. */
 export class PlantTable {
   readonly #columns: number;
   #widths: { id: number; name: number; tag: number } | undefined;
@@ -35,7 +35,7 @@ export class PlantTable {
     return lines.map((line) => `${line}\n`).join("");
   }
 
-  /** The tag gets up to a third of what the id leaves, the name the rest. */
+  /** The tag gets up to a third of what the id leaves, and the name gets the rest. */
   #chooseWidths(rows: readonly { id: string; name: string; tag: string }[]) {
     const widest = (field: "id" | "name" | "tag") =>
       rows.reduce((width, row) => Math.max(width, Bun.stringWidth(row[field])), 0);
@@ -46,7 +46,7 @@ export class PlantTable {
   }
 }
 
-/** Control characters could move the cursor or turn the text around; they are shown, not sent. */
+/** Escapes control characters, which could move the cursor or reverse the text. */
 export function showSafely(text: string): string {
   return text.replace(
     /[\p{Cc}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
@@ -54,11 +54,11 @@ export function showSafely(text: string): string {
   );
 }
 
-/** Made when a text is first too long: it takes 3 ms. */
+/** Created when a text is first too long: it takes 3 ms. */
 let graphemes: Intl.Segmenter | undefined;
 
 /**
- * Exactly that many columns wide; what is too long ends in an ellipsis. Wide characters take two.
+ * Pads or cuts to that many columns; wide characters take two. A cut text ends in an ellipsis.
  */
 export function fit(text: string, width: number): string {
   const textWidth = Bun.stringWidth(text);

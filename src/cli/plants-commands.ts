@@ -5,11 +5,11 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
-import { renderJsonPlant } from "./plant-file.ts";
+import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
 import { PlantTable, showSafely } from "./plant-table.ts";
-import { exitCodes, variables, withStore } from "./service-client.ts";
+import { variables, withStore } from "./service-client.ts";
 
 const json = { help: "as JSON, also at a terminal" };
 
@@ -76,27 +76,38 @@ export const listPlantsCommand: Command = {
 
 export const deletePlantCommand: Command = {
   name: "plants delete",
-  summary: "Delete a plant by its id.",
-  words: ["ID"],
+  summary: "Delete plants by their ids.",
+  words: ["ID..."],
   flags: { json },
   settings: ["url"],
   variables,
-  examples: ["plantstore plants delete 7", "plantstore plants delete -- -7"],
+  examples: [
+    "plantstore plants delete 7",
+    "plantstore plants delete 8 9",
+    "plantstore plants delete -- -7",
+  ],
   run: (call) =>
     withStore(call, async (store) => {
-      const id = readId("ID", call.words[0] ?? "");
-      const deletion = await tryToDelete(store, id);
-      if (deletion === undefined) {
-        call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
-        return exitCodes.notFound;
+      const ids = call.words.map((word) => readId("ID", word));
+      let exitCode: number = exitCodes.done;
+      for (const id of ids) {
+        const deletion = await tryToDelete(store, id);
+        if (deletion !== undefined) reportDeletion(call, id, deletion);
+        else {
+          call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
+          exitCode = exitCodes.notFound;
+        }
       }
-      const { confirmed } = deletion;
-      if (!isForPeople(call)) call.terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
-      else if (confirmed) call.terminal.out(`Deleted plant ${id}.\n`);
-      else call.terminal.out(`Plant ${id} is gone; an answer was lost, so perhaps before.\n`);
-      return exitCodes.done;
+      return exitCode;
     }),
 };
+
+function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
+  const { terminal } = call;
+  if (!isForPeople(call)) terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
+  else if (confirmed) terminal.out(`Deleted plant ${id}.\n`);
+  else terminal.out(`Plant ${id} is gone. A response was lost, so it may have been gone before.\n`);
+}
 
 /** Absent if there is no such plant. */
 async function tryToDelete(store: PlantStore, id: bigint): Promise<Deletion | undefined> {
@@ -104,7 +115,7 @@ async function tryToDelete(store: PlantStore, id: bigint): Promise<Deletion | un
     return await store.delete(id);
   } catch (error) {
     if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
-    // A wrong address is answered in the same way, but there no plants can be listed.
+    // A wrong URL also answers 404, but lists no plants.
     for await (const _page of store.pages({ limit: 1 })) break;
     return undefined;
   }
@@ -131,31 +142,28 @@ function showTable(
   return {
     page: (plants: readonly Plant[]) => terminal.out(table.render(plants)),
     end(count: number) {
-      // Who asks for none learns nothing of how many there are.
+      // With --limit 0 nothing says that there are none.
       if (count === 0 && limit !== 0) terminal.say(none);
     },
   };
 }
 
-/** One array, a plant a line, so that it can be written before all plants are known. */
+/** One array with a plant per line. */
 function showJson({ terminal }: Call) {
-  let before = "[\n";
+  const writer = new PlantWriter("json");
   return {
-    page(plants: readonly Plant[]) {
-      terminal.out(before + plants.map(renderJsonPlant).join(",\n"));
-      before = ",\n";
-    },
-    end: (count: number) => terminal.out(count === 0 ? "[]\n" : "\n]\n"),
+    page: (plants: readonly Plant[]) => terminal.out(writer.page(plants)),
+    end: () => terminal.out(writer.footer()),
   };
 }
 
 function readId(source: string, text: string): bigint {
   if (/^-?\d{1,30}$/.test(text)) return BigInt(text);
-  throw new PlantStoreError("invalid-request", `${source} must be an integer, not "${text}".`);
+  throw usageError(`${source} must be an integer, not "${text}".`);
 }
 
 function readLimit(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new PlantStoreError("invalid-request", `--limit must be a whole number, not "${text}".`);
+  throw usageError(`--limit must be a whole number, not "${text}".`);
 }

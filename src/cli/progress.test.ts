@@ -1,16 +1,16 @@
-/** How far a long command is, in words. */
+/** The progress of a long command. */
 import { expect, test } from "bun:test";
 import type { Terminal } from "./command.ts";
-import { Progress, renderDuration, renderStanding } from "./progress.ts";
+import { Progress, renderDuration, renderProgress } from "./progress.ts";
 
 test("shows the share, the count, the rate and the time left", () => {
   const standing = { count: 250_000, share: 0.25 };
-  expect(renderStanding(standing, 20_000, true)).toBe(
+  expect(renderProgress(standing, 20_000, true)).toBe(
     `${"█".repeat(6)}${"░".repeat(18)} 25 %, 250,000 plants, 12,500/s, 1:00 left`,
   );
-  expect(renderStanding(standing, 20_000, false)).toBe("25 %, 250,000 plants, 12,500/s, 1:00 left");
-  expect(renderStanding({ count: 0 }, 0, true)).toBe("0 plants, 0/s");
-  expect(renderStanding({ count: 9, share: 1 }, 9_000, false)).toEndWith("0:00 left");
+  expect(renderProgress(standing, 20_000, false)).toBe("25 %, 250,000 plants, 12,500/s, 1:00 left");
+  expect(renderProgress({ count: 0 }, 0, true)).toBe("0 plants, 0/s");
+  expect(renderProgress({ count: 9, share: 1 }, 9_000, false)).toEndWith("0:00 left");
 });
 
 test.each([

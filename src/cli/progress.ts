@@ -1,9 +1,9 @@
-/** How far a long command is: a bar at a terminal, now and then a plain line elsewhere. */
+/** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
 import type { Terminal } from "./command.ts";
 
-export interface Standing {
+export interface ProgressState {
   readonly count: number;
-  /** From 0 to 1; absent if nobody knows how much there is. */
+  /** From 0 to 1; absent if the total is unknown. */
   readonly share?: number | undefined;
 }
 
@@ -13,13 +13,13 @@ const barColumns = 24;
 
 export class Progress {
   readonly #terminal: Terminal;
-  readonly #read: () => Standing;
+  readonly #read: () => ProgressState;
   readonly #hasBar: boolean;
   readonly #startedAtMs = performance.now();
   readonly #timer: Timer;
 
-  /** `read` is asked each time that the standing is shown. */
-  constructor(terminal: Terminal, read: () => Standing) {
+  /** `read` is called each time that the progress is shown. */
+  constructor(terminal: Terminal, read: () => ProgressState) {
     this.#terminal = terminal;
     this.#read = read;
     this.#hasBar = terminal.isWatched && terminal.draw !== undefined;
@@ -31,7 +31,7 @@ export class Progress {
     return performance.now() - this.#startedAtMs;
   }
 
-  /** Says something that stays, above the bar. */
+  /** Prints a line above the bar. */
   say(text: string): void {
     this.#clear();
     this.#terminal.say(text);
@@ -43,7 +43,7 @@ export class Progress {
   }
 
   #show(): void {
-    const line = renderStanding(this.#read(), this.elapsedMs, this.#hasBar);
+    const line = renderProgress(this.#read(), this.elapsedMs, this.#hasBar);
     if (!this.#hasBar) this.#terminal.say(line);
     else this.#terminal.draw?.(`\r\x1b[2K${line.slice(0, (this.#terminal.columns ?? 80) - 1)}`);
   }
@@ -53,8 +53,8 @@ export class Progress {
   }
 }
 
-export function renderStanding(standing: Standing, elapsedMs: number, hasBar: boolean): string {
-  const { count, share } = standing;
+export function renderProgress(state: ProgressState, elapsedMs: number, hasBar: boolean): string {
+  const { count, share } = state;
   const parts = [`${count.toLocaleString("en")} plants`, renderRate(count, elapsedMs)];
   if (share !== undefined && share > 0) {
     const filled = Math.round(barColumns * Math.min(1, share));

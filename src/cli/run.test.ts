@@ -77,12 +77,15 @@ describe("help and version", () => {
     },
   );
 
-  test.each([[["--version"]], [["serve", "--version"]], [["token", "create", "--version"]]])(
-    "%p shows the version alone",
-    async (args) => {
-      expect(await run(args)).toEqual({ exitCode: 0, out: `${version}\n`, said: [] });
-    },
-  );
+  test.each([
+    [["-v"]],
+    [["version"]],
+    [["--version"]],
+    [["serve", "--version"]],
+    [["token", "create", "--version"]],
+  ])("%p shows the version alone", async (args) => {
+    expect(await run(args)).toEqual({ exitCode: 0, out: `${version}\n`, said: [] });
+  });
 
   test.each([[["help", "token", "create"]], [["help", "token", "create", "alice"]]])(
     "%p is the help of that command",
@@ -100,6 +103,32 @@ describe("help and version", () => {
   });
 });
 
+describe("habits and typos", () => {
+  test.each([
+    ["plants rm", "plants delete"],
+    ["plants remove", "plants delete"],
+    ["plants ls", "plants list"],
+    ["token rm", "token revoke"],
+    ["token remove", "token revoke"],
+    ["token ls", "token list"],
+  ])("%s is %s", async (alias, name) => {
+    const help = `Usage: plantstore ${name} `;
+    expect((await run([...alias.split(" "), "--help"])).out).toContain(help);
+    expect((await run(["help", ...alias.split(" ")])).out).toContain(help);
+  });
+
+  test.each(["plants update", "plants dlete", "token revok", "restor", "delete", "revoke"])(
+    "nothing that deletes is suggested for %s",
+    async (typed) => {
+      const { exitCode, said } = await run(typed.split(" "));
+      expect(exitCode).toBe(2);
+      expect(said[0]).toMatch(
+        /^plantstore: There is no command "[^"]+"\. See plantstore .*--help\.$/,
+      );
+    },
+  );
+});
+
 test("half a command shows the whole ones, and ends with 2", async () => {
   const { exitCode, out, said } = await run(["token"]);
   expect([exitCode, out]).toEqual([2, ""]);
@@ -111,7 +140,7 @@ describe("a call that makes no sense ends with 2 and one line", () => {
   test.each([
     ["an unknown command", ["grow"], 'There is no command "grow"'],
     ["an unknown flag", ["--fast"], 'There is no command "--fast"'],
-    ["a flag before the command", ["--port", "1", "serve"], "A command comes first"],
+    ["a flag before the command", ["--port", "1", "serve"], "The command comes first"],
     ["a slip in a command", ["srve"], "Did you mean serve?"],
     ["a slip in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
     ["a slip in a call for help", ["help", "exprot"], "Did you mean export?"],
@@ -161,7 +190,7 @@ describe("tokens", () => {
     );
     expect({ exitCode, said }).toEqual({
       exitCode: 0,
-      said: [`Made a new database at ${database}.`],
+      said: [expect.stringMatching(/^Created a new store in .*plants\.db\. .* --database\.$/)],
     });
     expect(isTokenForm(out.trimEnd())).toBe(true);
     const storage = await openStorage(database, { isServing: false });

@@ -1,90 +1,108 @@
-/** Finds the command that the arguments call and runs it; shows help, version and errors. */
-import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
-import { catalog, commandNames, loadCommand } from "./catalog.ts";
+/** Finds the command that the arguments name and runs it; shows help, version and errors. */
+import { PlantStoreError } from "../domain/errors.ts";
+import { aliases, catalog, commandNames, destructiveCommands, loadCommand } from "./catalog.ts";
+import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Command, readCall, type Terminal } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 
-/** The others are 1. */
-const exitCodeOf: Partial<Record<ErrorCode, number>> = { "invalid-request": 2, unauthenticated: 4 };
-
-/**
- * Resolves to the exit code: 0 done, 1 failed, 2 called wrongly; commands have more of their own.
- */
+/** Resolves to the exit code. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    return await dispatch(args, terminal);
+    return await dispatch(resolveAlias(args), terminal);
   } catch (error) {
-    if (!(error instanceof PlantStoreError)) throw error;
+    if (!(error instanceof CliError || error instanceof PlantStoreError)) throw error;
     terminal.say(`plantstore: ${error.message}`);
-    return exitCodeOf[error.code] ?? 1;
+    if (error instanceof CliError) return error.exitCode;
+    return error.code === "invalid-request" ? exitCodes.usage : exitCodes.failed;
   }
 }
 
+/** `plants rm 7` becomes `plants delete 7`, also after `help`. */
+function resolveAlias(args: readonly string[]): readonly string[] {
+  const start = args[0] === "help" ? 1 : 0;
+  const name = aliases[args.slice(start, start + 2).join(" ")];
+  return name ? [...args.slice(0, start), ...name.split(" "), ...args.slice(start + 2)] : args;
+}
+
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
+  if (args[0] === "__complete") {
+    const { complete } = await import("./complete.ts");
+    terminal.out(await complete(args.slice(args.indexOf("--") + 1)));
+    return exitCodes.done;
+  }
   const beforeDashes = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
-  if (beforeDashes.includes("--version")) {
+  const [first] = args;
+  if (beforeDashes.includes("--version") || first === "-v" || first === "version") {
     terminal.out(`${(await import("../version.ts")).version}\n`);
-    return 0;
+    return exitCodes.done;
   }
   const isHelp = beforeDashes.includes("--help") || beforeDashes.includes("-h");
-  if (isHelp || args[0] === "help") {
+  if (isHelp || first === "help") {
     const words = beforeDashes.filter((word) => !word.startsWith("-"));
     terminal.out(await renderHelpFor(words[0] === "help" ? words.slice(1) : words, terminal));
-    return 0;
+    return exitCodes.done;
   }
   const name = findName(args);
   if (name === undefined) {
-    const [topic] = args;
-    if (args.length > 1 || !commandNames.some((each) => isOf(topic, each))) throw refuseName(args);
+    if (args.length > 1 || !commandNames.some((each) => isIn(first, each))) {
+      throw unknownCommand(args);
+    }
     terminal.say(await renderHelpFor(args, terminal));
-    return 2;
+    return exitCodes.usage;
   }
   const command = await loadCommand(name);
   return command.run(readCall(command, args.slice(name.split(" ").length), terminal));
 }
 
-/** The command whose words the arguments start with. */
 function findName(args: readonly string[]): string | undefined {
   return commandNames.find((name) => name.split(" ").every((word, index) => word === args[index]));
 }
 
-/** Whether it is the first word of several commands, such as `token`. Of no word, all are. */
-function isOf(topic: string | undefined, name: string): boolean {
-  return topic === undefined || name.startsWith(`${topic} `);
+/** Whether a command belongs to a group such as `token`; without a group, all do. */
+function isIn(group: string | undefined, name: string): boolean {
+  return group === undefined || name.startsWith(`${group} `);
 }
 
 async function renderHelpFor(words: readonly string[], terminal: Terminal): Promise<string> {
   const { renderHelp, renderOverview } = await import("./help.ts");
   const name = findName(words);
   if (name !== undefined) return renderHelp(await loadCommand(name), terminal);
-  const [topic, ...others] = words;
-  const groups: Record<string, readonly Command[]> = {};
-  for (const [title, shelf] of Object.entries(catalog)) {
-    const wanted = Object.entries(shelf).filter(([each]) => isOf(topic, each));
-    if (wanted.length > 0) groups[title] = await Promise.all(wanted.map(([, load]) => load()));
+  const [group, ...others] = words;
+  const sections: Record<string, readonly Command[]> = {};
+  for (const [title, section] of Object.entries(catalog)) {
+    const shown = Object.entries(section).filter(([each]) => isIn(group, each));
+    if (shown.length > 0) sections[title] = await Promise.all(shown.map(([, load]) => load()));
   }
-  if (others.length > 0 || Object.keys(groups).length === 0) throw refuseName(words);
-  return renderOverview(groups, terminal);
+  if (others.length > 0 || Object.keys(sections).length === 0) throw unknownCommand(words);
+  return renderOverview(sections, terminal);
 }
 
-/** Says what may have been meant: by how it is written, or by the last word of a command. */
-function refuseName([first = "", second]: readonly string[]): PlantStoreError {
+/** Suggests what may have been meant, but never something that deletes. */
+function unknownCommand([first = "", second = ""]: readonly string[]): CliError {
   if (first.startsWith("-")) {
-    return new PlantStoreError(
-      "invalid-request",
-      `There is no command "${first}". A command comes first, then its flags. See plantstore --help.`,
+    return usageError(
+      `There is no command "${first}". The command comes first, then its flags. ` +
+        "See plantstore --help.",
     );
   }
-  const ofTopic = commandNames.filter((name) => isOf(first, name));
-  const topic = ofTopic.length > 0 ? first : undefined;
-  const typed = [topic, topic === undefined ? first : second].filter(Boolean).join(" ");
+  const inGroup = commandNames.filter((name) => isIn(first, name));
+  const isGroup = inGroup.length > 0;
   const sameVerb = commandNames.filter((name) => name.endsWith(` ${first}`));
-  const firstWords = new Set(commandNames.map((name) => name.split(" ")[0] ?? ""));
-  const nearest = suggest(typed, topic === undefined ? ["help", ...firstWords] : ofTopic);
-  const meant = [nearest, sameVerb, ofTopic].find((names) => names.length > 0) ?? [];
-  const help = ["plantstore", topic, "--help"].filter(Boolean).join(" ");
-  return new PlantStoreError(
-    "invalid-request",
-    `There is no command "${typed}". ${renderSuggestion(meant)}See ${help}.`,
-  );
+  const nearest = isGroup
+    ? suggest(second, inGroup.map(lastWord)).map((word) => `${first} ${word}`)
+    : suggest(first, ["help", "version", ...new Set(commandNames.map(firstWord))]);
+  const meant = isGroup || nearest.length > 0 ? nearest : sameVerb;
+  const isSafe = !meant.some((name) => destructiveCommands.includes(name));
+  const typed = isGroup ? `${first} ${second}` : first;
+  const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
+  const suggestion = renderSuggestion(isSafe ? meant : []);
+  return usageError(`There is no command "${typed}". ${suggestion}See ${help}.`);
+}
+
+function firstWord(name: string): string {
+  return name.split(" ")[0] ?? "";
+}
+
+function lastWord(name: string): string {
+  return name.split(" ").at(-1) ?? "";
 }

@@ -8,7 +8,7 @@ import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
 import { writeLog } from "./output.ts";
 import { onStopSignal, serviceSignals } from "./stop-signals.ts";
-import { findSlips } from "./suggestion.ts";
+import { findTypos } from "./suggestion.ts";
 
 export const serveCommand: Command = {
   name: "serve",
@@ -47,8 +47,8 @@ export const serveCommand: Command = {
     const config = readConfig(flags);
     const log = openLog(config, terminal);
     const variables = Object.values(settings).map(({ environment }) => environment);
-    for (const slip of findSlips(Object.keys(process.env), variables, "PLANTSTORE_")) {
-      log.event("warn", "unknown variable", slip);
+    for (const typo of findTypos(Object.keys(process.env), variables, "PLANTSTORE_")) {
+      log.event("warn", "unknown variable", typo);
     }
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1, serviceSignals));
     // Loaded here, so that the help need not wait for all of the service.

@@ -1,31 +1,31 @@
-/** Signals that tell a process to stop, and that somebody insists. */
+/** The signal to stop, and a second one that ends the process at once. */
 import { readFileSync } from "node:fs";
 
-/** For a service, for which a closed terminal means something else. */
+/** A service takes SIGHUP for something else. */
 export const serviceSignals = ["SIGINT", "SIGTERM"] as const;
 /**
- * One signal may come twice: npm passes a Ctrl+C on that the terminal has sent already, and
- * `timeout` of the system sends one to the process and to its group.
+ * One signal may come twice: npm passes on a Ctrl+C that the terminal has already sent, and
+ * `timeout` sends one to the process and one to its group.
  */
 const echoMs = 500;
 
 /**
- * A later signal, if it is not an echo of the first, ends all at once with the exit code. Hands
- * back what ends the listening.
+ * A later signal, unless it repeats the first, exits at once with the code. Returns a function that
+ * stops listening.
  */
 export function onStopSignal(
   stop: (signal: string) => void,
-  insistedExitCode: number,
+  secondExitCode: number,
   signals: readonly NodeJS.Signals[] = mayHearHangup()
     ? [...serviceSignals, "SIGHUP"]
     : serviceSignals,
 ): () => void {
-  let toldAtMs: number | undefined;
+  let stoppedAtMs: number | undefined;
   const hear = (signal: string) => {
-    if (toldAtMs === undefined) {
-      toldAtMs = performance.now();
+    if (stoppedAtMs === undefined) {
+      stoppedAtMs = performance.now();
       stop(signal);
-    } else if (performance.now() - toldAtMs > echoMs) process.exit(insistedExitCode);
+    } else if (performance.now() - stoppedAtMs > echoMs) process.exit(secondExitCode);
   };
   for (const signal of signals) process.on(signal, hear);
   return () => {
@@ -34,8 +34,8 @@ export function onStopSignal(
 }
 
 /**
- * Whether a closed terminal ends the process. `nohup` has the signal ignored, which to listen for
- * it would undo; where that cannot be known, it is left alone.
+ * Whether a closed terminal ends the process. `nohup` ignores the signal, and a listener would undo
+ * that; where it can't be known, there is no listener.
  */
 function mayHearHangup(): boolean {
   try {

@@ -1,6 +1,6 @@
 /** Which words are near a mistyped one, and which are too far. */
 import { expect, test } from "bun:test";
-import { findSlips, renderSuggestion, suggest } from "./suggestion.ts";
+import { findTypos, renderSuggestion, suggest } from "./suggestion.ts";
 
 const known = ["serve", "token", "import", "export", "port", "log"];
 
@@ -26,7 +26,7 @@ test("of no known words there is none", () => {
 
 test("a variable with a slip is found, and no other", () => {
   const settings = ["PLANTSTORE_PORT", "PLANTSTORE_DATABASE", "PLANTSTORE_HOST"];
-  const find = (...variables: string[]) => findSlips(variables, settings, "PLANTSTORE_");
+  const find = (...variables: string[]) => findTypos(variables, settings, "PLANTSTORE_");
   expect(find("PLANTSTORE_PROT", "PLANTSTORE_DATABSE")).toEqual([
     { variable: "PLANTSTORE_PROT", meant: "PLANTSTORE_PORT" },
     { variable: "PLANTSTORE_DATABSE", meant: "PLANTSTORE_DATABASE" },

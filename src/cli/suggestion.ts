@@ -1,15 +1,15 @@
-/** What somebody may have meant who typed a word that is not known. */
+/** What somebody who mistyped a word may have meant. */
 
-/** The known words that are nearest to it, if any is near: one slip for each three letters. */
+/** The nearest known words, with at most one typo per three letters. */
 export function suggest(typed: string, known: readonly string[]): string[] {
-  const slipsMax = Math.max(1, Math.floor(typed.length / 3));
-  const ranked = known.map((word) => ({ word, slips: countSlips(typed.toLowerCase(), word) }));
-  const fewest = Math.min(slipsMax, ...ranked.map(({ slips }) => slips));
-  return ranked.filter(({ slips }) => slips === fewest).map(({ word }) => word);
+  const typosMax = Math.max(1, Math.floor(typed.length / 3));
+  const ranked = known.map((word) => ({ word, typos: countTypos(typed.toLowerCase(), word) }));
+  const fewest = Math.min(typosMax, ...ranked.map(({ typos }) => typos));
+  return ranked.filter(({ typos }) => typos === fewest).map(({ word }) => word);
 }
 
-/** Variables that are named nearly like one of a prefix that is known, and which that is. */
-export function findSlips(
+/** Environment variables with a typo in their name, and what they were meant to be. */
+export function findTypos(
   variables: readonly string[],
   known: readonly string[],
   prefix: string,
@@ -28,8 +28,8 @@ export function renderSuggestion(words: readonly string[]): string {
   return words.length === 0 ? "" : `Did you mean ${words.join(" or ")}? `;
 }
 
-/** How many letters must be added, left out, replaced or swapped with the next. */
-function countSlips(from: string, to: string): number {
+/** How many letters were added, left out, replaced or swapped with the next. */
+function countTypos(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? 0;
   for (let row = 1; row <= from.length; row++) {

@@ -1,22 +1,19 @@
-/**
- * `plantstore token create|list|revoke`: the tokens in a storage, also while it is being served.
- */
+/** `plantstore token create|list|revoke`: the tokens in a store, also while it is served. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
-import { PlantStoreError } from "../domain/errors.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
-import { readExpiry } from "./expiry.ts";
 import { showSafely } from "./plant-table.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
-  summary: "Make a token and print it. It is shown only once; only its hash is kept.",
+  summary: "Create a token and print it. It is shown only once; only its hash is stored.",
   words: ["USER"],
   flags: {
     garden: {
@@ -26,12 +23,12 @@ export const createTokenCommand: Command = {
     },
     scope: {
       placeholder: scopes.join("|"),
-      help: "what it may do; write includes read",
+      help: "what the token allows; write includes read",
       fallback: "write",
     },
     expires: {
       placeholder: "WHEN",
-      help: "30d, 12h, 90m, or a date: its first moment in UTC",
+      help: "30d, 12h, 90m, or a date, which means its start in UTC",
       fallback: "never",
     },
     note: { placeholder: "TEXT", help: "what the token is for" },
@@ -55,17 +52,22 @@ export const createTokenCommand: Command = {
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
-    // Another role may look for it in another schema.
+    // Another role may use another schema.
     const onNewSchema = (name: string) =>
       call.terminal.say(
-        `Made a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
+        `Created a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
       );
     const { token, record } = await withStorage(call, issue, { onNewSchema });
-    if (isNew) call.terminal.say(`Made a new database at ${resolve(address)}.`);
+    if (isNew) {
+      call.terminal.say(
+        `Created a new store in ${resolve(address)}. A service that runs on another store won't ` +
+          "know this token; give the service's own file with --database.",
+      );
+    }
     try {
       call.terminal.out(`${token}\n`);
     } catch (error) {
-      call.terminal.say(`Nobody has seen the new token ${record.id}: revoke it.`);
+      call.terminal.say(`The new token ${record.id} was never shown. Revoke it.`);
       throw error;
     }
     if (call.terminal.isInteractive) {
@@ -105,7 +107,7 @@ export const listTokensCommand: Command = {
     ]);
     call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
     if (tokens.length === 0)
-      call.terminal.say("There are no tokens yet. Make one: plantstore token create USER");
+      call.terminal.say("There are no tokens yet. Create one: plantstore token create USER");
     return 0;
   },
 };
@@ -120,15 +122,13 @@ export const revokeTokenCommand: Command = {
   async run(call) {
     const [id = ""] = call.words;
     if (id.startsWith("plant_")) {
-      throw new PlantStoreError(
-        "invalid-request",
-        "ID is the short one that plantstore token list shows, not the token itself.",
+      throw usageError(
+        "ID is the short id that plantstore token list shows, not the token itself.",
       );
     }
     const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
     if (!isRevoked) {
-      throw new PlantStoreError(
-        "not-found",
+      throw new CliError(
         `There is no active token with the id ${JSON.stringify(id)}. See plantstore token list.`,
       );
     }
@@ -157,8 +157,7 @@ async function withStorage<Result>(
 
 function checkIdentity(source: string, text: string): string {
   if (isIdentity(text)) return text;
-  throw new PlantStoreError(
-    "invalid-request",
+  throw usageError(
     `${source} must be 1 to 255 characters, without control or format characters, ` +
       "and without spaces at its ends.",
   );
@@ -166,19 +165,42 @@ function checkIdentity(source: string, text: string): string {
 
 function checkNote(text: string): string {
   if (text === "" || isIdentity(text)) return text;
-  throw new PlantStoreError(
-    "invalid-request",
-    "--note must be one line of at most 255 characters.",
-  );
+  throw usageError("--note must be one line of at most 255 characters.");
 }
 
 function readScope(text: string): Scope {
   const scope = scopes.find((each) => each === text);
   if (scope) return scope;
-  throw new PlantStoreError(
-    "invalid-request",
-    `--scope must be ${scopes.join(" or ")}, not "${text}".`,
+  throw usageError(`--scope must be ${scopes.join(" or ")}, not "${text}".`);
+}
+
+const unitsMs: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/** `30d` from now, or a date. Throws a `CliError` if it is neither, or has passed. */
+export function readExpiry(text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  const date = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text)?.[1];
+  let expiresAtMs = Number.NaN;
+  if (count !== undefined && unit !== undefined) {
+    expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
+  } else if (date !== undefined && isInCalendar(date)) expiresAtMs = Date.parse(text);
+  if (expiresAtMs > nowMs) return expiresAtMs;
+  throw usageError(
+    `--expires must be a time from now such as 30d, 12h or 90m, or a future date, not "${text}".`,
   );
+}
+
+/** `Date` reads 30 February as 2 March. */
+function isInCalendar(date: string): boolean {
+  const timeMs = Date.parse(date);
+  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(date);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {

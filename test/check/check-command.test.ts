@@ -59,6 +59,11 @@ describe("a check", () => {
     expect(out).not.toContain(service.token);
   });
 
+  test("finds the service by PLANTSTORE_URL, with a token pasted with its scheme", async () => {
+    const pasted = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: `Bearer ${service.token}` };
+    expect(await run("check --only health", pasted)).toMatchObject({ exitCode: 0 });
+  });
+
   test("tells a machine the same", async () => {
     const { exitCode, out, errors } = await run("check URL --only tokens --json");
     expect([exitCode, errors]).toEqual([0, ""]);
@@ -199,7 +204,6 @@ describe("a check", () => {
 });
 
 test.each<[line: string, exitCode: number, named: string]>([
-  ["check", 2, "URL"],
   ["check plants.example", 2, "URL must be"],
   ["check http://me:secret@plants.example", 2, '"http://…@plants.example"'],
   ["check URL --only weather", 2, "--only must be one of surface, requests"],

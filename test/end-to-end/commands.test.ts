@@ -22,7 +22,7 @@ describe("help and version", () => {
     expect(out).toContain("Usage:");
   });
 
-  test.each([["--version"], ["serve --version"], ["token list --version"]])(
+  test.each([["-v"], ["version"], ["--version"], ["token list --version"]])(
     "tells its version: plantstore %s",
     async (line) => {
       const { exitCode, out } = await runProgram(line.split(" "));
@@ -30,6 +30,21 @@ describe("help and version", () => {
     },
   );
 });
+
+test.skipIf(Bun.which("curl") === null)(
+  "the lines that the first start prints work when they are pasted",
+  async () => {
+    await using service = await startService();
+    const printed = service.output().errors;
+    const lines = printed.split("\n").filter((line) => /^ {2}(?:export|curl| )/.test(line));
+    const pasted = Bun.spawn(["sh"], { stdin: new Blob([lines.join("\n")]), stderr: "ignore" });
+    const output = await pasted.stdout.text();
+    const statuses = [...output.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    expect(statuses).toEqual(["201", "200", "204"]);
+    expect(output).toContain('[{"name":"Monstera","tag":"living room"}]');
+    expect(await (await service.call("GET /plants")).json()).toEqual([]);
+  },
+);
 
 describe("tokens", () => {
   test("are made, listed and revoked beside a running service, which follows within 5 s", async () => {
@@ -75,6 +90,10 @@ describe("tokens", () => {
     using folder = makeTemporaryFolder();
     const database = join(folder.path, "new", "plants.db");
     const made = await runProgram(["token", "create", "alice", "--database", database]);
+    expect(made.errors).toBe(
+      `Created a new store in ${database}. A service that runs on another store won't know this ` +
+        "token; give the service's own file with --database.\n",
+    );
     await using service = await startService({ database });
     expect(service.token).toBe("");
     expect((await service.call("GET /plants", { token: made.out.trim() })).status).toBe(200);

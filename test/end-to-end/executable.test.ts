@@ -99,7 +99,7 @@ describe("the executable", () => {
   test("says whether a service is ready", async () => {
     const nobody = await run(["health"], { PLANTSTORE_URL: "http://127.0.0.1:1" });
     expect([nobody.exitCode, nobody.out]).toEqual([6, ""]);
-    expect(nobody.errors).toContain("No answer from http://127.0.0.1:1");
+    expect(nobody.errors).toContain("No response from http://127.0.0.1:1");
     await serve(["--base-path", "/v1"], async (url) => {
       expect(await run(["health", "--url", url])).toMatchObject({ exitCode: 0, out: "ready\n" });
       const { port } = new URL(url);

@@ -1,4 +1,4 @@
-/** `plantstore plants`, `import` and `export` against a running service, as a script meets them. */
+/** `plantstore plants` and `export` against a running service, as a script uses them. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
@@ -79,6 +78,7 @@ describe("plants", () => {
   test.each<[line: string, exitCode: number, named: string]>([
     ["plants delete 12345", 3, "There is no plant 12345."],
     ["plants delete seven", 2, '"seven"'],
+    ["plants delete 7 seven", 2, '"seven"'],
     ["plants delete 9223372036854775808", 2, "id"],
     ["plants add Fern --id 7", 5, "7"],
     ["plants add Fern --id 7.5", 2, '"7.5"'],
@@ -106,12 +106,32 @@ describe("plants", () => {
     ["no token", "", "Set PLANTSTORE_TOKEN"],
     ["half a token", "plant_abc", "not a whole token"],
     ["a token that no header can hold", "a b", "not a whole token"],
-    ["a token that the service does not know", "somebody", "unknown, expired or revoked"],
+    ["a token of another store", "somebody", "plantstore token create USER --database FILE"],
   ])("cannot be reached with %s", async (_what, token, named) => {
     const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
     const { exitCode, errors } = await runProgram(["plants", "list"], variables);
     expect([exitCode, errors]).toEqual([4, expect.stringContaining(named)]);
   });
+
+  test("are deleted several at a time; those that are missing stop no other", async () => {
+    const run = await openGarden("delia");
+    for (const id of ["8", "9"]) await run(["plants", "add", "Fern", "--id", id]);
+    const { exitCode, out, errors } = await run(["plants", "rm", "8", "10", "9"]);
+    expect(out).toBe('{"id":8,"confirmed":true}\n{"id":9,"confirmed":true}\n');
+    expect([exitCode, errors]).toEqual([3, expect.stringContaining("There is no plant 10.")]);
+    expect((await run(["plants", "ls"])).out).toBe("[]\n");
+  });
+
+  test.each([["Bearer TOKEN"], ["bearer  TOKEN"], [" TOKEN \n"]])(
+    "are listed with a token that was pasted as %j",
+    async (pasted) => {
+      const variables = {
+        PLANTSTORE_URL: service.url,
+        PLANTSTORE_TOKEN: pasted.replace("TOKEN", service.token),
+      };
+      expect(await runProgram(["plants", "list"], variables)).toMatchObject({ exitCode: 0 });
+    },
+  );
 
   test("cannot be added with a token that only reads", async () => {
     const run = await openGarden("carol", "--scope", "read");
@@ -137,103 +157,6 @@ describe("plants", () => {
     expect(await run(["plants", "list"], busy.url)).toMatchObject({ exitCode: 6 });
     expect(busy.requests.length).toBe(3);
     busy.close();
-  });
-});
-
-describe("an import", () => {
-  const awkward = [
-    { id: -(2n ** 63n), name: 'a "quoted", name\r\nof two lines', tag: "" },
-    { id: 2n ** 53n + 1n, name: '"id":1', tag: "盆栽 🌱" },
-    { id: 2n ** 63n - 1n, name: " \\u0041 ", tag: "=1+1" },
-  ];
-  const jsonLines = awkward.map(
-    ({ id, name, tag }) =>
-      `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}\n`,
-  );
-
-  test("then an export gives the same set back, in either form, as often as it is run", async () => {
-    const run = await openGarden("erin");
-    const many = Array.from(
-      { length: 1_000 },
-      (_, index) => `{"id":${index + 1},"name":"Plant ${index}","tag":"tag ${index % 7}"}\n`,
-    );
-    const lines = [jsonLines[0], ...many, ...jsonLines.slice(1)].join("");
-    const path = writeFile("awkward.jsonl", lines);
-    const first = await run(["import", path]);
-    expect(first).toMatchObject({
-      exitCode: 0,
-      out: '{"stored":1003,"alreadyThere":0,"refused":0}\n',
-    });
-    const second = await run(["import", path]);
-    expect(second.out).toBe('{"stored":0,"alreadyThere":1003,"refused":0}\n');
-    expect((await run(["export"])).out).toBe(lines);
-
-    const csv = join(folder.path, "awkward.csv");
-    expect(await run(["export", csv])).toMatchObject({ exitCode: 0, out: "" });
-    const other = await openGarden("frank");
-    expect((await other(["import", csv])).out).toContain('"stored":1003');
-    expect((await other(["export", "-", "--format", "jsonl"])).out).toBe(lines);
-  });
-
-  test("of lines without ids can be run again, and goes on where it was cut off", async () => {
-    const run = await openGarden("grace");
-    const lines = ["Fern", "Fern", "Moss"].map((name) => `{"name":"${name}"}\n`);
-    const path = writeFile("plain.jsonl", lines.join(""));
-    expect((await run(["import", path])).out).toContain('"stored":3');
-    expect((await run(["import", path])).out).toContain('"stored":0,"alreadyThere":3');
-    writeFile("plain.jsonl", [...lines, '{"name":"Rose"}\n'].join(""));
-    expect((await run(["import", path])).out).toContain('"stored":1,"alreadyThere":3');
-    const names = JSON.parse((await run(["plants", "list"])).out).map(
-      (plant: { name: string }) => plant.name,
-    );
-    expect(names.toSorted()).toEqual(["Fern", "Fern", "Moss", "Rose"]);
-    expect((await run(["import", path, "--batch", "another"])).out).toContain('"stored":4');
-  });
-
-  test("tells a bad line by its number, and stops or goes on as it is asked to", async () => {
-    const run = await openGarden("heidi");
-    await run(["plants", "add", "Rose", "--id", "7"]);
-    const rows = ["id,name", "1,Fern", "2,", "x,Moss", "7,Rose", "7,Tulip", "3,Ivy"];
-    const path = writeFile("bad.csv", rows.join("\r\n"));
-    const whole = await run(["import", path, "--on-error", "continue", "--concurrency", "1"]);
-    expect(whole).toMatchObject({
-      exitCode: 7,
-      out: '{"stored":2,"alreadyThere":1,"refused":3}\n',
-    });
-    expect(whole.errors.split("\n").slice(0, 3)).toEqual([
-      "line 3: name must not be empty.",
-      "line 4: the id must be an integer in its shortest form",
-      "line 6: another plant has the id 7",
-    ]);
-    const other = await openGarden("ivan");
-    const stopped = await other(["import", path, "--concurrency", "1"]);
-    expect(stopped).toMatchObject({
-      exitCode: 7,
-      out: '{"stored":1,"alreadyThere":0,"refused":1}\n',
-    });
-  });
-
-  test("doubles nothing although connections break all the time", async () => {
-    const run = await openGarden("judy");
-    const proxy = await openFaultyProxy(service.url);
-    const lines = Array.from({ length: 300 }, (_, index) => `{"name":"Plant ${index}"}\n`);
-    const path = writeFile("unlucky.jsonl", lines.join(""));
-    const breakages = Array.from({ length: 40 }, () => ["after", "before", "midway"] as const);
-    proxy.breakNext(...breakages.flat());
-    const { exitCode } = await run(["import", path], proxy.url);
-    proxy.close();
-    expect(exitCode).toBe(0);
-    const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
-    expect(listed.length).toBe(300);
-    expect(new Set(listed.map(({ name }) => name)).size).toBe(300);
-  });
-
-  test("ends at once when the token is refused, and says what was stored", async () => {
-    const run = await openGarden("mallory", "--scope", "read");
-    const path = writeFile("refused.csv", "name\nFern\nMoss\n");
-    const { exitCode, out, errors } = await run(["import", path]);
-    expect([exitCode, out]).toEqual([4, '{"stored":0,"alreadyThere":0,"refused":0}\n']);
-    expect(errors).toContain("scope write");
   });
 });
 

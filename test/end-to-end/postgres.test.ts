@@ -61,7 +61,7 @@ test("a token that makes a new store says where", async () => {
   const create = () => runProgram(["token", "create", "alice", "--database", own.url]);
   const [made, found] = [await create(), await create()];
   expect(made.errors).toMatch(
-    /^Made a new store in the schema "public" of postgres:\/\/postgres@.+\.\n$/,
+    /^Created a new store in the schema "public" of postgres:\/\/postgres@.+\.\n$/,
   );
   expect(found).toMatchObject({ exitCode: 0, errors: "" });
   await own.drop();

@@ -236,7 +236,7 @@ test("commands say that a certificate is not trusted, and call when its authorit
     });
   const refused = await list({});
   expect(refused.exitCode).toBe(6);
-  expect(refused.errors).toContain("Its certificate is not trusted. NODE_EXTRA_CA_CERTS may");
+  expect(refused.errors).toContain("Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS");
   const trusting = { NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") };
   expect(await list(trusting)).toMatchObject({ exitCode: 0, errors: "" });
   const misnamed = await list(trusting, "127.0.0.1");
@@ -275,4 +275,25 @@ describe("at the start", () => {
     expect(run.errors.trimEnd().split("\n")).toHaveLength(1);
     expect(run.errors).not.toContain("PRIVATE");
   });
+});
+
+describe("the wrong scheme", () => {
+  test.each(["plants list", "health", "check --only health"])(
+    "is named by plantstore %s",
+    async (line) => {
+      await using plain = await startService();
+      await using secure = await start(1);
+      for (const [service, from, to] of [
+        [plain, "https", "http"],
+        [secure, "http", "https"],
+      ] as const) {
+        const { exitCode, errors } = await runProgram(line.split(" "), {
+          PLANTSTORE_URL: `${from}://127.0.0.1:${service.port}`,
+          PLANTSTORE_TOKEN: service.token,
+        });
+        const advice = `That port speaks ${to}, not ${from}: use ${to}://127.0.0.1:${service.port}.`;
+        expect([exitCode, errors]).toEqual([6, expect.stringContaining(advice)]);
+      }
+    },
+  );
 });

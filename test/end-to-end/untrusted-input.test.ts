@@ -3,7 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { makeToken } from "../../src/auth/opaque-token.ts";
-import { createdAnswer, openScriptedService, problemAnswer } from "../client/scripted-service.ts";
+import { openScriptedService } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, spawnProgram, waitFor } from "./running-service.ts";
 
@@ -53,7 +53,7 @@ test.each([502, 503, 504])(
     const { exitCode, errors } = await run(["plants", "list"], gateway.url);
     gateway.close();
     expect([exitCode, gateway.requests.length]).toEqual([6, 3]);
-    expect(errors).toContain(`answers for it (status ${status}). Try again later.`);
+    expect(errors).toContain(`responded with status ${status}. Try again later.`);
   },
 );
 
@@ -90,30 +90,18 @@ test("an import that is interrupted says how to go on", async () => {
   stranger.close();
 });
 
-test.each([
-  ["a line is bad", "Fern\n", 7],
-  ["the token is refused", '{"name":"Fern"}\n', 4],
-  ["it is interrupted", '{"name":"Fern"}\n', 130],
-])("an import from a pipe ends when %s, also while nobody writes to it", async (_, text, code) => {
-  const path = join(folder.path, `pipe-${code}`);
+test("an import from a pipe ends when it is interrupted, also while nobody writes to it", async () => {
+  const path = join(folder.path, "pipe");
   Bun.spawnSync(["mkfifo", path]);
-  // As who reads, too, so that nobody need be there to open it.
+  // Opened for reading, too, so that opening it doesn't wait for a reader.
   const pipe = openSync(path, "r+");
-  const answer = code === 4 ? problemAnswer(401, "unauthenticated") : createdAnswer;
-  const stranger = await openScriptedService(answer);
   try {
-    writeSync(pipe, text);
-    const importing = spawnProgram(["import", path], {
-      PLANTSTORE_URL: stranger.url,
-      PLANTSTORE_TOKEN: token,
-    });
-    if (code === 130) {
-      await waitFor(() => stranger.requests.length === 1 || undefined);
-      await interruptTwice(importing);
-    }
-    expect(await importing.exited).toBe(code);
+    writeSync(pipe, '{"name":"Fern"}\n');
+    const importing = spawnProgram(["import", path], { PLANTSTORE_TOKEN: token });
+    await Bun.sleep(500);
+    await interruptTwice(importing);
+    expect(await importing.exited).toBe(130);
   } finally {
-    stranger.close();
     closeSync(pipe);
   }
 });

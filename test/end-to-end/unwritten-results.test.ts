@@ -49,7 +49,7 @@ describe.skipIf(!existsSync("/dev/full"))("on a full disk", () => {
     const made = JSON.parse(out).find(({ user }: { user: string }) => user === "alice");
     expect(exitCode).toBe(1);
     expect(errors).toBe(
-      `Nobody has seen the new token ${made.id}: revoke it.\n` +
+      `The new token ${made.id} was never shown. Revoke it.\n` +
         "plantstore: Cannot write standard output: the disk is full.\n",
     );
   });

@@ -1,6 +1,6 @@
 /** When a token ends: spans of time and dates, from both sides of now. */
 import { expect, test } from "bun:test";
-import { readExpiry } from "./expiry.ts";
+import { readExpiry } from "./token-commands.ts";
 
 const nowMs = Date.UTC(2030, 5, 15, 12, 0, 0);
 
@@ -55,7 +55,7 @@ test.each([
 ])("refuses %s", (_case, text) => {
   expect(() => readExpiry(text, nowMs)).toThrow(
     expect.objectContaining({
-      code: "invalid-request",
+      exitCode: 2,
       message: expect.stringContaining(`--expires`),
     }),
   );

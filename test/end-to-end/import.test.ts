@@ -1,0 +1,265 @@
+/** `plantstore import` against a running service: rows with and without ids, good and bad. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openFaultyProxy } from "../client/faulty-proxy.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
+
+/** Each command is a process of its own, and a test runs several. */
+setDefaultTimeout(60_000);
+
+const folder = makeTemporaryFolder();
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+interface Options {
+  readonly url?: string;
+  /** In place of the program. */
+  readonly command?: readonly string[];
+  /** Standard input. */
+  readonly text?: string;
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Runs commands against a garden of its own. */
+async function openGarden(user: string, ...flags: string[]) {
+  const create = ["token", "create", user, "--database", service.database, ...flags];
+  const token = (await runProgram(create)).out.trim();
+  return async (args: readonly string[], options: Options = {}) => {
+    const {
+      url = service.url,
+      text,
+      variables,
+      command = [process.execPath, realProgram],
+    } = options;
+    const child = Bun.spawn([...command, ...args], {
+      env: { ...variables, PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token },
+      stdin: text === undefined ? "ignore" : new Blob([text]),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, errors, exitCode] = await Promise.all([
+      child.stdout.text(),
+      child.stderr.text(),
+      child.exited,
+    ]);
+    return { exitCode, out, errors };
+  };
+}
+
+function writeFile(name: string, text: string): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe("an import", () => {
+  const awkward = [
+    { id: -(2n ** 63n), name: 'a "quoted", name\r\nof two lines', tag: "" },
+    { id: 2n ** 53n + 1n, name: '"id":1', tag: "盆栽 🌱" },
+    { id: 2n ** 63n - 1n, name: " \\u0041 ", tag: "=1+1" },
+  ];
+  const jsonLines = awkward.map(
+    ({ id, name, tag }) =>
+      `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}\n`,
+  );
+
+  test("then an export gives the same set back, in either form, as often as it is run", async () => {
+    const run = await openGarden("erin");
+    const many = Array.from(
+      { length: 1_000 },
+      (_, index) => `{"id":${index + 1},"name":"Plant ${index}","tag":"tag ${index % 7}"}\n`,
+    );
+    const lines = [jsonLines[0], ...many, ...jsonLines.slice(1)].join("");
+    const path = writeFile("awkward.jsonl", lines);
+    const first = await run(["import", path]);
+    expect(first).toMatchObject({
+      exitCode: 0,
+      out: '{"stored":1003,"alreadyThere":0,"refused":0}\n',
+    });
+    const second = await run(["import", path]);
+    expect(second.out).toBe('{"stored":0,"alreadyThere":1003,"refused":0}\n');
+    expect((await run(["export"])).out).toBe(lines);
+
+    const csv = join(folder.path, "awkward.csv");
+    expect(await run(["export", csv])).toMatchObject({ exitCode: 0, out: "" });
+    const other = await openGarden("frank");
+    expect((await other(["import", csv])).out).toContain('"stored":1003');
+    expect((await other(["export", "-", "--format", "jsonl"])).out).toBe(lines);
+  });
+
+  test("of lines without ids can be run again, and goes on where it was cut off", async () => {
+    const run = await openGarden("grace");
+    const lines = ["Fern", "Fern", "Moss"].map((name) => `{"name":"${name}"}\n`);
+    const path = writeFile("plain.jsonl", lines.join(""));
+    expect((await run(["import", path])).out).toContain('"stored":3');
+    expect((await run(["import", path])).out).toContain('"stored":0,"alreadyThere":3');
+    writeFile("plain.jsonl", [...lines, '{"name":"Rose"}\n'].join(""));
+    expect((await run(["import", path])).out).toContain('"stored":1,"alreadyThere":3');
+    const names = JSON.parse((await run(["plants", "list"])).out).map(
+      (plant: { name: string }) => plant.name,
+    );
+    expect(names.toSorted()).toEqual(["Fern", "Fern", "Moss", "Rose"]);
+    expect((await run(["import", path, "--batch", "another"])).out).toContain('"stored":4');
+  });
+
+  test("names a bad line by its number, and stops before it sends anything, or goes on", async () => {
+    const run = await openGarden("heidi");
+    await run(["plants", "add", "Rose", "--id", "7"]);
+    const rows = ["id,name", "1,Fern", "2,", "x,Moss", "7,Rose", "7,Tulip", "3,Ivy"];
+    const path = writeFile("bad.csv", rows.join("\r\n"));
+    const whole = await run(["import", path, "--on-error", "continue", "--concurrency", "1"]);
+    expect(whole).toMatchObject({
+      exitCode: 7,
+      out: '{"stored":2,"alreadyThere":1,"refused":3}\n',
+    });
+    expect(whole.errors.split("\n").slice(0, 3)).toEqual([
+      "line 3: name must not be empty",
+      "line 4: the id must be an integer without leading zeros",
+      "line 6: another plant has the id 7",
+    ]);
+    const stopped = await (await openGarden("ivan"))(["import", path]);
+    expect(stopped).toMatchObject({
+      exitCode: 7,
+      out: '{"stored":0,"alreadyThere":0,"refused":1}\n',
+    });
+    expect(stopped.errors).toStartWith("line 3: name must not be empty\n");
+  });
+
+  test.each(["1", "64", "256"])(
+    "stores every row with --concurrency %s, although some have ids and some don't",
+    async (concurrency) => {
+      const run = await openGarden(`mixed-${concurrency}`);
+      // The rows without ids come first, where the service would assign 1, 2, 3, …
+      const rows = Array.from({ length: 5_000 }, (_, index) =>
+        index % 10 === 0 ? `,Plant ${index}` : `${index},Plant ${index}`,
+      );
+      const path = writeFile(`mixed-${concurrency}.csv`, ["id,name", ...rows, ""].join("\n"));
+      const { exitCode, out } = await run(["import", path, "--concurrency", concurrency]);
+      expect([exitCode, out]).toEqual([0, '{"stored":5000,"alreadyThere":0,"refused":0}\n']);
+      const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
+      expect(new Set(listed.map(({ name }) => name)).size).toBe(5_000);
+    },
+  );
+
+  test("from standard input stores rows with ids first, too, and leaves no temporary file", async () => {
+    const run = await openGarden("stdin");
+    using spool = makeTemporaryFolder();
+    const text = "id,name\n,Basil\n1,Aloe\n2,Cactus\n";
+    const { exitCode, out } = await run(["import", "-", "--format", "csv"], {
+      text,
+      variables: { TMPDIR: spool.path },
+    });
+    expect([exitCode, out]).toEqual([0, '{"stored":3,"alreadyThere":0,"refused":0}\n']);
+    expect((await run(["export", "--format", "csv"])).out).toBe(
+      "id,name,tag\r\n1,Aloe,\r\n2,Cactus,\r\n3,Basil,\r\n",
+    );
+    expect(readdirSync(spool.path)).toEqual([]);
+  });
+
+  test("takes back what plants list --json and export write", async () => {
+    const run = await openGarden("jason");
+    for (const name of ["Fern", "Moss"]) await run(["plants", "add", name]);
+    const listed = (await run(["plants", "list", "--json"])).out;
+    const path = writeFile("p.json", listed);
+    expect((await run(["import", path])).out).toContain('"alreadyThere":2');
+    const other = await openGarden("jaspar");
+    expect((await other(["import", "-"], { text: listed })).out).toContain('"stored":2');
+    expect((await other(["export", "-", "--format", "json"])).out).toBe(listed);
+  });
+
+  test("stores rows without ids of one line as plants of their own", async () => {
+    const run = await openGarden("olive");
+    const path = writeFile("line.json", '[{"name":"Fern"},{"name":"Fern"}]');
+    expect((await run(["import", path])).out).toContain('"stored":2');
+    expect((await run(["import", path])).out).toContain('"alreadyThere":2');
+  });
+
+  test("reports refused rows in the order of the file, with the column of malformed JSON", async () => {
+    const run = await openGarden("order");
+    await run(["plants", "add", "Rose", "--id", "7"]);
+    const lines = Array.from({ length: 200 }, (_, index) =>
+      index % 3 === 0 ? `{"id":7,"name":"Plant ${index}"}` : index % 3 === 1 ? '{"name" ' : "7",
+    );
+    const path = writeFile("order.jsonl", lines.join("\n"));
+    const { errors } = await run(["import", path, "--on-error", "continue"]);
+    const places = errors.split("\n").filter((line) => line.startsWith("line "));
+    expect(places.map((place) => Number.parseInt(place.slice(5), 10))).toEqual(
+      lines.map((_, index) => index + 1),
+    );
+    expect(places[1]).toStartWith("line 2, column 9: this is not valid JSON");
+  });
+
+  test("that is a dry run reports every bad row, and calls nobody", async () => {
+    const path = writeFile("dry.csv", "id,name,tag\n1,Fern,\n,Moss,\n,,\n2,Ivy\n");
+    const dry = await runProgram(["import", path, "--dry-run"]);
+    expect(dry).toMatchObject({ exitCode: 7, out: '{"valid":2,"withoutId":1,"refused":2}\n' });
+    expect(dry.errors).toBe(
+      "line 4: name must not be empty\nline 5: expected 3 fields, found 2\n" +
+        "2 valid (1 without an id), 2 refused. Nothing was sent.\n",
+    );
+  });
+
+  test.skipIf(Bun.which("script") === null)(
+    "shows at a terminal how many rows are stored, not how much of the file is read",
+    async () => {
+      const run = await openGarden("patient");
+      const slow = Bun.serve({
+        port: 0,
+        async fetch(request) {
+          await Bun.sleep(400);
+          const body = await request.text();
+          const { method, headers } = request;
+          return fetch(service.url + new URL(request.url).pathname, { method, headers, body });
+        },
+      });
+      const path = writeFile("slow.csv", "name\nFern\nMoss\nIvy\nRose\n");
+      const line = `${process.execPath} ${realProgram} import ${path} --concurrency 1`;
+      const { out } = await run([], {
+        url: slow.url.origin,
+        command: ["script", "-qec", line, "/dev/null"],
+        variables: { TERM: "xterm", PATH: process.env.PATH ?? "" },
+      });
+      await slow.stop(true);
+      const shares = [...out.matchAll(/(\d+) %, (\d) plants/g)].map(([, share, count]) => [
+        share,
+        count,
+      ]);
+      expect(shares).toContainEqual(["25", "1"]);
+      expect(shares).toContainEqual(["75", "3"]);
+      expect(shares).not.toContainEqual(["100", "1"]);
+    },
+  );
+
+  test("doubles nothing although connections break all the time", async () => {
+    const run = await openGarden("judy");
+    const proxy = await openFaultyProxy(service.url);
+    const lines = Array.from({ length: 300 }, (_, index) => `{"name":"Plant ${index}"}\n`);
+    const path = writeFile("unlucky.jsonl", lines.join(""));
+    const breakages = Array.from({ length: 40 }, () => ["after", "before", "midway"] as const);
+    proxy.breakNext(...breakages.flat());
+    const { exitCode } = await run(["import", path], { url: proxy.url });
+    proxy.close();
+    expect(exitCode).toBe(0);
+    const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
+    expect(listed.length).toBe(300);
+    expect(new Set(listed.map(({ name }) => name)).size).toBe(300);
+  });
+
+  test("ends at once when the token is refused, and says what was stored", async () => {
+    const run = await openGarden("mallory", "--scope", "read");
+    const path = writeFile("refused.csv", "name\nFern\nMoss\n");
+    const { exitCode, out, errors } = await run(["import", path]);
+    expect([exitCode, out]).toEqual([4, '{"stored":0,"alreadyThere":0,"refused":0}\n']);
+    expect(errors).toContain("scope write");
+  });
+});
