@@ -29,6 +29,10 @@ export interface TestDatabase {
 
 export const serverPassword = "s3cret-of-the-server";
 
+function urlOf(port: number, database: string): string {
+  return `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
+}
+
 /** What the keeper of a server is told. */
 export interface KeeperOrder {
   readonly password: string;
@@ -80,7 +84,7 @@ export async function startPostgres(
     get pid() {
       return state.pid;
     },
-    url: (database) => `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`,
+    url: (database) => urlOf(port, database),
     async startAgain() {
       shell.stdin.write("start\n");
       await shell.stdin.flush();
@@ -93,15 +97,19 @@ export async function startPostgres(
   };
 }
 
-/**
- * All test files run in one process, but each has modules of its own, so the server is kept here.
- */
-const shared = globalThis as { plantStorePostgres?: Promise<PostgresServer> };
+let ownServer: Promise<PostgresServer> | undefined;
 
-export function sharedPostgres(): Promise<PostgresServer> {
+/**
+ * The server that test/run.ts has started for this worker, or else one of this file's own. The
+ * files of a worker run one after the other, so they may change the settings of the server.
+ */
+export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "url">> {
+  const { PLANTSTORE_TEST_POSTGRES: ports = "", BUN_TEST_WORKER_ID: worker = "1" } = process.env;
+  const port = Number(ports.split(",")[Number(worker) - 1]);
+  if (port) return { port, url: (database) => urlOf(port, database) };
   // Nothing here outlives the tests, so nothing waits for the disk.
-  shared.plantStorePostgres ??= startPostgres(["-c", "fsync=off"]);
-  return shared.plantStorePostgres;
+  ownServer ??= startPostgres(["-c", "fsync=off"]);
+  return ownServer;
 }
 
 let databases = 0;

@@ -2,10 +2,10 @@
 import type { Log } from "../log.ts";
 
 export const defaultIntervals = {
-  /** A revocation by another process must hold within 5 seconds; this leaves room for a slow poll. */
+  /** A revocation must hold within 5 seconds; this leaves room for a slow poll. */
   refreshTokensMs: 1_000,
   noteTokenUsesMs: 60_000,
-  /** A key that an issuer withdrew is accepted no longer than this, while the issuer can be asked. */
+  /** A withdrawn key is accepted no longer than this, while its issuer can be asked. */
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
   /** How long processes on one storage limit rates alone before they learn of each other. */
@@ -16,7 +16,7 @@ export const defaultIntervals = {
 /** How often each task runs; tests choose shorter ones. */
 export type Intervals = Readonly<typeof defaultIntervals>;
 
-/** Never runs twice at once; a failure is logged and tried again. Returns a function that ends it. */
+/** Never runs twice at once; a failure is logged and tried again. Call the result to end it. */
 export function startPeriodicTask(
   name: string,
   everyMs: number,

@@ -1,4 +1,4 @@
-/** What the service does beside requests, on both engines, with intervals short enough to see it. */
+/** What the service does beside requests, on both engines, with intervals short enough to watch. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { issueToken } from "../../src/auth/issue.ts";
 import { readConfig } from "../../src/config.ts";

@@ -1,6 +1,8 @@
 /**
  * Starts the real program as a user does, in a process of its own, and talks to it over a socket.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
@@ -15,6 +17,10 @@ export interface Finished {
 /** Only what a program needs to run: no setting of the machine reaches it. */
 const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
 
+/** Not the working folder: a service may run there, and its data are not the tests'. */
+const folder = mkdtempSync(join(tmpdir(), "plantstore-cwd-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
 /** Starts a command and does not wait for it. */
 export function spawnProgram(
   args: readonly string[],
@@ -22,6 +28,7 @@ export function spawnProgram(
   program = realProgram,
 ) {
   return Bun.spawn([process.execPath, program, ...args], {
+    cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
