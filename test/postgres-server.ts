@@ -25,6 +25,7 @@ export interface TestDatabase {
   /** Runs a statement as the role that may do everything. */
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export const serverPassword = "s3cret-of-the-server";
@@ -121,13 +122,15 @@ export async function makeDatabase(
 ): Promise<TestDatabase> {
   const { url } = server ?? (await sharedPostgres());
   await runStatement(url("postgres"), `CREATE DATABASE ${name}`);
+  const drop = async () => {
+    await runStatement(url("postgres"), `DROP DATABASE ${name} WITH (FORCE)`);
+  };
   return {
     name,
     url: url(name),
     query: (text, values) => runStatement(url(name), text, values),
-    async drop() {
-      await runStatement(url("postgres"), `DROP DATABASE ${name} WITH (FORCE)`);
-    },
+    drop,
+    [Symbol.asyncDispose]: drop,
   };
 }
 

@@ -24,14 +24,19 @@ const [chromium, ...servers] = await Promise.all([
   startChromium(),
   ...Array.from({ length: workers }, () => startPostgres(["-c", "fsync=off"])),
 ]);
-const shells = ["bash", "zsh", "fish"].filter((shell) => Bun.which(shell) === null);
+const tools = ["bash", "zsh", "fish", "curl"].filter((tool) => Bun.which(tool) === null);
 const missing = [
   ...(chromium
     ? []
     : [{ name: "browser", what: "the console and /docs: no Chromium is installed" }]),
-  ...(shells.length === 0
+  ...(tools.length === 0
     ? []
-    : [{ name: "shells", what: `completion: not installed: ${shells.join(", ")}` }]),
+    : [
+        {
+          name: "shells",
+          what: `completion, or the printed commands: not installed: ${tools.join(", ")}`,
+        },
+      ]),
 ];
 const lacking = missing.filter(({ name }) => required.includes(name));
 if (lacking.length > 0) await finish(1);

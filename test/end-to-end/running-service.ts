@@ -141,7 +141,7 @@ export async function insist(ask: () => Promise<Response>): Promise<Response> {
   }
 }
 
-async function collect(
+export async function collect(
   stream: ReadableStream<Uint8Array>,
   take: (text: string) => void,
 ): Promise<void> {
@@ -153,15 +153,16 @@ async function collect(
 export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
   giveUp: () => string | false | Promise<string | false> = () => false,
+  timeoutMs = 20_000,
 ): Promise<Result> {
-  for (let tries = 0; tries < 2_000; tries++) {
+  for (const startedAtMs = performance.now(); performance.now() - startedAtMs < timeoutMs; ) {
     const result = await look();
     if (result !== undefined) return result;
     const reason = await giveUp();
     if (reason) throw new Error(reason);
     await Bun.sleep(10);
   }
-  throw new Error("It did not happen within twenty seconds.");
+  throw new Error(`It did not happen within ${timeoutMs} ms.`);
 }
 
 /**

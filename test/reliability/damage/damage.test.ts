@@ -3,7 +3,6 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { changeProgram } from "../../changed-program.ts";
 import { runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder, touch } from "../../temporary-folder.ts";
 import { ExaminerProcess } from "./examiner-process.ts";
@@ -27,23 +26,6 @@ async function findFaults(count: number, program?: string): Promise<string[]> {
 describe("damaged files", () => {
   test("are refused, reported, or answered from as far as SQLite can know", async () => {
     expect(await findFaults(imagesCount)).toEqual([]);
-  });
-
-  const file = "storage/sqlite/first-look.ts";
-  test.each([
-    [
-      "does not look at all of a file",
-      { file, text: 'if (rows[0]?.integrity_check === "ok") return;', by: "if (rows) return;" },
-      "answered as if whole",
-    ],
-    [
-      "looks at a file over a connection that folds its log into it",
-      { file, text: 'hasLog ? "read" : "write"', by: '"write"' },
-      "rewritten by",
-    ],
-  ])("are seen to trouble a program that %s", async (_, edit, found) => {
-    using broken = changeProgram([edit]);
-    expect((await findFaults(100, broken.program)).join("\n")).toContain(found);
   });
 });
 
