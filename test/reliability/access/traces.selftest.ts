@@ -12,7 +12,7 @@ test("a log, spans and a process that hold the token are found out", async () =>
         const exitCode =`,
     },
     {
-      file: "http/ending.ts",
+      file: "http/exchange.ts",
       text: "const route = exchange.route?.path;",
       by: 'const route = request.headers.get("authorization") ?? undefined;',
     },
