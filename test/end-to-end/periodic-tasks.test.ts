@@ -51,17 +51,17 @@ describe.each([
   ["SQLite", `${folder.path}/plants.db`],
   ["PostgreSQL", postgres.url],
 ])("on %s", (_, database) => {
-  test("a token that a command revokes is refused by every thread", async () => {
+  // Tried again because a busy machine may hold it up. Without the refresh it never passes: what is
+  // known of a token is then trusted for four seconds.
+  test("a token that a command revokes is refused by every thread", { retry: 3 }, async () => {
     await using running = await start(database, { refreshTokensMs: soonMs });
     const { service, beside } = running;
     const { token, record } = await issueToken(beside, { user: "ann" }, Date.now());
-    const askAll = async () =>
-      new Set(await Promise.all(Array.from({ length: 16 }, () => list(service, token))));
-    expect(await askAll()).toEqual(new Set([200]));
+    const askAll = () => Promise.all(Array.from({ length: 16 }, () => list(service, token)));
+    expect(new Set(await askAll())).toEqual(new Set([200]));
     await beside.revokeToken(record.id, Date.now());
     const revokedAtMs = performance.now();
-    await waitFor(async () => (await askAll()).has(200) === false || undefined);
-    // Without the refresh, tokens would be trusted for four seconds.
+    while ((await askAll()).includes(200));
     expect(performance.now() - revokedAtMs).toBeLessThan(2_000);
   });
 

@@ -2,7 +2,7 @@
  * Each block of commands in the README works, in a copy of the project and on a free port. Here the
  * packages at hand are used; `npm run prove:readme` installs them as a new user does.
  */
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, readFileSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -10,6 +10,7 @@ import { collect, waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
 const isClean = process.env.PROVE_README !== undefined;
+setDefaultTimeout(isClean ? 600_000 : 120_000);
 const folder = makeTemporaryFolder();
 const project = join(folder.path, "plantstore");
 afterAll(() => folder[Symbol.dispose]());
