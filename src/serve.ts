@@ -6,9 +6,9 @@ import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import { readCertificate } from "./listening/certificate.ts";
-import { startChore } from "./listening/chore.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listening/listener.ts";
 import { ListenerThread } from "./listening/listener-thread.ts";
+import { defaultIntervals, type Intervals, startPeriodicTask } from "./listening/periodic-tasks.ts";
 import { shareNext } from "./listening/shared-rendering.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -16,10 +16,8 @@ import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
-const forgetKeysMs = 60_000;
 /** A key is looked for as of the moment when its request came, which may wait for its commit. */
 const keyGraceMs = 60_000;
-const forgetBucketsMs = 60_000;
 /** Of a certificate that could not be shown for a reason that passes. */
 const reloadAgainMs = 2_000;
 
@@ -35,11 +33,21 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export async function serve(wanted: Config, log: Log): Promise<Service> {
+export async function serve(
+  wanted: Config,
+  log: Log,
+  intervals: Partial<Intervals> = {},
+): Promise<Service> {
   const limits = shareOf(wanted.limits, wanted.threads);
   const certificate = wanted.tls && (await readCertificate(wanted.tls));
   const buckets = wanted.usage.rate && createBucketMemory();
-  const config = { ...wanted, limits, certificate, buckets };
+  const config = {
+    ...wanted,
+    limits,
+    certificate,
+    buckets,
+    intervals: { ...defaultIntervals, ...intervals },
+  };
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
   const onFailure = (message: string) =>
@@ -75,6 +83,7 @@ async function start(
   });
   const listener = await openListener(config, storage, log, { metrics, render });
 
+  const { intervals, usage } = config;
   // This thread answers already; the others join it.
   for (let index = 1; index < config.threads; index++) {
     threads.push(
@@ -87,15 +96,15 @@ async function start(
       }),
     );
   }
-  const chores = [
-    startChore("forgetting of keys", forgetKeysMs, log, async () => {
+  const endTasks = [
+    startPeriodicTask("forgetting of keys", intervals.forgetIdempotencyKeysMs, log, async () => {
       while (await storage.forgetKeys(Date.now() - keyGraceMs));
     }),
   ];
   const { buckets } = storage;
-  if (config.usage.rate && buckets) {
+  if (usage.rate && buckets) {
     const forget = () => buckets.forgetEmpty();
-    chores.push(startChore("forgetting of rates", forgetBucketsMs, log, forget));
+    endTasks.push(startPeriodicTask("forgetting of rates", intervals.forgetRatesMs, log, forget));
   }
   let reloading = Promise.resolve();
   let again: Timer | undefined;
@@ -130,7 +139,7 @@ async function start(
     reloadCertificate,
     async stop() {
       isStopping = true;
-      for (const stopChore of chores) stopChore();
+      for (const endTask of endTasks) endTask();
       await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
       // Last, because the others have joined it.
       await storage.close();

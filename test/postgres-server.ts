@@ -25,9 +25,14 @@ export interface TestDatabase {
   /** Runs a statement as the role that may do everything. */
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export const serverPassword = "s3cret-of-the-server";
+
+function urlOf(port: number, database: string): string {
+  return `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
+}
 
 /** What the keeper of a server is told. */
 export interface KeeperOrder {
@@ -80,7 +85,7 @@ export async function startPostgres(
     get pid() {
       return state.pid;
     },
-    url: (database) => `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`,
+    url: (database) => urlOf(port, database),
     async startAgain() {
       shell.stdin.write("start\n");
       await shell.stdin.flush();
@@ -93,15 +98,19 @@ export async function startPostgres(
   };
 }
 
-/**
- * All test files run in one process, but each has modules of its own, so the server is kept here.
- */
-const shared = globalThis as { plantStorePostgres?: Promise<PostgresServer> };
+let ownServer: Promise<PostgresServer> | undefined;
 
-export function sharedPostgres(): Promise<PostgresServer> {
+/**
+ * The server that test/run.ts has started for this worker, or else one of this file's own. The
+ * files of a worker run one after the other, so they may change the settings of the server.
+ */
+export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "url">> {
+  const { PLANTSTORE_TEST_POSTGRES: ports = "", BUN_TEST_WORKER_ID: worker = "1" } = process.env;
+  const port = Number(ports.split(",")[Number(worker) - 1]);
+  if (port) return { port, url: (database) => urlOf(port, database) };
   // Nothing here outlives the tests, so nothing waits for the disk.
-  shared.plantStorePostgres ??= startPostgres(["-c", "fsync=off"]);
-  return shared.plantStorePostgres;
+  ownServer ??= startPostgres(["-c", "fsync=off"]);
+  return ownServer;
 }
 
 let databases = 0;
@@ -113,13 +122,15 @@ export async function makeDatabase(
 ): Promise<TestDatabase> {
   const { url } = server ?? (await sharedPostgres());
   await runStatement(url("postgres"), `CREATE DATABASE ${name}`);
+  const drop = async () => {
+    await runStatement(url("postgres"), `DROP DATABASE ${name} WITH (FORCE)`);
+  };
   return {
     name,
     url: url(name),
     query: (text, values) => runStatement(url(name), text, values),
-    async drop() {
-      await runStatement(url("postgres"), `DROP DATABASE ${name} WITH (FORCE)`);
-    },
+    drop,
+    [Symbol.asyncDispose]: drop,
   };
 }
 

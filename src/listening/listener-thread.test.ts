@@ -11,8 +11,9 @@ import type { StorageShare } from "../domain/storage.ts";
 import { createLog } from "../log.ts";
 import { openStorage } from "../storage/open.ts";
 import { ListenerThread } from "./listener-thread.ts";
+import { defaultIntervals } from "./periodic-tasks.ts";
 
-const nothing = { certificate: undefined, buckets: undefined };
+const nothing = { certificate: undefined, buckets: undefined, intervals: defaultIntervals };
 
 function startThread(database: string, joins: StorageShare | undefined, port = 0) {
   const failure = Promise.withResolvers<string>();

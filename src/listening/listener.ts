@@ -10,15 +10,8 @@ import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
 import { assemble, type Counting, loadFirst, loadLater } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
-import { startChore } from "./chore.ts";
+import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
 
-/** A revocation by another process holds within 5 seconds; this leaves room for a slow poll. */
-const tokenRefreshMs = 1_000;
-const noteUsesMs = 60_000;
-/** How long instances on one storage count apart before each learns what the others let through. */
-const rateExchangeMs = 1_000;
-/** A key that an issuer withdrew counts no longer than this, while the issuer can be asked. */
-const keyRefreshMs = 60_000;
 /** How long connections under the old certificate have to end by themselves, after an answer. */
 const handOverMs = 1_000;
 /** And how long before a stop: those in use are told in time, and nothing waits for idle ones. */
@@ -47,6 +40,7 @@ export type ListenerConfig = Pick<
   readonly buckets: BucketMemory | undefined;
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
+  readonly intervals: Intervals;
 };
 
 export interface Listener {
@@ -66,7 +60,7 @@ export async function openListener(
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, counting);
   const { app, authenticator, jwts, writer, limiter, spans } = assembly;
-  // Without it every token is asked for, until the chore succeeds.
+  // Without it every token is asked for, until the periodic refresh succeeds.
   const refreshed = authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
@@ -78,17 +72,21 @@ export async function openListener(
   const loadTimer = setTimeout(() => {
     loading = loadLater().catch((error) => log.event("warn", "loading of pages failed", { error }));
   }, loadAfterMs);
-  const chores = [
-    startChore("token refresh", tokenRefreshMs, log, () => authenticator.refresh()),
-    startChore("note of token uses", noteUsesMs, log, () => authenticator.noteUses()),
+  const { refreshTokensMs, noteTokenUsesMs, exchangeRatesMs, refreshIssuerKeysMs } =
+    config.intervals;
+  const endTasks = [
+    startPeriodicTask("token refresh", refreshTokensMs, log, () => authenticator.refresh()),
+    startPeriodicTask("note of token uses", noteTokenUsesMs, log, () => authenticator.noteUses()),
   ];
   if (limiter && storage.buckets) {
     const exchange = () => limiter.exchange();
-    chores.push(startChore("exchange of rates", rateExchangeMs, log, exchange));
+    endTasks.push(startPeriodicTask("exchange of rates", exchangeRatesMs, log, exchange));
   }
   if (jwts) {
-    const refreshKeys = () => jwts.refreshKeys();
-    chores.push(startChore("refresh of issuer's keys", keyRefreshMs, log, refreshKeys, "at once"));
+    const refresh = () => jwts.refreshKeys();
+    endTasks.push(
+      startPeriodicTask("refresh of issuer's keys", refreshIssuerKeysMs, log, refresh, "at once"),
+    );
   }
 
   return {
@@ -112,7 +110,7 @@ export async function openListener(
       const isStopped = stop(false);
       await Promise.race([isStopped, untilIdle(servers, drainMs - farewellMs)]);
       await Promise.race([isStopped, stop(true)]);
-      for (const stopChore of chores) stopChore();
+      for (const endTask of endTasks) endTask();
       await Promise.race([writer.drain(), isLate]);
       await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
       await Promise.race([spans?.flush(), isLate]);

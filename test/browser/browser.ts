@@ -3,33 +3,21 @@ import { afterEach, expect, setDefaultTimeout } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { startChromium } from "./chromium.ts";
 
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const pictures = join(import.meta.dir, "../.output/screenshots");
-const noChromium = 3;
 
-const server = Bun.spawn(["node", join(import.meta.dir, "chromium-server.mjs")], {
-  stdin: "pipe",
-  stdout: "pipe",
-  stderr: "pipe",
-});
-const endpoint = await readLine(server.stdout);
-if (endpoint === "" && (await server.exited) !== noChromium) {
-  throw new Error(`Chromium did not start. ${await new Response(server.stderr).text()}`);
-}
+/** The one that all test files share, if the whole suite runs. */
+const shared = process.env.PLANTSTORE_TEST_BROWSER;
+const endpoint =
+  shared === undefined
+    ? (await startChromium())?.endpoint
+    : [shared].find((each) => each !== "missing");
+const browser = endpoint === undefined ? undefined : await chromium.connect(endpoint);
 
-/** Only where npm has no Chromium for the machine and none is installed; anything else fails. */
-export const isBrowserMissing = endpoint === "";
-if (isBrowserMissing) {
-  process.stderr.write(
-    `\n${"!".repeat(88)}\nTHE PAGES ARE NOT TESTED: npm has no Chromium for ${process.arch}, and none is installed.\n` +
-      `Install one, or name it in PLANTSTORE_TEST_CHROMIUM, and run the tests again.\n${"!".repeat(88)}\n\n`,
-  );
-}
-
-// One for all test files; it ends when this process closes its end of the pipe.
-server.unref();
-const browser = isBrowserMissing ? undefined : await chromium.connect(endpoint);
+/** Then the tests of pages are skipped; test/run.ts says so, or fails if a browser is required. */
+export const isBrowserMissing = browser === undefined;
 
 /** What pages did that they must not: errors, other hosts, breaches of their policy. */
 const troubles: string[] = [];
@@ -114,13 +102,4 @@ async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
       nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
     );
   }, onlyRule);
-}
-
-async function readLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of stream) {
-    text += new TextDecoder().decode(chunk);
-    if (text.includes("\n")) break;
-  }
-  return text.trim();
 }

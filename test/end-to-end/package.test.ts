@@ -101,13 +101,16 @@ describe("the package", () => {
 
   test("takes neither settings nor code from the folder where it is started", async () => {
     const elsewhere = join(folder.path, "elsewhere");
-    await Bun.write(join(elsewhere, ".env"), "PLANTSTORE_URL=nonsense");
+    await Bun.write(join(elsewhere, ".env"), "PLANTSTORE_TOKEN=plant_of_somebody");
     await Bun.write(join(elsewhere, "bunfig.toml"), 'preload = ["./code.ts"]');
     await Bun.write(join(elsewhere, "code.ts"), "process.exit(7)");
     const launcher = join(project, "node_modules/.bin/plantstore");
-    const { exitCode, errors } = await run([launcher, "health"], elsewhere);
+    const { exitCode, errors } = await run(
+      [launcher, "plants", "list", "--url", "http://127.0.0.1:1"],
+      elsewhere,
+    );
     expect(exitCode).not.toBe(7);
-    expect(errors).toContain("http://127.0.0.1:8080");
+    expect(errors).toContain("PLANTSTORE_TOKEN");
   });
 
   test("starts by itself where no install script has run", async () => {

@@ -1,6 +1,8 @@
 /**
  * Starts the real program as a user does, in a process of its own, and talks to it over a socket.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
@@ -15,6 +17,10 @@ export interface Finished {
 /** Only what a program needs to run: no setting of the machine reaches it. */
 const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
 
+/** Not the working folder: a service may run there, and its data are not the tests'. */
+const folder = mkdtempSync(join(tmpdir(), "plantstore-cwd-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
 /** Starts a command and does not wait for it. */
 export function spawnProgram(
   args: readonly string[],
@@ -22,6 +28,7 @@ export function spawnProgram(
   program = realProgram,
 ) {
   return Bun.spawn([process.execPath, program, ...args], {
+    cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
@@ -134,7 +141,7 @@ export async function insist(ask: () => Promise<Response>): Promise<Response> {
   }
 }
 
-async function collect(
+export async function collect(
   stream: ReadableStream<Uint8Array>,
   take: (text: string) => void,
 ): Promise<void> {
@@ -146,15 +153,16 @@ async function collect(
 export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
   giveUp: () => string | false | Promise<string | false> = () => false,
+  timeoutMs = 20_000,
 ): Promise<Result> {
-  for (let tries = 0; tries < 2_000; tries++) {
+  for (const startedAtMs = performance.now(); performance.now() - startedAtMs < timeoutMs; ) {
     const result = await look();
     if (result !== undefined) return result;
     const reason = await giveUp();
     if (reason) throw new Error(reason);
     await Bun.sleep(10);
   }
-  throw new Error("It did not happen within twenty seconds.");
+  throw new Error(`It did not happen within ${timeoutMs} ms.`);
 }
 
 /**

@@ -2,30 +2,36 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { makeDatabase } from "../postgres-server.ts";
 import { KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { startService, waitFor } from "./running-service.ts";
+import { runProgram, startService, waitFor } from "./running-service.ts";
 
 describe("the first start", () => {
-  test("makes the folder, prints a token once, and the lines to paste work with it", async () => {
+  test("makes the folder and prints a token", async () => {
     using folder = makeTemporaryFolder();
     const database = join(folder.path, "new", "plants.db");
     await using service = await startService({ database });
     expect(service.token).toMatch(/^plant_\w{49}$/);
     expect(service.output().errors.match(/curl /g)).toHaveLength(3);
     expect(existsSync(database)).toBe(true);
+  });
 
-    const body = JSON.stringify({ name: "Monstera", tag: "living room", id: 7 });
-    const created = await service.call("POST /plants", { body });
-    expect([created.status, await created.json()]).toEqual([
-      201,
-      { name: "Monstera", tag: "living room" },
+  test.skipIf(Bun.which("curl") === null)("prints lines to paste that work", async () => {
+    await using service = await startService();
+    const { errors } = service.output();
+    const [, lines = ""] = /^( +export[\s\S]*)/m.exec(errors) ?? [];
+    const pasted = lines.replace(/^\S.*$/gm, "").replaceAll("curl -i", "curl -is");
+    const out = await Bun.$`sh -euc ${pasted}`.env({ PATH: process.env.PATH ?? "" }).text();
+    const answers = out.split(/(?=HTTP\/1\.1 )/).map((answer) => {
+      const [head = "", body] = answer.split("\r\n\r\n");
+      return `${head.split(" ")[1]} ${body}`;
+    });
+    expect(answers).toEqual([
+      '201 {"name":"Monstera","tag":"living room"}',
+      '200 [{"name":"Monstera","tag":"living room"}]',
+      "204 ",
     ]);
-    expect(await (await service.call("GET /plants")).json()).toEqual([
-      { name: "Monstera", tag: "living room" },
-    ]);
-    const removed = await service.call("DELETE /plants/7");
-    expect([removed.status, await removed.text()]).toEqual([204, ""]);
   });
 
   test("prints no second token, and the first one and the plants are still good", async () => {
@@ -198,14 +204,40 @@ describe("the service's own pages", () => {
   });
 });
 
-test.each(["GET", "HEAD", "POST", "OPTIONS"])(
-  "an answer to %s says when it was made",
-  async (method) => {
-    await using service = await startService();
+test("every answer says when it was made", async () => {
+  await using service = await startService();
+  for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {
     const { headers } = await service.call(`${method} /plants`);
-    expect(Date.parse(headers.get("date") ?? "")).toBeWithin(
-      Date.now() - 5_000,
-      Date.now() + 1_000,
-    );
-  },
-);
+    const date = Date.parse(headers.get("date") ?? "");
+    expect(date).toBeWithin(Date.now() - 5_000, Date.now() + 1_000);
+  }
+});
+
+describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
+  test("a token is refused within 5 s of the end of the command that revoked it", async () => {
+    await using own = engine === "SQLite" ? undefined : await makeDatabase();
+    const threads = ["--threads", "2"];
+    await using service = await startService({ args: threads, ...(own && { database: own.url }) });
+    const variables = { PLANTSTORE_DATABASE: service.database };
+    const token = (await runProgram(["token", "create", "bob"], variables)).out.trim();
+    // Each on a connection of its own, which any thread may get.
+    const ask = async () =>
+      (await service.call("GET /plants", { token, headers: { connection: "close" } })).status;
+    expect(await Promise.all(Array.from({ length: 16 }, ask))).not.toContain(401);
+    const listed = await runProgram(["token", "list", "--json"], variables);
+    const { id } = JSON.parse(listed.out).find(({ user }: { user: string }) => user === "bob");
+    expect((await runProgram(["token", "revoke", id], variables)).exitCode).toBe(0);
+
+    const endedAtMs = performance.now();
+    let acceptedAtMs = endedAtMs;
+    for (let refused = 0; refused < 32; ) {
+      if ((await ask()) === 401) refused++;
+      else {
+        refused = 0;
+        acceptedAtMs = performance.now();
+        await Bun.sleep(50);
+      }
+    }
+    expect(acceptedAtMs - endedAtMs).toBeLessThan(5_000);
+  });
+});

@@ -1,5 +1,6 @@
 /** Many threads, one service: whichever thread a connection falls to, it sees and says the same. */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
 
@@ -92,5 +93,26 @@ describe("a service on several threads", () => {
     const token = service.token;
     const plants = await (await again.call("GET /plants", { token })).json();
     expect(plants.length).toBeGreaterThanOrEqual(answered);
+  });
+});
+
+describe("a service whose thread dies", () => {
+  const program = join(import.meta.dir, "dying-thread.ts");
+
+  test.each([
+    ["a listener", "thread.ts", "its end"],
+    ["a listener", "thread.ts", "an error"],
+    ["the writer", "worker.ts", "its end"],
+    ["the writer", "worker.ts", "an error"],
+  ])("ends with exit code 1 and says why, if %s is lost (%s, by %s)", async (...given) => {
+    const [, name, how] = given;
+    await using service = await startService({
+      args: ["--threads", "2", "--log", "json"],
+      program,
+      variables: { DYING_THREAD: name, DYING_BY: how },
+    });
+    expect(await service.exited).toBe(1);
+    await waitFor(() => service.output().errors.includes("A thread broke down") || undefined);
+    expect(service.output().out).toContain('"event":"broken down"');
   });
 });

@@ -4,7 +4,6 @@
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Engine } from "./deployment.ts";
-import { type Flaw, findFlaw, flaws } from "./flaws.ts";
 import { Suite } from "./suite.ts";
 
 setDefaultTimeout(120_000);
@@ -27,18 +26,5 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (engine: Engine) => {
     }
     // Else there would be little to be wrong.
     expect(told.unknown).toBeLessThan(told.operations / 10);
-  });
-});
-
-/** The others are tried by `npm run prove:histories`. */
-const quickFlaws = [
-  "a list that was kept outlives the commit of another thread",
-  "keys are kept in memory, and lost with the process",
-  "a create is answered before its commit",
-];
-
-describe("it is seen when", () => {
-  test.each(quickFlaws)("%s", async (name) => {
-    expect(await findFlaw(flaws[name] as Flaw)).not.toEqual([]);
   });
 });

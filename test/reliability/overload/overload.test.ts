@@ -1,7 +1,6 @@
 /** More than it can take: while the storage takes no writes, and in one turn of the event loop. */
 import { expect, test } from "bun:test";
 import { Admission, admissionDefaults } from "../../../src/http/admission.ts";
-import { changeProgram } from "../../changed-program.ts";
 import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { sendCrowd } from "./crowd.ts";
@@ -24,19 +23,6 @@ test("so is one on a PostgreSQL whose table is locked", async () => {
     expect(faults).toEqual([]);
   }
   await database.drop();
-}, 30_000);
-
-test("a service that lets all of them wait is found out", async () => {
-  using broken = changeProgram([
-    {
-      file: "storage/group-commit.ts",
-      text: "return Math.floor(waiting / groupWritesMax) * commitMs > patienceMs;",
-      by: "return commitMs < 0;",
-    },
-  ]);
-  await using service = await startService({ args, program: broken.program });
-  const { faults } = await flood(service, () => stallSqlite(service.database));
-  expect(faults.join()).toContain("creates waited, and not");
 }, 30_000);
 
 const clientsCount = 2_000;

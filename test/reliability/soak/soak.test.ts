@@ -8,14 +8,14 @@ test.skipIf(process.platform !== "linux")(
   "under an even load of every kind each answer is the expected one, and leaves nothing behind",
   async () => {
     const { answers, faults, samples, held } = await soak({
-      durationMs: 8 * seconds,
-      warmUpMs: 4 * seconds,
+      durationMs: 4 * seconds,
+      warmUpMs: 2 * seconds,
       rate: 3_000,
       sampleEveryMs: 500,
     });
     expect(faults).toEqual([]);
     expect(answers).toBeGreaterThan(100);
-    // Fifty bytes for each answer would be more.
+    // A hundred bytes for each answer would be more.
     expect(held.after.heapMb - held.before.heapMb).toBeLessThan(heldGrowthMaxMb);
     expect(samples.length).toBeGreaterThan(0);
     for (const { residentMb, openFiles } of samples) {

@@ -1,0 +1,87 @@
+/**
+ * Each block of commands in the README works, in a copy of the project and on a free port. Here the
+ * packages at hand are used; `npm run prove:readme` installs them as a new user does.
+ */
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { cpSync, readFileSync, symlinkSync } from "node:fs";
+import { join, relative } from "node:path";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { collect, waitFor } from "./running-service.ts";
+
+const root = join(import.meta.dir, "../..");
+const isClean = process.env.PROVE_README !== undefined;
+setDefaultTimeout(isClean ? 600_000 : 120_000);
+const folder = makeTemporaryFolder();
+const project = join(folder.path, "plantstore");
+afterAll(() => folder[Symbol.dispose]());
+
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+const [start = "", ...others] = blocks.filter((block) => !block.includes("npm test"));
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^npm_(?!config_registry)|^PLANTSTORE_/.test(name),
+  ),
+);
+
+test.skipIf(Bun.which("curl") === null)("each block of the README works", async () => {
+  const unwanted = /^(?:node_modules|\.git|data|dist|test)\b/;
+  cpSync(root, project, {
+    recursive: true,
+    filter: (path) => !unwanted.test(relative(root, path)),
+  });
+  if (!isClean) symlinkSync(join(root, "node_modules"), join(project, "node_modules"));
+  expect(start).toContain("npm ci --omit=dev && npm start");
+  const startLine = isClean ? start : start.replace("npm ci --omit=dev && ", "");
+
+  const service = Bun.spawn(["sh", "-euc", startLine], {
+    cwd: project,
+    env: { ...environment, PLANTSTORE_PORT: "0" },
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  const written = { out: "", errors: "" };
+  const reading = Promise.all([
+    collect(service.stdout, (text) => {
+      written.out += text;
+    }),
+    collect(service.stderr, (text) => {
+      written.errors += text;
+    }),
+  ]);
+  try {
+    const url = await waitFor(
+      () => /"url":"([^"]+)"/.exec(written.out)?.[1],
+      () => service.exitCode !== null && `It ended: ${written.errors}`,
+      isClean ? 300_000 : undefined,
+    );
+    const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
+    const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
+    for (const block of others) {
+      const commands = block
+        .replaceAll("localhost:8080", new URL(url).host)
+        .replaceAll("http://127.0.0.1:8080", url)
+        .replaceAll("curl -i", "curl -is")
+        .replaceAll(/ ID\b/g, " $(npx plantstore token list | tail -n 1 | cut -d' ' -f1)");
+      const run = Bun.spawn(["sh", "-euc", commands], {
+        cwd: project,
+        env: variables,
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const [out, errors] = await Promise.all([
+        new Response(run.stdout).text(),
+        new Response(run.stderr).text(),
+      ]);
+      expect({ block, errors, exitCode: await run.exited }).toMatchObject({ block, exitCode: 0 });
+      const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
+      expect(answered).toBe(block.match(/^curl/gm)?.length ?? 0);
+    }
+  } finally {
+    // As Ctrl+C does, which reaches all of them.
+    process.kill(-service.pid, "SIGINT");
+    await reading;
+  }
+  expect(written.out).toContain('"event":"stopped"');
+});
