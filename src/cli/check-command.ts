@@ -1,8 +1,13 @@
-/** `plantstore check`: any running service, held against the interface from outside. */
-import type { Tokens } from "../check/probe.ts";
-import { topics } from "../check/rule.ts";
-import { allRules } from "../check/rules/all-rules.ts";
-import { CannotCheck, type CheckOptions, type CheckResult, runCheck } from "../check/run-check.ts";
+/** `plantstore check`: checks a running service against its contract, from outside. */
+
+import { contract, topics } from "../check/contract.ts";
+import {
+  CannotCheck,
+  type CheckOptions,
+  type CheckResult,
+  runCheck,
+  type Tokens,
+} from "../check/run-check.ts";
 import { quoteText, readToken, settings } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
@@ -16,7 +21,7 @@ const timeoutSecondsMax = 600;
 
 export const checkCommand: Command = {
   name: "check",
-  summary: "Hold a running service against the interface, from outside, and clean up.",
+  summary: "Check a running service against its contract, and clean up.",
   words: ["URL"],
   flags: {
     token: {
@@ -37,7 +42,7 @@ export const checkCommand: Command = {
     only: { placeholder: "TOPIC", help: "one topic, such as list or tokens", fallback: "all" },
     timeout: {
       placeholder: "SECONDS",
-      help: "how long an answer may take",
+      help: "how long a response may take",
       fallback: String(timeoutSecondsDefault),
     },
     slow: { help: "also what takes 15 seconds to see" },
@@ -52,15 +57,15 @@ export const checkCommand: Command = {
   async run(call) {
     const interruption = new AbortController();
     const options = { ...readOptions(call), signal: interruption.signal };
-    const { url, rules } = options;
+    const { url, rows } = options;
     const isJson = call.flags.json === true;
-    const report = new CheckReport(call.terminal, { url, isJson, total: rules.length });
+    const report = new CheckReport(call.terminal, { url, isJson, total: rows.length });
     const listenNoMore = onStopSignal(() => {
       report.say("Stopping; what was created is being deleted.");
       interruption.abort();
     }, exitCodes.interrupted);
     try {
-      const result = await runCheck(options, (rule) => report.add(rule));
+      const result = await runCheck(options, (row) => report.add(row));
       report.end(result);
       if (isJson) call.terminal.out(renderJsonReport(url, result));
       return chooseExitCode(result);
@@ -89,9 +94,9 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   if (only !== undefined && topic === undefined) {
     throw misused("--only", `one of ${topics.join(", ")}`, only);
   }
-  const rules = only === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
+  const rows = only === undefined ? contract : contract.filter((row) => row.topic === topic);
   const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
-  return { url, tokens, rules, timeoutMs, isSlow: call.flags.slow === true };
+  return { url, tokens, rows, timeoutMs, isSlow: call.flags.slow === true };
 }
 
 function readTokens(call: Call): Tokens {
@@ -100,18 +105,18 @@ function readTokens(call: Call): Tokens {
     if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
     throw new PlantStoreError("invalid-request", `--${flag} is not a whole token. Copy it again.`);
   };
-  const [first, second] = [read("token", ""), read("token-2", "_2")];
-  if (first === undefined) {
+  const [write, second] = [read("token", ""), read("token-2", "_2")];
+  if (write === undefined) {
     const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
     throw new PlantStoreError("unauthenticated", `A token is needed. ${advice}`);
   }
-  if (first === second) {
+  if (write === second) {
     throw new PlantStoreError(
       "invalid-request",
       "--token-2 must open another garden than --token.",
     );
   }
-  return { first, second, read: read("token-read", "_READ") };
+  return { write, second, read: read("token-read", "_READ") };
 }
 
 function readTimeout(text = String(timeoutSecondsDefault)): number {
