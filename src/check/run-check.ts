@@ -185,7 +185,7 @@ async function judge(row: Row, context: RowContext): Promise<Outcome> {
 
 const shownCharactersMax = 600;
 
-/** Masks tokens, since a report may be shown to anybody; then cuts, as half a token is not known. */
+/** Masks tokens, since a report may be shown to anybody; cuts then, not through a token. */
 function present(row: Row, { isSilent: _, ...outcome }: Outcome, tokens: Tokens): RowResult {
   const mask = (_key: string, value: unknown) =>
     typeof value === "string" ? maskText(value, tokens) : value;
