@@ -49,7 +49,8 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
   surface: [
     "has no HEAD",
     when(({ method }) => method === "HEAD", says(404)),
-    "HEAD is as GET, without a body",
+    "HEAD /plants is as GET, without a body",
+    "GET and HEAD of a public path need no token, and are alike but for the body",
   ],
   requests: [
     "ignores unknown query parameters",

@@ -124,7 +124,10 @@ export const idempotencyRows = rowsOf("idempotency", {
     keyed(plant(1), 201, "{each}"),
   ),
   "another key is 400 and named": each(
-    [`{key}${"~".repeat(220)}`, `"{key}${"~".repeat(220)}"`, "", '""', "a b", '"open', "caf\u00e9"],
+    [
+      ...[`{key}${"~".repeat(220)}`, `"{key}${"~".repeat(220)}"`, "", '""', '"', '"open', '"a"b"'],
+      ...["a b", '"a b"', '"a\\n"', "a\u007f", "caf\u00e9", "a, b"],
+    ],
     keyed(plant(1), { errors: ["Idempotency-Key"] }, "{each}"),
   ),
   "a request that was refused is not remembered": [

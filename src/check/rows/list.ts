@@ -34,9 +34,10 @@ export const listRows = rowsOf("list", {
     ["GET {next}", { json: shown(2), headers: { Link: null } }],
   ],
   "a limit that is not an integer from 0 to 2147483647 is 400": refused("limit", [
-    ...["-1", "1.5", "", "ten", "2147483648", "1e2", "0x1", "%201", "%zz"],
+    ...["-1", "1.5", "1.0", "", "ten", "2147483648", "10000000000000000000", "1e2", "0x1", "1_000"],
+    ...["%201", "1%20", "1%0A", "%D9%A1", "%2531", "%zz"],
   ]),
-  "a limit not in its shortest form is 400": refused("limit", ["007", "%2B1", "+1", "-0"]),
+  "a limit not in its shortest form is 400": refused("limit", ["007", "00", "%2B1", "+1", "-0"]),
   "a limit without a value is 400": ["GET /plants?limit", { errors: ["limit"] }],
   "after starts the list after an id": [
     ...plants(3),
@@ -101,7 +102,19 @@ export const listRows = rowsOf("list", {
     list("&fields=id", [{ id: "{far}" }]),
   ],
   "fields of other names are 400": refused("fields", [
-    ...["", "colour", "id,", "id,id", "id,colour", "ID", "id,%20name"],
+    ...[
+      "",
+      ",",
+      "colour",
+      "id,",
+      ",id",
+      "id,,tag",
+      "id,id",
+      "id,colour",
+      "ID",
+      "id,%20name",
+      "id;tag",
+    ],
   ]),
   "a list shows no plant of another garden": [
     create(plant(1)),

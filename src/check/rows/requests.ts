@@ -8,15 +8,18 @@ const requestId = { "X-Request-Id": "{each}" };
 export const requestRows = rowsOf("requests", {
   "a body without Content-Type is 415": create(plant(1), 415, { "Content-Type": [] }),
   "a body of another type than application/json is 415": each(
-    ["text/plain", "application/json-patch+json", "application/x-www-form-urlencoded", "json"],
+    [
+      ...["text/plain", "application/problem+json", "application/jsonx", "json"],
+      ...["application/x-www-form-urlencoded", `${json}, ${json}`, `text/plain; ${json}`],
+    ],
     create(plant(1), 415, { "Content-Type": "{each}" }),
   ),
   "a body in another charset than UTF-8 is 415": create(plant(1), 415, {
     "Content-Type": `${json}; charset=latin1`,
   }),
   "a body that is encoded is 415": create(plant(1), 415, { "Content-Encoding": "gzip" }),
-  "charset=utf-8 may follow the type": each(
-    [`${json}; charset=utf-8`, `${json};charset=UTF-8`],
+  "charset=utf-8 may follow the type, in any case": each(
+    [`${json}; charset=utf-8`, `${json};charset=UTF-8`, `Application/JSON ; charset="utf-8"`],
     create(plant(1), 201, { "Content-Type": "{each}" }),
   ),
   "a body that is not JSON is 400": each(
@@ -52,7 +55,7 @@ export const requestRows = rowsOf("requests", {
     create('{"name":"first","id":{1},"{each}":"{name}"}', { errors: ["/name"] }),
   ),
   "an unknown query parameter is 400 and named": each(
-    ["colour", "offset", "Limit", "access_token", "__proto__", ""],
+    ["colour", "offset", "Limit", "?limit", "access_token", "constructor", "__proto__", ""],
     ["GET /plants?limit=1&{each}=3", { errors: ["{each}"] }],
     [{ request: "POST /plants?{each}=3", body: plant(1) }, { errors: ["{each}"] }],
     ["DELETE /plants/{1}?{each}=3", { errors: ["{each}"] }],
@@ -101,7 +104,7 @@ export const requestRows = rowsOf("requests", {
     415,
   ],
   "the caller's X-Request-Id comes back": each(
-    ["a", "A-1._z", "x".repeat(128)],
+    ["a", "-", "A-1._z", "x".repeat(128)],
     [{ request: "GET /healthz", headers: requestId }, { headers: requestId }],
     [{ request: "GET /plants?limit=1", headers: requestId }, { headers: requestId }],
     [

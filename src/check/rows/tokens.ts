@@ -22,7 +22,7 @@ export const tokenRows = rowsOf("tokens", {
     without,
   ]),
   "another scheme is 401, as without a token": each(
-    ["Basic {token}", "Token {token}", "{token}", "Bearer"],
+    ["Basic {token}", "Token {token}", "{token}", "Bearer", "Bearer{token}", "x Bearer {token}"],
     [authorized("{each}"), without],
   ),
   "every operation with an unknown token is 401 invalid_token": each(operations, [
@@ -41,6 +41,7 @@ export const tokenRows = rowsOf("tokens", {
     [authorized(`Bearer ${unknown}`), 401],
     [authorized("Bearer plant_short"), { status: 401, same: ["body"] }],
   ],
+  "more than one space may follow the scheme": [authorized("Bearer    {token}"), 200],
   "the case of the scheme does not matter": each(
     ["Bearer", "bearer", "BEARER", "bEaReR"],
     [authorized("{each} {token}"), 200],
