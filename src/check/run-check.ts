@@ -1,6 +1,6 @@
 /** Checks a running service against its contract, row by row, and cleans up. */
 
-import { Interrupted, Service, type ServiceResponse, Unanswered } from "./checked-service.ts";
+import { Interrupted, Service, Unanswered } from "./checked-service.ts";
 import type { Row } from "./row.ts";
 import { type Gardens, idsOfRow, type RowContext, runRow, Skipped, Violation } from "./run-row.ts";
 import { CannotList, TestGarden } from "./test-garden.ts";
@@ -69,10 +69,11 @@ export async function runCheck(
 ): Promise<CheckResult> {
   const { url, tokens, timeoutMs, signal } = options;
   const service = new Service(url, timeoutMs, signal);
+  const { write, second, read } = tokens;
   const gardens: Gardens = {
-    write: new TestGarden(service, tokens.write),
-    ...(tokens.second && { second: new TestGarden(service, tokens.second) }),
-    ...(tokens.read && { read: new TestGarden(service, tokens.read) }),
+    write: new TestGarden(service, write, "the token"),
+    ...(second && { second: new TestGarden(service, second, "the second token (--token-2)") }),
+    ...(read && { read: new TestGarden(service, read, "the third token (--token-read)") }),
   };
   const all: TestGarden[] = Object.values(gardens);
   const results: RowResult[] = [];
@@ -123,7 +124,7 @@ async function begin(
       const reason = abbreviate(maskText(error.message, tokens));
       throw new CannotCheck("unreachable", `There is no response: ${reason}.`, error.code);
     }
-    throw error instanceof CannotList ? explainList(error.response, tokens) : error;
+    throw error instanceof CannotList ? explainList(error) : error;
   }
 }
 
@@ -142,16 +143,8 @@ async function claimIds(gardens: readonly TestGarden[]): Promise<bigint> {
   throw new CannotCheck("no-room", `No free ids: ${obstacle}. Use a token to another garden.`);
 }
 
-function explainList({ status, request }: ServiceResponse, tokens: Tokens): CannotCheck {
-  if (status === 401) {
-    const which = { second: "the second token (--token-2)", read: "the third (--token-read)" };
-    const flag = (["second", "read"] as const).find((name) => {
-      const token = tokens[name];
-      return token !== undefined && request.includes(`Bearer ${token}\n`);
-    });
-    const token = flag === undefined ? "the token" : which[flag];
-    return new CannotCheck("token-refused", `The service refuses ${token}.`);
-  }
+function explainList({ response: { status }, label }: CannotList): CannotCheck {
+  if (status === 401) return new CannotCheck("token-refused", `The service refuses ${label}.`);
   return new CannotCheck(
     "unusable",
     `GET /plants with limit, after and fields must be 200 with an array, but is ${status}. ` +

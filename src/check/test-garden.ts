@@ -6,7 +6,11 @@ export const nameMark = `plantstore check ${crypto.randomUUID().slice(0, 8)}`;
 
 /** Without lists nobody knows which ids are free. */
 export class CannotList extends Error {
-  constructor(readonly response: ServiceResponse) {
+  constructor(
+    readonly response: ServiceResponse,
+    /** The token, in words. */
+    readonly label: string,
+  ) {
     super(`GET /plants is ${response.status}`);
     this.response = response;
   }
@@ -30,6 +34,8 @@ export class TestGarden {
   constructor(
     service: Service,
     readonly token: string,
+    /** The token, in words. */
+    readonly label: string,
   ) {
     this.#service = service;
   }
@@ -92,7 +98,7 @@ export class TestGarden {
     const after = id < -(2n ** 63n) ? "" : `&after=${id}`;
     const response = await this.#send(`GET /plants?limit=${limit}&fields=id,name${after}`);
     const { json } = response;
-    if (response.status !== 200 || !Array.isArray(json)) throw new CannotList(response);
+    if (response.status !== 200 || !Array.isArray(json)) throw new CannotList(response, this.label);
     return json.map(({ id, name }) => ({ id: BigInt(JSON.stringify(id)), name: String(name) }));
   }
 

@@ -203,6 +203,7 @@ test.each<[line: string, exitCode: number, named: string]>([
   ["check URL --token same --token-2 same", 2, "another garden"],
   ["check URL --token plant_unknown", 4, "refuses the token."],
   ["check URL --token-2 plant_unknown", 4, "refuses the second token (--token-2)."],
+  ["check URL --token-read plant_unknown", 4, "refuses the third token (--token-read)."],
   ["check URL/elsewhere", 1, "Is "],
   ["check http://127.0.0.1:1", 6, "Is the service running at http://127.0.0.1:1?"],
 ])("plantstore %s ends with %d and one line", async (line, exitCode, named) => {
