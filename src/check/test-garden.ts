@@ -57,11 +57,14 @@ export class TestGarden {
   /** Notes what a create has created. No response, or a failure, may have created a plant too. */
   note(body: string, response: ServiceResponse | undefined): void {
     if (response && response.status >= 300 && response.status < 500) return;
-    const digits = /"id":(-?\d{1,19})\b(?![.e])/.exec(body)?.[1];
-    const id = response?.locatedId ?? (digits === undefined ? undefined : BigInt(digits));
+    const located = response?.locatedId;
+    const ids = located === undefined ? findIds(body + (response?.text ?? "")) : [located];
+    for (const id of ids) {
+      this.#held.add(id);
+      this.#ever.add(id);
+    }
     const isReplay = response?.header("Idempotency-Replayed") !== undefined;
-    if (id === undefined) this.#mayHaveLost ||= !isReplay;
-    else for (const ids of [this.#held, this.#ever]) ids.add(id);
+    if (ids.length === 0 && !isReplay) this.#mayHaveLost = true;
   }
 
   /** Deletes what this run created, as far as the service lets it. */
@@ -105,4 +108,10 @@ export class TestGarden {
   #send(request: string): Promise<ServiceResponse> {
     return this.#service.send(request, { headers: { Authorization: `Bearer ${this.token}` } });
   }
+}
+
+function findIds(text: string): bigint[] {
+  return [...text.matchAll(/"id":\s*(-?\d{1,19})(?![\d.e])/g)].map(([, digits = ""]) =>
+    BigInt(digits),
+  );
 }

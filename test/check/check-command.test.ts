@@ -187,7 +187,7 @@ describe("a check", () => {
     };
     const { exitCode, out } = await withBroken(falls, (url) => run(`check ${url} --only list`));
     expect(exitCode).toBe(1);
-    expect(out).toContain("no response: the connection was closed without an answer");
+    expect(out).toContain("no response: the connection was closed without a response");
     expect(out).toContain("(the service no longer responds)");
   });
 });

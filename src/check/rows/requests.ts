@@ -9,7 +9,7 @@ export const requestRows = rowsOf("requests", {
   "a body without Content-Type is 415": create(plant(1), 415, { "Content-Type": [] }),
   "a body of another type than application/json is 415": each(
     [
-      ...["text/plain", "application/problem+json", "application/jsonx", "json"],
+      ...["text/plain", "application/problem+json", "application/json-patch+json", "json"],
       ...["application/x-www-form-urlencoded", `${json}, ${json}`, `text/plain; ${json}`],
     ],
     create(plant(1), 415, { "Content-Type": "{each}" }),

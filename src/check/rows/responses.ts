@@ -167,16 +167,6 @@ export const browserRows = rowsOf("browser clients", {
       },
     },
   ],
-  "OPTIONS lists in Allow what a path takes": [
-    [
-      open("OPTIONS /plants"),
-      { status: 204, headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } },
-    ],
-    [
-      open("OPTIONS /plants/{1}"),
-      { status: 204, headers: { Allow: new Set(["DELETE", "OPTIONS"]) } },
-    ],
-  ],
   "every response has an X-Request-Id": all({ "X-Request-Id": /^[A-Za-z0-9._-]{1,128}$/ }),
   "every response has X-Content-Type-Options: nosniff": all({
     "X-Content-Type-Options": "nosniff",

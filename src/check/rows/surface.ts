@@ -3,6 +3,9 @@ import { each, open, rowsOf } from "../row.ts";
 
 const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz", "/metrics"];
 
+const allowOfPlants = { headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } };
+const allowOfPlant = { headers: { Allow: new Set(["DELETE", "OPTIONS"]) } };
+
 export const surfaceRows = rowsOf("surface", {
   "GET /plants is 200": ["GET /plants?limit=1", 200],
   "HEAD /plants is as GET, without a body": [
@@ -24,21 +27,18 @@ export const surfaceRows = rowsOf("surface", {
   // Not DELETE: a service that takes it might take it for all plants.
   "another method on /plants is 405, with Allow": each(
     ["PUT", "PATCH"],
-    [
-      open("{each} /plants"),
-      { status: 405, headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } },
-    ],
+    [open("{each} /plants"), { status: 405, ...allowOfPlants }],
   ),
   "another method on /plants/{id} is 405, with Allow": each(
     ["GET", "POST", "PUT", "PATCH"],
-    [
-      open("{each} /plants/{1}"),
-      { status: 405, headers: { Allow: new Set(["DELETE", "OPTIONS"]) } },
-    ],
+    [open("{each} /plants/{1}"), { status: 405, ...allowOfPlant }],
   ),
   "another method on a public path is 405, with Allow": each(
     publicPaths.flatMap((path) => ["POST", "PUT", "OPTIONS"].map((method) => `${method} ${path}`)),
     [open("{each}"), { status: 405, headers: { Allow: new Set(["GET", "HEAD"]) } }],
   ),
-  "OPTIONS needs no token": each(["/plants", "/plants/{1}"], [open("OPTIONS {each}"), 204]),
+  "OPTIONS needs no token, and lists in Allow what a path takes": [
+    [open("OPTIONS /plants"), { status: 204, ...allowOfPlants }],
+    [open("OPTIONS /plants/{1}"), { status: 204, ...allowOfPlant }],
+  ],
 });
