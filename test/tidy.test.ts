@@ -92,7 +92,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   client: /^$/,
   console: /^$/,
   tracing: /^$/,
-  check: /^node:(?:net|tls)$/,
+  check: /^node:(?:net|tls|timers\/promises)$/,
 };
 
 function importsOf(path: string): string[] {

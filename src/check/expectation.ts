@@ -1,78 +1,109 @@
-/** What rules expect of answers. Each fails with a `Violation` that says what came instead. */
-import type { Answer } from "./answer.ts";
-import { Violation } from "./outcome.ts";
+/** Compares a response with what a row expects of it. */
 
-export function expectStatus(answer: Answer, ...statuses: number[]): void {
-  expectThat(
-    statuses.includes(answer.status),
-    `the status must be ${statuses.join(" or ")}, and is ${answer.status}`,
-    answer,
+import type { ServiceResponse } from "./checked-service.ts";
+import type { Expected } from "./row.ts";
+
+const codes: Readonly<Record<number, string>> = {
+  400: "invalid-request",
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not-found",
+  405: "method-not-allowed",
+  409: "conflict",
+  413: "too-large",
+  415: "unsupported-media-type",
+  422: "idempotency-mismatch",
+};
+
+/** What is wrong, in words; absent if nothing is. `before` is the response to compare with. */
+export function findFault(
+  response: ServiceResponse,
+  expected: Expected,
+  before: ServiceResponse | undefined,
+): string | undefined {
+  return (
+    findWrongStatus(response, expected) ??
+    findWrongErrors(response, expected) ??
+    Object.entries(expected.headers ?? {})
+      .map(([name, value]) => findWrongHeader(response, name, value))
+      .find((fault) => fault !== undefined) ??
+    findWrongJson(response, expected) ??
+    (expected.same ?? [])
+      .map((part) => before && findDifference(response, before, part))
+      .find((fault) => fault !== undefined)
   );
 }
 
-/** `undefined` stands for a header that must not be there. */
-export function expectHeader(
-  answer: Answer,
-  name: string,
-  expected: string | RegExp | undefined,
-): void {
-  const value = answer.header(name);
-  const fits = expected instanceof RegExp ? expected.test(value ?? "") : value === expected;
-  const verb = expected instanceof RegExp ? "must match" : "must be";
-  const wanted = expected === undefined ? "must not be there" : `${verb} ${expected}`;
-  const found = value === undefined ? "is absent" : `is ${value}`;
-  expectThat(fits, `the header ${name} ${wanted}, and ${found}`, answer);
+function findWrongStatus(response: ServiceResponse, expected: Expected): string | undefined {
+  const { status = expected.errors ? 400 : 200 } = expected;
+  const statuses = [status].flat();
+  if (!statuses.includes(response.status)) {
+    return `the status must be ${statuses.join(" or ")}, and is ${response.status}`;
+  }
+  if (response.surplus !== "") return "a body came where there must be none";
+  const code = codes[response.status];
+  const hasBody = !response.request.startsWith("HEAD ");
+  if (typeof status !== "number" || code === undefined || !hasBody) return undefined;
+  const [type, found] = [`urn:plantstore:problem:${code}`, response.json?.type];
+  return found === type ? undefined : `the type of the problem must be ${type}, and is ${found}`;
 }
 
-/** Whatever their order and case. */
-export function expectItems(answer: Answer, name: string, expected: readonly string[]): void {
-  const items = answer.items(name);
-  const missing = expected.filter((item) => !items.includes(item.toLowerCase()));
-  expectThat(
-    missing.length === 0,
-    `the header ${name} must name ${missing.join(", ")}, and is ${answer.header(name) ?? "absent"}`,
-    answer,
-  );
-}
-
-/** As text, so that the order of fields counts and an id keeps its digits. */
-export function expectJson(answer: Answer, expected: unknown): void {
-  const wanted = show(expected);
-  const found = answer.json === undefined ? "no JSON" : show(answer.json);
-  expectThat(found === wanted, `the body must be ${wanted}, and is ${found}`, answer);
-}
-
-interface FoundFault {
+interface FoundError {
   readonly pointer?: unknown;
   readonly parameter?: unknown;
   readonly header?: unknown;
   readonly detail?: unknown;
 }
 
-/** The faults that a problem tells; none if it tells none in the right form. */
-export function faultsOf(answer: Answer): readonly FoundFault[] {
-  const { errors } = (answer.json ?? {}) as { errors?: unknown };
-  return Array.isArray(errors) ? errors.filter((fault) => fault && typeof fault === "object") : [];
+/** The validation errors of a problem; none if they are not in the right form. */
+export function errorsOf(response: ServiceResponse): readonly FoundError[] {
+  const errors: unknown = response.json?.errors;
+  return Array.isArray(errors) ? errors.filter((error) => error && typeof error === "object") : [];
 }
 
-/** 400 that names each of these places: `/name` in the body, a parameter, or a header. */
-export function expectFaults(answer: Answer, ...places: string[]): void {
-  expectStatus(answer, 400);
-  const named = faultsOf(answer).map(({ pointer, parameter, header }) =>
-    String(pointer ?? parameter ?? header).toLowerCase(),
+function findWrongErrors(response: ServiceResponse, { errors }: Expected): string | undefined {
+  if (errors === undefined) return undefined;
+  const show = (places: readonly string[]) => JSON.stringify([...new Set(places)].sort());
+  const found = errorsOf(response).map(({ pointer, parameter, header }) =>
+    String(pointer ?? parameter ?? header),
   );
-  for (const place of places) {
-    const what = place === "" ? 'the body as a whole (the pointer "")' : place;
-    expectThat(named.includes(place.toLowerCase()), `errors must name ${what}`, answer);
+  if (show(found).toLowerCase() === show(errors).toLowerCase()) return undefined;
+  return `errors must name ${show(errors)}, and names ${show(found)}`;
+}
+
+function findWrongHeader(
+  response: ServiceResponse,
+  name: string,
+  expected: NonNullable<Expected["headers"]>[string],
+): string | undefined {
+  const found = response.header(name);
+  const must = (what: string) => `the header ${name} must ${what}, and is ${found ?? "absent"}`;
+  if (expected === null) return found === undefined ? undefined : must("be absent");
+  if (typeof expected === "string") return found === expected ? undefined : must(`be ${expected}`);
+  if (expected instanceof RegExp) {
+    return expected.test(found ?? "") ? undefined : must(`match ${expected}`);
   }
+  const items = response.items(name);
+  const wanted = [...expected].map((item) => item.toLowerCase());
+  const isComplete = wanted.every((item) => items.includes(item));
+  const isExact = !(expected instanceof Set) || items.length === wanted.length;
+  return isComplete && isExact ? undefined : must(`list ${[...expected].join(", ")}`);
 }
 
-export function expectThat(holds: boolean, otherwise: string, answer?: Answer): void {
-  if (!holds) throw new Violation(otherwise, answer);
+function findWrongJson(response: ServiceResponse, expected: Expected): string | undefined {
+  if (expected.json === undefined) return undefined;
+  const [wanted, found] = [expected.json, response.json].map((json) => JSON.stringify(json));
+  return found === wanted ? undefined : `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
 }
 
-/** With the digits of a bigint, as JSON has them. */
-function show(value: unknown): string {
-  const digits = (_key: string, part: unknown) => (typeof part === "bigint" ? `${part}n` : part);
-  return (JSON.stringify(value, digits) ?? "absent").replace(/"(-?\d+)n"/g, "$1");
+function findDifference(
+  response: ServiceResponse,
+  before: ServiceResponse,
+  part: string,
+): string | undefined {
+  const [wanted, found] = [before, response].map((each) => {
+    if (part === "body") return each.text;
+    return part === "status" ? each.status : (each.header(part) ?? "absent");
+  });
+  return found === wanted ? undefined : `${part} must be ${wanted} as before, and is ${found}`;
 }

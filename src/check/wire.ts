@@ -1,6 +1,6 @@
 /**
- * One HTTP/1.1 exchange over a socket of its own, byte for byte: what is sent goes out as it is,
- * and what comes back is shown as it came. Follows no redirect, mends nothing, keeps no connection.
+ * One HTTP/1.1 exchange over a socket of its own, byte for byte. Follows no redirect, corrects
+ * nothing, keeps no connection.
  */
 import { connect as connectPlainly, isIP, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
@@ -15,11 +15,11 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
-  /** What came behind the end of the answer, such as a body where there must be none. */
+  /** What came after the end of the response, such as a body where there must be none. */
   readonly surplus: Buffer;
 }
 
-/** No answer came, or none that is HTTP; the message says which. */
+/** No response came, or none that is HTTP; the message says which. */
 export class NoAnswer extends Error {
   readonly code: string | undefined;
 
@@ -29,7 +29,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Where no body may come, one that comes all the same is waited for a little. */
+/** Where no body may come, the wait for one that comes anyway. */
 const surplusWaitMs = 150;
 
 export function exchange(
@@ -58,7 +58,7 @@ export function exchange(
       }
     };
     const timer = setTimeout(() => {
-      settle(new NoAnswer(`no whole answer within ${timeoutMs / 1_000} seconds`));
+      settle(new NoAnswer(`no complete response within ${timeoutMs / 1_000} seconds`));
     }, timeoutMs);
     const socket = open(place, () => {
       for (const piece of pieces) socket.write(piece);
@@ -70,7 +70,7 @@ export function exchange(
     socket.on("end", () => look(true));
     socket.on("close", () => look(true));
     socket.on("error", (error: Error & { code?: string }) => {
-      // An answer may have come before the connection broke.
+      // A response may have come before the connection broke.
       const answer = readAnswer(Buffer.concat(chunks), { isHead, isEnded: true });
       settle(answer instanceof NoAnswer ? new NoAnswer(error.message, error.code) : answer);
     });
@@ -98,19 +98,19 @@ export function readAnswer(
   reading: Reading & { isEnded: true },
 ): WireAnswer | NoAnswer;
 export function readAnswer(bytes: Buffer, reading: Reading): WireAnswer | NoAnswer | undefined;
-/** The first answer in the bytes. Absent if more must come first. */
+/** The first response in the bytes. Absent if more must come first. */
 export function readAnswer(bytes: Buffer, reading: Reading): WireAnswer | NoAnswer | undefined {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) {
     if (!reading.isEnded) return undefined;
-    const what = bytes.length === 0 ? "without an answer" : "in the midst of the headers";
+    const what = bytes.length === 0 ? "without a response" : "in the middle of the headers";
     return new NoAnswer(`the connection was closed ${what}`);
   }
   const [statusLine = "", ...lines] = bytes.toString("latin1", 0, headEnd).split("\r\n");
   const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1]);
-  if (Number.isNaN(status)) return new NoAnswer(`the answer is not HTTP/1.1: ${statusLine}`);
+  if (Number.isNaN(status)) return new NoAnswer(`the response is not HTTP/1.1: ${statusLine}`);
   const rest = bytes.subarray(headEnd + 4);
-  // An interim answer, such as 100 Continue, comes before the one that counts.
+  // An interim response, such as 100 Continue, comes before the one that counts.
   if (status < 200) return readAnswer(rest, reading);
   const headers = lines.map((line) => {
     const colonAt = line.indexOf(":");
@@ -130,7 +130,7 @@ function readBody(
   isEnded: boolean,
 ): Framed | NoAnswer | undefined {
   const find = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
-  const brokenOff = isEnded ? new NoAnswer("the answer broke off before its end") : undefined;
+  const brokenOff = isEnded ? new NoAnswer("the response broke off before its end") : undefined;
   if (find("transfer-encoding")?.toLowerCase() === "chunked") return readChunks(bytes) ?? brokenOff;
   const length = find("content-length");
   if (length === undefined) return isEnded ? { body: bytes, surplus: Buffer.alloc(0) } : undefined;
@@ -143,7 +143,7 @@ function readChunks(bytes: Buffer): Framed | undefined {
   const parts: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
-    // A minus sign would lead back, for ever.
+    // A minus sign would lead back in an endless loop.
     const digits = /^[\da-f]{1,8}\b/i.exec(bytes.toString("latin1", at, lineEnd))?.[0];
     const size = Number.parseInt(digits ?? "", 16);
     const end = lineEnd + 2 + size;

@@ -1,8 +1,12 @@
 /** `plantstore check`: checks a running service against its contract, from outside. */
-import type { Tokens } from "../check/probe.ts";
-import { topics } from "../check/rule.ts";
-import { allRules } from "../check/rules/all-rules.ts";
-import { CannotCheck, type CheckOptions, type CheckResult, runCheck } from "../check/run-check.ts";
+import { contract, topics } from "../check/contract.ts";
+import {
+  CannotCheck,
+  type CheckOptions,
+  type CheckResult,
+  runCheck,
+  type Tokens,
+} from "../check/run-check.ts";
 import { quoteText, readSetting, readToken, settings } from "../config.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
@@ -56,15 +60,15 @@ export const checkCommand: Command = {
   async run(call) {
     const interruption = new AbortController();
     const options = { ...readOptions(call), signal: interruption.signal };
-    const { url, rules } = options;
+    const { url, rows } = options;
     const isJson = call.flags.json === true;
-    const report = new CheckReport(call.terminal, { url, isJson, total: rules.length });
+    const report = new CheckReport(call.terminal, { url, isJson, total: rows.length });
     const listenNoMore = onStopSignal(() => {
       report.say("Stopping. Deleting what was created.");
       interruption.abort();
     }, exitCodes.interrupted);
     try {
-      const result = await runCheck(options, (rule) => report.add(rule));
+      const result = await runCheck(options, (row) => report.add(row));
       report.end(result);
       if (isJson) call.terminal.out(renderJsonReport(url, result));
       return chooseExitCode(result);
@@ -93,9 +97,9 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   if (only !== undefined && topic === undefined) {
     throw invalid("--only", `one of ${topics.join(", ")}`, only);
   }
-  const rules = only === undefined ? allRules : allRules.filter((rule) => rule.topic === topic);
+  const rows = only === undefined ? contract : contract.filter((row) => row.topic === topic);
   const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
-  return { url, tokens, rules, timeoutMs, isSlow: call.flags.slow === true };
+  return { url, tokens, rows, timeoutMs, isSlow: call.flags.slow === true };
 }
 
 function readTokens(call: Call): Tokens {
@@ -104,15 +108,15 @@ function readTokens(call: Call): Tokens {
     if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
     throw usageError(`--${flag} is not a whole token. Copy it again.`);
   };
-  const [first, second] = [read("token", ""), read("token-2", "_2")];
-  if (first === undefined) {
+  const [write, second] = [read("token", ""), read("token-2", "_2")];
+  if (write === undefined) {
     const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
     throw new CliError(`A token is needed. ${advice}`, exitCodes.tokenRefused);
   }
-  if (first === second) {
+  if (write === second) {
     throw usageError("--token-2 must open another garden than --token.");
   }
-  return { first, second, read: read("token-read", "_READ") };
+  return { write, second, read: read("token-read", "_READ") };
 }
 
 function readTimeout(text = String(timeoutSecondsDefault)): number {

@@ -1,5 +1,5 @@
-/** What a check found, for a person as it goes on and for a machine at its end. */
-import type { CheckResult, RuleResult } from "../check/run-check.ts";
+/** What a check found: for a person while it runs, for a machine at its end. */
+import type { CheckResult, RowResult } from "../check/run-check.ts";
 import type { Terminal } from "./command.ts";
 import { showSafely } from "./plant-table.ts";
 import { renderDuration } from "./progress.ts";
@@ -22,10 +22,10 @@ export class CheckReport {
     this.#total = options.total;
   }
 
-  add(result: RuleResult): void {
+  add(result: RowResult): void {
     this.#clear();
     if (this.#count++ === 0) {
-      this.#write(`${this.#url}, held against ${this.#total} rules of the interface\n`);
+      this.#write(`${this.#url}, checked against ${this.#total} rules of the interface\n`);
     }
     if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
     this.#topic = result.topic;
@@ -68,7 +68,7 @@ export class CheckReport {
   }
 }
 
-export function renderResult({ rule, outcome, reason, request, answer }: RuleResult): string {
+export function renderResult({ rule, outcome, reason, request, answer }: RowResult): string {
   const lines = [`  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}`];
   if (outcome === "failed") {
     lines.push(`      ${showLine(reason ?? "")}`);

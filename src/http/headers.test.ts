@@ -1,4 +1,4 @@
-/** The headers that all responses share, for all origins and for a list of them. */
+/** The headers that all responses share, for a list of origins. */
 import { describe, expect, test } from "bun:test";
 import { createSharedHeaders, preflightHeaders } from "./headers.ts";
 
@@ -9,26 +9,6 @@ const ours = "https://plants.example";
 function from(origin: string | null): Headers {
   return new Headers(origin === null ? {} : { origin });
 }
-
-describe("with all origins allowed", () => {
-  const headersFor = createSharedHeaders("*");
-
-  test.each([null, "https://any.example", "null"])(
-    "lets the origin %p read an answer",
-    (origin) => {
-      const headers = headersFor("on-token", "text/plain", from(origin));
-      expect(headers.get("access-control-allow-origin")).toBe("*");
-      expect(headers.get("access-control-expose-headers")).toBe(exposed);
-      expect(headers.has("vary")).toBe(false);
-    },
-  );
-
-  test("never permits credentials, since there are no cookies", () => {
-    expect(
-      headersFor("on-nothing", "text/plain", from(ours)).has("access-control-allow-credentials"),
-    ).toBe(false);
-  });
-});
 
 describe("with a list of origins", () => {
   const headersFor = createSharedHeaders([ours, "http://localhost:3000"]);
@@ -49,27 +29,6 @@ describe("with a list of origins", () => {
       expect(headers.get("vary")).toBe("Origin");
     },
   );
-});
-
-test.each([["*" as const], [[ours]]])("are safe to keep only where public, for %p", (allowed) => {
-  const headersFor = createSharedHeaders(allowed);
-  expect(headersFor("on-token", "text/plain", from(null)).get("cache-control")).toBe("no-store");
-  expect(headersFor("on-nothing", "text/plain", from(null)).has("cache-control")).toBe(false);
-  for (const dependence of ["on-nothing", "on-token"] as const) {
-    expect(headersFor(dependence, "text/plain", from(null)).get("x-content-type-options")).toBe(
-      "nosniff",
-    );
-  }
-});
-
-test("name the content type, if there is content", () => {
-  const headersFor = createSharedHeaders("*");
-  const typeOf = (type?: string) => headersFor("on-token", type, from(null)).get("content-type");
-  expect([typeOf("application/json"), typeOf(), typeOf("text/plain")]).toEqual([
-    "application/json",
-    null,
-    "text/plain",
-  ]);
 });
 
 test("what one response adds does not reach the next", () => {

@@ -84,32 +84,16 @@ describe("the header Host", () => {
 });
 
 describe("the bearer token", () => {
-  test.each([
-    ["Bearer plant_x", "plant_x"],
-    ["bearer plant_x", "plant_x"],
-    ["BEARER plant_x", "plant_x"],
-    ["Bearer    plant_x", "plant_x"],
-    [`Bearer${" ".repeat(16)}plant_x`, "plant_x"],
-    ["Bearer a b", "a b"],
-    ["Bearer a, Bearer b", "a, Bearer b"],
-  ])("of %p is %p", (authorization, expected) => {
-    expect(readBearerToken(new Headers({ authorization }))).toBe(expected);
-  });
-
-  test.each(["", "Bearer", "Bearer ", "Bearerx", "Basic eDp5", "Token x", "plant_x", "x Bearer y"])(
-    "is not in %p",
-    (authorization) => {
-      expect(readBearerToken(new Headers({ authorization }))).toBeUndefined();
+  test.each([[`Bearer${" ".repeat(16)}plant_x`, "plant_x"]])(
+    "of %p is %p",
+    (authorization, expected) => {
+      expect(readBearerToken(new Headers({ authorization }))).toBe(expected);
     },
   );
 
   test("begins behind 16 spaces, so that no header of many is kept for a short token", () => {
     const authorization = `Bearer${" ".repeat(1_000)}plant_x`;
     expect(readBearerToken(new Headers({ authorization }))).toHaveLength(991);
-  });
-
-  test("is not there without the header", () => {
-    expect(readBearerToken(new Headers())).toBeUndefined();
   });
 });
 
@@ -127,29 +111,6 @@ describe("the query of a list", () => {
       return faults.map((fault) => fault.parameter);
     }
   }
-
-  test.each([
-    ["", {}],
-    ["limit=5", { limit: 5n }],
-    ["after=-3&limit=5&fields=tag,id", { limit: 5n, after: -3n, fields: ["id", "tag"] }],
-    ["limit=%35", { limit: 5n }],
-  ])("%p is read as values", async (query, expected) => {
-    expect(await read(query)).toEqual(expected);
-  });
-
-  test.each([
-    ["limit=", ["limit"]],
-    ["limit", ["limit"]],
-    ["limit=1&limit=1", ["limit"]],
-    ["Limit=1", ["Limit"]],
-    ["?limit=1", ["?limit"]],
-    ["after=+1", ["after"]],
-    ["constructor=1&__proto__=2", ["constructor", "__proto__"]],
-    ["id=1", ["id"]],
-    ["limit=x&color=red&after=y&fields=", ["color", "limit", "after", "fields"]],
-  ])("%p is refused, with every fault named", async (query, expected) => {
-    expect(await read(query)).toEqual(expected);
-  });
 
   test("is read behind any number of blanks between its parameters", async () => {
     expect(await read(`${"&".repeat(15_000)}limit=5&&after=3`)).toEqual({ limit: 5n, after: 3n });

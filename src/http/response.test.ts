@@ -1,42 +1,13 @@
-/** How plants, links and locations look: frozen bodies, exact ids, lists in one or many pieces. */
+/** Lists that go out in several pieces. */
 import { describe, expect, test } from "bun:test";
-import type { Plant, PlantField } from "../domain/plant.ts";
+import type { Plant } from "../domain/plant.ts";
 import type { Pages } from "../domain/plants.ts";
-import { jsonAnswer, linkToNext, plantLocation, renderList, renderPlant } from "./response.ts";
+import { renderList } from "./response.ts";
 
 const fern: Plant = { id: 9_007_199_254_740_993n, name: "Fern", tag: "hall" };
 const rose: Plant = { id: -(2n ** 63n), name: 'R"o\\se\n🌹', tag: "" };
 
-test("a plant is its name and tag, in this order, and nothing else", () => {
-  expect(renderPlant(fern)).toBe('{"name":"Fern","tag":"hall"}');
-  expect(JSON.parse(renderPlant(rose))).toEqual({ name: rose.name, tag: "" });
-});
-
-test("an answer is JSON", () => {
-  expect(jsonAnswer(201, "{}", { Location: "/x" })).toEqual({
-    status: 201,
-    contentType: "application/json",
-    headers: { Location: "/x" },
-    body: "{}",
-  });
-});
-
 describe("a list", () => {
-  test.each<[string, PlantField[], Plant[], string]>([
-    ["without plants", ["name", "tag"], [], "[]"],
-    ["of one plant", ["name", "tag"], [fern], '[{"name":"Fern","tag":"hall"}]'],
-    ["with ids", ["id"], [fern, rose], '[{"id":9007199254740993},{"id":-9223372036854775808}]'],
-    [
-      "with all fields",
-      ["id", "name", "tag"],
-      [fern],
-      '[{"id":9007199254740993,"name":"Fern","tag":"hall"}]',
-    ],
-    ["of tags only", ["tag"], [fern, rose], '[{"tag":"hall"},{"tag":""}]'],
-  ])("%s goes out whole, with all digits of an id", (_case, fields, first, expected) => {
-    expect(renderList({ first }, fields)).toBe(expected);
-  });
-
   async function renderPages(pages: readonly (readonly Plant[])[]): Promise<string[]> {
     const [first = [], ...others] = pages;
     const rest = { next: async () => others.shift(), close() {} };
@@ -79,34 +50,5 @@ describe("a list", () => {
     };
     renderList({ first: [fern], rest }, ["tag"]);
     expect(isRead).toBe(false);
-  });
-});
-
-test.each([
-  ["", 7n, "/plants/7"],
-  ["/v1", -(2n ** 63n), "/v1/plants/-9223372036854775808"],
-])("below the base path %p the plant %p is at %s", (basePath, id, expected) => {
-  expect(plantLocation(basePath, id)).toBe(expected);
-});
-
-describe("the link to the next page", () => {
-  test("goes on behind the last plant", () => {
-    expect(linkToNext("", { limit: 20, after: 27n }, undefined)).toBe(
-      '</plants?limit=20&after=27>; rel="next"',
-    );
-  });
-
-  test("keeps the base path and the fields that were asked for", () => {
-    expect(linkToNext("/v1", { limit: 1, after: -5n }, ["id", "tag"])).toBe(
-      '</v1/plants?limit=1&after=-5&fields=id,tag>; rel="next"',
-    );
-  });
-
-  test("starts at the first plant when there was no page before", () => {
-    expect(linkToNext("", { limit: 1 }, undefined)).toBe('</plants?limit=1>; rel="next"');
-  });
-
-  test("goes on behind the plant with the id 0", () => {
-    expect(linkToNext("", { limit: 1, after: 0n }, undefined)).toContain("after=0>");
   });
 });

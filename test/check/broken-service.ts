@@ -1,6 +1,6 @@
 /** A service with one flaw: stands before the real one, and changes what goes in or comes out. */
 import { createServer, type Socket } from "node:net";
-import type { Tokens } from "../../src/check/probe.ts";
+import type { Tokens } from "../../src/check/run-check.ts";
 import { exchange, type WireAnswer } from "../../src/check/wire.ts";
 
 export interface WireRequest {

@@ -1,9 +1,6 @@
 /** The ways in which a service can be broken, to put flaws together from. */
 import type { WireAnswer } from "../../src/check/wire.ts";
-import { headerOf, type Serve, type WireRequest } from "./broken-service.ts";
-
-/** By the rule that is meant to find them, flaws by what they do. */
-export type Flaws = Readonly<Record<string, Readonly<Record<string, Serve>>>>;
+import type { Serve, WireRequest } from "./broken-service.ts";
 
 type Test = (request: WireRequest) => boolean;
 
@@ -75,18 +72,13 @@ export function without(name: string) {
 export type Loose = any;
 
 /** Numbers keep their digits. */
-export function parse(text: string): Loose {
+function parse(text: string): Loose {
   return JSON.parse(text, keepNumber as (key: string, value: unknown) => unknown);
 }
 
 function keepNumber(_key: string, value: unknown, context: { source: string }): unknown {
   const { rawJSON } = JSON as unknown as { rawJSON(text: string): object };
   return typeof value === "number" ? rawJSON(context.source) : value;
-}
-
-/** The digits of a number that `parse` kept. */
-export function digitsOf(value: Loose): string {
-  return JSON.stringify(value) ?? "";
 }
 
 export function withBody<Message extends WireRequest | WireAnswer>(
@@ -109,37 +101,12 @@ export function rewrites(change: (json: Loose, answer: WireAnswer) => Loose) {
 
 /** Changes the plant that a create brings; what is no JSON stays as it is. */
 export function drafts(change: (draft: Loose) => Loose): Serve {
-  return when(isCreate, (request, forward) => forward(withDraft(request, change)));
-}
-
-export function withDraft(request: WireRequest, change: (draft: Loose) => Loose): WireRequest {
-  const draft = draftOf(request);
-  return draft === undefined ? request : withBody(request, JSON.stringify(change(draft)));
-}
-
-export function draftOf(request: WireRequest): Loose {
-  try {
-    return parse(request.body.toString());
-  } catch {
-    return undefined;
-  }
-}
-
-/** Changes the query's parameters. */
-export function queries(change: (query: URLSearchParams) => void): Serve {
-  return asks((request) => {
-    const query = new URLSearchParams(request.target.split("?")[1] ?? "");
-    change(query);
-    const text = query.toString();
-    return { ...request, target: pathOf(request) + (text === "" ? "" : `?${text}`) };
+  return when(isCreate, (request, forward) => {
+    try {
+      const draft = parse(request.body.toString());
+      return forward(withBody(request, JSON.stringify(change(draft))));
+    } catch {
+      return forward(request);
+    }
   });
-}
-
-/** Without a valid token the real service does not answer more than 401, so a flaw lends one. */
-export function tokenOf(request: WireRequest): string {
-  return headerOf(request, "authorization")?.split(" ")[1] ?? "";
-}
-
-export function asCaller(request: WireRequest, token: string): WireRequest {
-  return withHeader(request, "Authorization", `Bearer ${token}`);
 }

@@ -50,17 +50,6 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
     expect([long.status, long.headers.get("content-encoding")]).toEqual([200, null]);
   });
 
-  test("answers HEAD without a body, and nothing else", async () => {
-    const head = await world.fetch(`HEAD ${path}`);
-    expect(head.status).toBe(200);
-    const post = await world.fetch(`POST ${path}`);
-    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
-  });
-
-  test("takes no query, so that no token ever comes in one", async () => {
-    expect((await world.fetch(`GET ${path}?token=plant_x`)).status).toBe(400);
-  });
-
   test("loads files whose names say what they hold, and that stay for a year", async () => {
     const assets = await findAssets(path);
     expect(assets.length).toBeGreaterThanOrEqual(2);

@@ -1,38 +1,13 @@
-/** Runs a table of scenarios through the whole service but its socket, on a real storage. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+/** The whole service but its socket, on a real storage. */
+import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import type { ErrorCode } from "../../src/domain/errors.ts";
 import type { Storage } from "../../src/domain/storage.ts";
-import { problems } from "../../src/http/problem.ts";
 import { type Assembly, assemble } from "../../src/listening/assembly.ts";
 import { createLog } from "../../src/log.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-
-export interface Scenario {
-  readonly name: string;
-  /** Plants that the garden holds before: id and, if it matters, name and tag. */
-  readonly given?: readonly { id: bigint; name?: string; tag?: string }[];
-  /** Method and target, as in a request line. */
-  readonly request: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Text is sent as it is; anything else as JSON, with its content type. */
-  readonly body?: string | Uint8Array | object;
-  /** `write` unless given. */
-  readonly token?: "write" | "read" | "none";
-  readonly status: number;
-  /** The body, as parsed JSON or, for text, as it is; `""` for none. */
-  readonly answer?: unknown;
-  /** Headers that must be there; `null`: must not be there. */
-  readonly answerHeaders?: Readonly<Record<string, string | RegExp | null>>;
-  readonly problem?: ErrorCode;
-  /** Where the faults are, in the order in which they are reported. */
-  readonly faults?: readonly string[];
-  /** The ids in the garden afterwards. Those of `given`, unless said otherwise. */
-  readonly left?: readonly bigint[];
-}
 
 export interface World {
   readonly storage: Storage;
@@ -113,74 +88,6 @@ async function makePlace(engine: Engine): Promise<Place> {
   };
 }
 
-let gardens = 0;
-
-export function runScenarios(world: World, scenarios: readonly Scenario[]): void {
-  for (const scenario of scenarios) {
-    test(scenario.name, () => runScenario(world, scenario));
-  }
-}
-
-async function runScenario(world: World, scenario: Scenario): Promise<void> {
-  const garden = `garden-${++gardens}`;
-  const given = scenario.given ?? [];
-  await plant(world.storage, garden, given);
-  const response = await world.fetch(scenario.request, await buildRequest(world, scenario, garden));
-
-  expect(response.status).toBe(scenario.status);
-  expect(response.headers.get("x-request-id")).toMatch(/^[\w.-]{1,128}$/);
-  expect(response.headers.get("x-content-type-options")).toBe("nosniff");
-  const text = await response.text();
-  const isJson = response.headers.get("content-type")?.includes("json");
-  const body = isJson && text !== "" ? JSON.parse(text) : text;
-  if (scenario.answer !== undefined) expect(body).toEqual(scenario.answer);
-  checkHeaders(response.headers, scenario.answerHeaders ?? {});
-  if (scenario.problem) checkProblem(response, body, scenario);
-
-  const left = await world.storage.list(garden, undefined, 1_000);
-  const expected = scenario.left ?? given.map(({ id }) => id).toSorted((a, b) => (a < b ? -1 : 1));
-  expect(left.map(({ id }) => id)).toEqual([...expected]);
-}
-
-async function plant(
-  storage: Storage,
-  garden: string,
-  given: NonNullable<Scenario["given"]>,
-): Promise<void> {
-  if (given.length === 0) return;
-  await storage.apply(
-    given.map(({ id, name = `Plant ${id}`, tag = "" }) => ({
-      kind: "create",
-      garden,
-      id,
-      name,
-      tag,
-      idempotency: undefined,
-    })),
-  );
-}
-
-async function buildRequest(
-  world: World,
-  scenario: Scenario,
-  garden: string,
-): Promise<RequestInit> {
-  const { body, token = "write" } = scenario;
-  const headers = new Headers();
-  if (token !== "none") {
-    const text = await world.makeToken({ user: "tester", garden, scope: token });
-    headers.set("authorization", `Bearer ${text}`);
-  }
-  if (body !== undefined) headers.set("content-type", "application/json");
-  for (const [name, value] of Object.entries(scenario.headers ?? {})) {
-    if (value === "") headers.delete(name);
-    else headers.set(name, value);
-  }
-  if (body === undefined) return { headers };
-  if (typeof body === "string") return { headers, body };
-  return { headers, body: body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body) };
-}
-
 export function checkHeaders(
   headers: Headers,
   expected: Readonly<Record<string, string | RegExp | null>>,
@@ -189,21 +96,4 @@ export function checkHeaders(
     if (value instanceof RegExp) expect(headers.get(name)).toMatch(value);
     else expect([name, headers.get(name)]).toEqual([name, value]);
   }
-}
-
-function checkProblem(response: Response, body: unknown, scenario: Scenario): void {
-  const { status, title } = problems[scenario.problem as ErrorCode];
-  expect(response.headers.get("content-type")).toBe("application/problem+json");
-  expect(body).toMatchObject({
-    type: `urn:plantstore:problem:${scenario.problem}`,
-    title,
-    status,
-    requestId: response.headers.get("x-request-id") ?? "none",
-  });
-  const { errors } = body as { errors?: Record<string, string>[] };
-  if (scenario.faults) {
-    const places = errors?.map((each) => each.pointer ?? each.parameter ?? each.header);
-    expect(places).toEqual([...scenario.faults]);
-  }
-  if (status !== 400) expect(errors).toBeUndefined();
 }

@@ -1,0 +1,28 @@
+/** The contract: every promise of the interface that a client can see, by topic. */
+import type { Row } from "./row.ts";
+import { createRows, deleteRows, idempotencyRows } from "./rows/create-and-delete.ts";
+import { plantRows } from "./rows/fields.ts";
+import { listRows } from "./rows/list.ts";
+import { requestRows } from "./rows/requests.ts";
+import { browserRows, errorRows } from "./rows/responses.ts";
+import { healthRows, limitRows, openapiRows } from "./rows/service.ts";
+import { surfaceRows } from "./rows/surface.ts";
+import { tokenRows } from "./rows/tokens.ts";
+
+export const contract: readonly Row[] = [
+  ...surfaceRows,
+  ...requestRows,
+  ...plantRows,
+  ...createRows,
+  ...idempotencyRows,
+  ...listRows,
+  ...deleteRows,
+  ...tokenRows,
+  ...errorRows,
+  ...browserRows,
+  ...limitRows,
+  ...healthRows,
+  ...openapiRows,
+];
+
+export const topics: readonly string[] = [...new Set(contract.map(({ topic }) => topic))];

@@ -1,0 +1,130 @@
+/**
+ * The shape of the contract table. A row is a sentence, one or more requests, and what each of
+ * them must return. In every text `{…}` stands for a value of the run:
+ *
+ * - `{1}` … `{9}`: free ids with gaps between them; `{before}` comes before them, `{gap}` between
+ *   the first two; `{round}` ends in 000, and `{thousands}` is that without the zeros
+ * - `{far}`, `{far+1}`: free ids that a double cannot hold; `{over}`, `{under}`: ids beyond 64 bits
+ *   that would be `{1}` if cut to 64
+ * - `{name}`: a name by which plants of this run are known; `{key}`: a new idempotency key
+ * - `{each}`: the value that the row runs with; `{base}`: the base path; `{host}`; `{token}`, also
+ *   with a character changed (`{token-mid}`, `{token-end}`) or cut off (`{token-cut}`)
+ * - `{assigned}`: the id in the last `Location`; `{next}`: the target of the last `Link`
+ */
+import type { SentHeaders, ServiceResponse } from "./checked-service.ts";
+
+export interface Sent {
+  /** Method and target below the base path, such as `GET /plants?limit=1`. */
+  readonly request: string;
+  /** The token that may write, unless given. */
+  readonly token?: "second" | "read" | "none";
+  readonly headers?: SentHeaders;
+  /** An object is sent as JSON, text as it is. */
+  readonly body?: object | string;
+  /** A body as Latin-1 text, for bytes that are not UTF-8. */
+  readonly bytes?: string;
+  /** A body in chunks, which ends with an empty one. */
+  readonly chunks?: readonly string[];
+  /** Spaces are added to the body up to so many bytes. */
+  readonly padTo?: number;
+  /** Sent so many times at once. */
+  readonly atOnce?: number;
+  readonly timeoutMs?: number;
+}
+
+/** What is wrong with a response, if anything; `all` are the responses of the row so far. */
+export type ResponseCheck = (
+  response: ServiceResponse,
+  all: readonly ServiceResponse[],
+) => string | undefined;
+
+/** In place of a status: the connection was closed without a response. */
+export const closed = 0;
+
+export interface Expected {
+  /**
+   * 200 unless given, or 400 with `errors`. A refusal must be a problem with the code of its
+   * status; of several statuses any will do, in any form, because a proxy may have sent it.
+   */
+  readonly status?: number | readonly number[];
+  /** `null`: absent. An array: the header lists these; a set: these and no others. */
+  readonly headers?: Readonly<
+    Record<string, string | RegExp | null | readonly string[] | ReadonlySet<string>>
+  >;
+  /** The body as JSON; the order of members counts, and ids have all their digits. */
+  readonly json?: unknown;
+  /** Where the validation errors are: a pointer into the body, a parameter or a header. */
+  readonly errors?: readonly string[];
+  /** What must be as in the response before: `status`, `body` or a header. */
+  readonly same?: readonly string[];
+  /** For what the others cannot say. */
+  readonly check?: ResponseCheck;
+  /** Why this service cannot show it, if it cannot. */
+  readonly skip?: (response: ServiceResponse) => string | undefined;
+}
+
+export type Step = readonly [sent: string | Sent, expected: number | Expected];
+
+interface Steps {
+  readonly steps: readonly Step[];
+  /** Runs once with each of these as `{each}`. */
+  readonly each?: readonly string[];
+  /** An id outside those of the run; the row is skipped if a plant has it. */
+  readonly freeId?: string;
+  /** Runs with `--slow` only. */
+  readonly isSlow?: boolean;
+}
+
+export interface Row extends Steps {
+  readonly topic: string;
+  /** The promise, as a sentence. */
+  readonly name: string;
+}
+
+export function rowsOf(
+  topic: string,
+  rows: Readonly<Record<string, Step | readonly Step[] | Steps>>,
+): Row[] {
+  return Object.entries(rows).map(([name, row]) => {
+    if ("steps" in row) return { topic, name, ...row };
+    return { topic, name, steps: (Array.isArray(row[0]) ? row : [row]) as Step[] };
+  });
+}
+
+/** The steps run once for each value. */
+export function each(values: readonly string[], ...steps: Step[]): Steps {
+  return { each: values, steps };
+}
+
+/** The plant with the id `{1}`, `{2}` and so on, as it is created. */
+export function plant(number: number, others: object = {}): object {
+  return { name: `{name} ${number}`, tag: `tag ${number}`, id: `{${number}}`, ...others };
+}
+
+/** Plants as a list shows them. */
+export function shown(...numbers: number[]): object[] {
+  return numbers.map((number) => ({ name: `{name} ${number}`, tag: `tag ${number}` }));
+}
+
+export function create(
+  body: object | string,
+  expected: number | Expected = 201,
+  headers: SentHeaders = {},
+): Step {
+  return [{ request: "POST /plants", body, headers }, expected];
+}
+
+/** Creates the plants 1 to `count`, the last one first. */
+export function plants(count: number): Step[] {
+  return Array.from({ length: count }, (_, index) => create(plant(count - index)));
+}
+
+/** Lists the plants of the row. */
+export function list(query: string, json: unknown, headers: Expected["headers"] = {}): Step {
+  return [`GET /plants?after={before}${query}`, { json, headers }];
+}
+
+/** A request without a token. */
+export function open(request: string, others: Omit<Sent, "request"> = {}): Sent {
+  return { request, token: "none", ...others };
+}

@@ -1,0 +1,122 @@
+/** List: order, limit, after, fields, and the way to the next page. */
+import { create, each, list, plant, plants, rowsOf, shown } from "../row.ts";
+
+/** With a limit: a service that takes the value must not send a whole garden. */
+const refused = (parameter: string, values: readonly string[], limit = "&limit=1") =>
+  each(values, [`GET /plants?${parameter}={each}${limit}`, { errors: [parameter] }]);
+const refusedLimit = (...values: string[]) => refused("limit", values, "");
+const next = /^<[^>]*>; ?rel="?next"?$/;
+
+export const listRows = rowsOf("list", {
+  "a list is a JSON array of name and tag, and nothing else": [
+    ...plants(2),
+    list("", shown(1, 2), { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i }),
+  ],
+  "a list of no plants is an empty array": list("", []),
+  "plants are ordered by ascending id, as numbers": [
+    create(plant(4, { id: "{far}" })),
+    ...plants(3),
+    list("", shown(1, 2, 3, 4)),
+  ],
+  'limit cuts the list, with Link and rel="next"': [
+    ...plants(3),
+    list("&limit=1", shown(1), { Link: next }),
+    list("&limit=2", shown(1, 2), { Link: next }),
+  ],
+  "limit may be 0": [create(plant(1)), list("&limit=0", [], { Link: next })],
+  "from a limit of 0 the Link leads to every plant": [
+    ...plants(2),
+    list("&limit=0", []),
+    ["GET {next}", { json: shown(1), headers: { Link: next } }],
+    ["GET {next}", { json: shown(2), headers: { Link: null } }],
+  ],
+  "a limit that is not an integer from 0 to 2147483647 is 400": refusedLimit(
+    ...["-1", "1.5", "1.0", "", "ten", "2147483648", "10000000000000000000", "1e2", "0x1", "1_000"],
+    ...["%201", "1%20", "1%0A", "%D9%A1", "%2531", "%zz"],
+  ),
+  "a limit not in its shortest form is 400": refusedLimit("007", "00", "%2B1", "+1", "-0"),
+  "a limit without a value is 400": ["GET /plants?limit", { errors: ["limit"] }],
+  "after starts the list after an id": [
+    ...plants(3),
+    ["GET /plants?after={1}", { json: shown(2, 3) }],
+  ],
+  "after may be an id that no plant has": [
+    ...plants(2),
+    ["GET /plants?after={gap}", { json: shown(2) }],
+  ],
+  "after is exact beyond 2^53": [
+    create(plant(1, { id: "{far}" })),
+    create(plant(2, { id: "{far+1}" })),
+    ["GET /plants?after={far}", { json: shown(2) }],
+    ["GET /plants?after={far+1}", { json: [] }],
+  ],
+  "after may be the lowest and the highest id of 64 bits": [
+    ["GET /plants?limit=1&after=-9223372036854775808", 200],
+    ["GET /plants?limit=1&after=9223372036854775807", { json: [] }],
+  ],
+  "an after that is not an id is 400": refused("after", [
+    ...["", "x", "1.5", "9223372036854775808", "-9223372036854775809"],
+  ]),
+  "an after not in its shortest form is 400": refused("after", ["007", "%2B7", "-0"]),
+  "Link is absent when the list is complete": [
+    ...plants(2),
+    list("", shown(1, 2), { Link: null }),
+    list("&limit=2", shown(1, 2), { Link: null }),
+    list("&limit=2147483647", shown(1, 2), { Link: null }),
+    ["GET /plants?after={2}&limit=0", { json: [], headers: { Link: null } }],
+  ],
+  "following Link visits every plant exactly once": [
+    ...plants(5),
+    list("&limit=2", shown(1, 2)),
+    ["GET {next}", { json: shown(3, 4), headers: { Link: next } }],
+    ["GET {next}", { json: shown(5), headers: { Link: null } }],
+  ],
+  "following Link misses nothing when plants are deleted meanwhile": [
+    ...plants(3),
+    list("&limit=1", shown(1)),
+    ["DELETE /plants/{1}", 204],
+    ["GET {next}", { json: shown(2) }],
+  ],
+  "Link keeps fields": [
+    ...plants(2),
+    list("&limit=1&fields=id", [{ id: "{1}" }]),
+    ["GET {next}", { json: [{ id: "{2}" }] }],
+  ],
+  "HEAD has the Link that GET has": [
+    ...plants(2),
+    list("&limit=1", shown(1), { Link: next }),
+    ["HEAD /plants?after={before}&limit=1", { same: ["Link"] }],
+  ],
+  "fields chooses among id, name and tag": [
+    create(plant(1)),
+    list("&fields=id,name,tag", [{ id: "{1}", ...shown(1)[0] }]),
+    list("&fields=id", [{ id: "{1}" }]),
+    list("&fields=name", [{ name: "{name} 1" }]),
+    list("&fields=tag,name", shown(1)),
+    list("&fields=id%2Ctag", [{ id: "{1}", tag: "tag 1" }]),
+  ],
+  "an id in a list is a JSON number with all its digits": [
+    create(plant(1, { id: "{far}" })),
+    list("&fields=id", [{ id: "{far}" }]),
+  ],
+  "fields of other names are 400": refused("fields", [
+    ...[
+      "",
+      ",",
+      "colour",
+      "id,",
+      ",id",
+      "id,,tag",
+      "id,id",
+      "id,colour",
+      "ID",
+      "id,%20name",
+      "id;tag",
+    ],
+  ]),
+  "a list shows no plant of another garden": [
+    create(plant(1)),
+    list("", shown(1)),
+    [{ request: "GET /plants?after={before}", token: "second" }, { json: [] }],
+  ],
+});

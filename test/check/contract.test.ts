@@ -1,0 +1,119 @@
+/** The contract table, row by row, against the real program, on both engines. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { contract } from "../../src/check/contract.ts";
+import { type CheckResult, runCheck, type Tokens } from "../../src/check/run-check.ts";
+import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
+import { makeDatabase } from "../postgres-server.ts";
+
+setDefaultTimeout(60_000);
+
+async function makeTokens({ database }: RunningService): Promise<Record<keyof Tokens, string>> {
+  const make = async (user: string, ...flags: string[]) =>
+    (await runProgram(["token", "create", user, "--database", database, ...flags])).out.trim();
+  const [write, second, read] = await Promise.all([
+    make("ann"),
+    make("bob"),
+    make("ann", "--scope", "read"),
+  ]);
+  return { write, second, read };
+}
+
+function check(url: string, tokens: Tokens, { rows = contract, isSlow = false } = {}) {
+  const { signal } = new AbortController();
+  return runCheck({ url, tokens, rows, timeoutMs: 5_000, isSlow, signal });
+}
+
+const slowRow = "a body that does not arrive within 15 seconds is given up";
+const rateRow = "RateLimit and a limit of requests in RateLimit-Policy come together";
+const skippedRows = [slowRow, rateRow];
+
+describe.each([
+  ["SQLite", { args: ["--threads", "1"] }],
+  ["PostgreSQL", { isPostgres: true, args: [] }],
+  ["SQLite, under a base path", { args: ["--threads", "1", "--base-path", "/a/v1"] }],
+  ["SQLite, on two threads", { args: ["--threads", "2"] }],
+] as const)("on %s", (_, options) => {
+  let result: CheckResult;
+  const gardens: string[] = [];
+
+  beforeAll(async () => {
+    const database = "isPostgres" in options ? await makeDatabase() : undefined;
+    {
+      const { args } = options;
+      await using service = await startService({
+        args,
+        ...(database && { database: database.url }),
+      });
+      const tokens = await makeTokens(service);
+      const listAll = async (token: string) =>
+        (await service.call("GET /plants?fields=id,name,tag", { token })).text();
+      for (const token of [tokens.write, tokens.second]) {
+        for (const id of [-7, 1, 2, 1_000]) {
+          const body = JSON.stringify({ name: `Old ${id}`, id });
+          expect((await service.call("POST /plants", { body, token })).status).toBe(201);
+        }
+        gardens.push(await listAll(token));
+      }
+      result = await check(service.url, tokens);
+      gardens.push(await listAll(tokens.write), await listAll(tokens.second));
+    }
+    await database?.drop();
+  });
+
+  test.each(contract.map(({ topic, name }) => [topic, name]))("%s: %s", (topic, name) => {
+    const found = result.results.find((each) => each.topic === topic && each.rule === name);
+    const outcome = skippedRows.includes(name) ? "skipped" : "passed";
+    expect(found).toMatchObject({ outcome });
+  });
+
+  test("the gardens hold what they held before", () => {
+    const [first, second, ...after] = gardens;
+    expect(after).toEqual([first ?? "", second ?? ""]);
+    expect(result.leftBehind).toEqual([]);
+  });
+});
+
+describe("the check", () => {
+  let service: RunningService;
+  let tokens: Tokens;
+  /** Begun first and looked at last, because it takes its time. */
+  let slowCheck: Promise<CheckResult>;
+
+  beforeAll(async () => {
+    service = await startService();
+    tokens = await makeTokens(service);
+    const rows = contract.filter(({ name }) => name === slowRow);
+    slowCheck = check(service.url, tokens, { rows, isSlow: true });
+  });
+
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test("waits where requests are limited, and says for how long", async () => {
+    const args = ["--rate-limit", "6/2s", "--garden-plants-max", "10"];
+    await using limited = await startService({ args });
+    const rows = contract.filter(({ topic }) => topic === "limits");
+    const { results, waitedSeconds } = await check(limited.url, await makeTokens(limited), {
+      rows,
+    });
+    const notPassed = results.filter(({ outcome }) => outcome !== "passed");
+    expect(notPassed.map(({ rule }) => rule)).toEqual([slowRow]);
+    expect(waitedSeconds).toBeGreaterThan(0);
+  });
+
+  test("skips what needs another token, and says which", async () => {
+    const { results } = await check(service.url, { write: tokens.write });
+    const skipped = results.filter(({ outcome }) => outcome !== "passed");
+    const count = (reason: string) =>
+      skipped.filter((each) => each.reason?.includes(reason)).length;
+    expect([count("--token-2"), count("--token-read"), count("")]).toEqual([5, 5, 12]);
+  });
+
+  test("has a sentence of its own for each row", () => {
+    const names = contract.map(({ name }) => name);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  test("sees that the service gives up on a body that does not arrive", async () => {
+    expect((await slowCheck).results).toMatchObject([{ outcome: "passed" }]);
+  });
+});
