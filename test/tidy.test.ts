@@ -189,13 +189,6 @@ describe("files", () => {
     expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);
   });
 
-  test("have names that no other file has, but for the mirrored engines", () => {
-    const names = sources
-      .filter((path) => !path.startsWith("src/storage/"))
-      .map((path) => basename(path));
-    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
-  });
-
   test("hold no leftovers", () => {
     const leftovers = /\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\.only\(|debu[g]ger;|console\.lo[g]/;
     expect(allCode.filter((path) => leftovers.test(read(path)))).toEqual([]);
