@@ -92,12 +92,12 @@ export interface PlantStorage extends PlantReader {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /**
-   * A value that is different after any plant has changed, by any process; absent where the engine
-   * cannot tell more cheaply than by reading. What was read after a version holds while it stands.
-   * It is asked for with every list, so it must be cheap. What `apply` has answered, on any thread,
-   * always counts; what another process wrote may count a turn of the event loop later.
+   * A number that is different after any plant of the garden has changed; absent where the engine
+   * has none that is cheaper than reading, because every list asks for it. What was read after a
+   * version holds while it stands. What `apply` has answered, on any thread, always counts; what
+   * another process wrote may count a second later.
    */
-  version(): bigint | undefined;
+  version(garden: string): number | undefined;
 
   /** Forgets expired idempotency keys, a bounded number at a time; whether there may be more. */
   forgetKeys(nowMs: number): Promise<boolean>;
@@ -165,8 +165,8 @@ export interface Storage extends PlantStorage, TokenStorage {
 /** One thread's way to what the threads of a process have in common. */
 export interface StorageShare {
   readonly end: MessagePort;
-  /** Counts the commits of all threads; a commit is counted before it is answered. */
-  readonly commits: SharedArrayBuffer;
+  /** Counts the changes of gardens; a change is counted before it is answered. */
+  readonly versions: SharedArrayBuffer;
   /** Where the first of the files is, which links led to when the process opened it. */
   readonly path: string;
   /** Which files they are: another one may have taken a name before a thread opens it. */

@@ -11,6 +11,7 @@ import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { Tracer } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
 import { checkFraming, hasBody } from "./body.ts";
+import { ResponseCache } from "./cache.ts";
 import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
 import {
   type AllowedOrigins,
@@ -18,7 +19,6 @@ import {
   createSharedHeaders,
   preflightHeaders,
 } from "./headers.ts";
-import { KeptAnswers } from "./kept-answers.ts";
 import type { Answer, Context, Input, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
@@ -55,7 +55,7 @@ export function createApp(deps: AppDeps): App {
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...pages];
   const findRoute = createRouter(context.basePath, all);
-  const keptAnswers = new KeptAnswers(context.readVersion);
+  const cache = new ResponseCache();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
   const requestIdOf = createRequestIds();
   const admission = new Admission();
@@ -124,18 +124,20 @@ export function createApp(deps: AppDeps): App {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
     if (!exchange.isAdmitted) return explain(overloaded, exchange);
-    if (!operation.isKept || exchange.body !== "none") return run(operation, exchange);
-    // Neither a garden nor a query holds a line break.
-    const key = `${caller.garden}\n${exchange.query}`;
-    const kept = keptAnswers.find(key);
-    if (kept) return kept;
-    const isWanted = keptAnswers.isWanted(key);
+    if (!operation.isCacheable || exchange.body !== "none") return run(operation, exchange);
+    // A garden's name holds no line break.
+    const key = `${caller.garden}\n${operation.name}?${exchange.query}`;
+    // Before the plants are read: a response that misses a later commit must not count as its.
+    const version = context.readVersion(caller.garden);
+    const cached = cache.find(key, version);
+    if (cached) return cached;
     const making = run(operation, exchange);
-    if (!isWanted) return making;
-    return keptAnswers.keep(
-      key,
-      making.then((answered) => prepare(answered, exchange)),
-    );
+    if (!cache.isWanted(key, version)) return making;
+    return making.then((answered) => {
+      const ready = prepare(answered, exchange);
+      cache.add(key, version, ready);
+      return ready;
+    });
   }
 
   function run(operation: Operation, exchange: Exchange): Promise<Answer> {

@@ -11,7 +11,7 @@ export interface Context {
   readonly plants: Plants;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
-  readonly readVersion: () => bigint | undefined;
+  readonly readVersion: (garden: string) => number | undefined;
   /** Fails with `unavailable` if the storage cannot be reached. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
@@ -80,7 +80,7 @@ export interface Operation extends Description {
   readonly parameters: Parameters;
   readonly body?: BodyDescription<v.GenericSchema>;
   /** Whether the response may be cached until a plant of the garden changes. */
-  readonly isKept?: boolean;
+  readonly isCacheable?: boolean;
   readonly run: (context: Context, input: Input) => Promise<Answer>;
 }
 
@@ -105,7 +105,7 @@ export function plantOperation<
     readonly scope: Scope;
     readonly parameters: Declared;
     readonly body?: BodyDescription<Schema>;
-    readonly isKept?: boolean;
+    readonly isCacheable?: boolean;
     readonly run: (context: Context, input: PlantInput<Declared, Schema>) => Promise<Answer>;
   },
 ): Operation {

@@ -116,7 +116,7 @@ const listPlants = plantOperation({
     },
   },
   problems: [],
-  isKept: true,
+  isCacheable: true,
   async run({ plants, basePath }, { caller, parameters }) {
     const { after, fields } = parameters;
     const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);

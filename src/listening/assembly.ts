@@ -77,7 +77,7 @@ export function assemble(
     context: {
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
       basePath: config.basePath,
-      readVersion: () => storage.version(),
+      readVersion: (garden) => storage.version(garden),
       async checkStorage() {
         if (writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
         await storage.ping();

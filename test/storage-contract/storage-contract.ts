@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { assignedIdMax, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
 import { countedIdMax, type Outcome, type Storage, type Write } from "../../src/domain/storage.ts";
+import { waitFor } from "../end-to-end/running-service.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
 import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
@@ -113,16 +114,30 @@ export function describeStorage(
     });
 
     describe("the version", () => {
-      test("stands while nothing is written, and changes with every write of any process", async () => {
-        const before = storage.version();
+      test("changes with every change of the garden, by any process", async () => {
+        const version = () => storage.version("home");
+        const before = version();
         if (before === undefined) return;
-        expect(storage.version()).toBe(before);
+        expect(version()).toBe(before);
         await apply(create());
-        const afterOwn = storage.version();
+        const afterOwn = version();
+        expect(afterOwn).not.toBe(before);
+        await apply(remove(404n));
+        expect(version()).toBe(afterOwn);
         const other = await tested.openAgain();
         await other.apply([create()]);
         await other.close();
-        expect(new Set([before, afterOwn, storage.version()]).size).toBe(3);
+        await waitFor(() => (version() === afterOwn ? undefined : true));
+      });
+
+      test("stands while other gardens change", async () => {
+        await apply(create());
+        const before = storage.version("home");
+        if (before === undefined) return;
+        for (let number = 0; number < 20; number++) {
+          await apply(create({ garden: `elsewhere ${number}` }));
+        }
+        expect(storage.version("home")).toBe(before);
       });
     });
 

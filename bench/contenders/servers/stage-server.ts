@@ -11,7 +11,7 @@ import type { Caller } from "../../../src/domain/caller.ts";
 import { type PlantDraft, plantDraftSchema } from "../../../src/domain/plant.ts";
 import { createPlants } from "../../../src/domain/plants.ts";
 import { checkContentType, hasBody, readBody } from "../../../src/http/body.ts";
-import { KeptAnswers } from "../../../src/http/kept-answers.ts";
+import { ResponseCache } from "../../../src/http/cache.ts";
 import {
   checkHost,
   createRequestIds,
@@ -51,7 +51,7 @@ for (const each of [authenticator, whole.authenticator]) {
   setInterval(() => each.refresh(), 1_000);
 }
 const requestIdOf = createRequestIds();
-const kept = new KeptAnswers(() => storage.version());
+const cache = new ResponseCache();
 const writer = new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
 const plants = createPlants({ reader: storage, writer, nowMs: Date.now });
 const headers = new Headers({
@@ -99,8 +99,10 @@ async function answerList(request: Request): Promise<Response> {
   const caller = await findCaller(sent);
   if (stage === 2) return respond(200, list);
   const key = `${caller.garden}\n${query}`;
-  const make = async () => ({ status: 200, body: list });
-  const { body } = kept.find(key) ?? (await kept.keep(key, make()));
+  const version = storage.version(caller.garden);
+  const cached = cache.find(key, version);
+  if (!cached) cache.add(key, version, { status: 200, body: list });
+  const body = cached?.body ?? list;
   if (stage === 3) return respond(200, body as string);
   if (stage >= 5) account(request, 200, requestId, startedAtMs);
   return respond(200, body as string, { "X-Request-Id": requestId });

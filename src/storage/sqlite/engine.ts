@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { type Stats, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
-import type { OpenOptions, PlantStorage, Storage } from "../../domain/storage.ts";
+import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
 import { createErrorMapper } from "../map-errors.ts";
 import { mapError } from "./errors.ts";
 import { checkFile, migrate } from "./migrate.ts";
@@ -61,7 +61,7 @@ function createStorage(
   opened: readonly Database[],
   options: OpenOptions,
 ): Storage {
-  const { list, seek, version } = createReader(database, () => worker?.countCommits());
+  const { list, seek } = createReader(database);
   const tokens = createTokenStorage(database);
   // A thread that joins uses the files that the worker has open, whatever has their names by now.
   const files = options.joins?.files ?? identify(file, identity);
@@ -78,7 +78,8 @@ function createStorage(
   return {
     list: mapErrors(list),
     seek: mapErrors(seek),
-    version,
+    // A command has no use for it, and no worker.
+    version: (garden) => worker?.versions.read(garden),
     findToken: mapErrors(tokens.findToken),
     hasTokens: mapErrors(tokens.hasTokens),
     listTokens: mapErrors(tokens.listTokens),
@@ -134,10 +135,7 @@ function look(path: string): Stats | undefined {
 }
 
 /** `LIMIT +?`: with a bare parameter SQLite plans the query anew each time, 23 µs instead of 14. */
-function createReader(
-  database: Database,
-  countCommits: () => number | undefined,
-): Pick<PlantStorage, "list" | "seek" | "version"> {
+function createReader(database: Database): PlantReader {
   const fromStart = database.query<Plant, [string, number]>(
     "SELECT id, name, tag FROM plants WHERE garden = ? ORDER BY id LIMIT +?",
   );
@@ -152,37 +150,12 @@ function createReader(
        (SELECT id FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT +?)`,
   );
 
-  const dataVersion = database.query<{ data_version: bigint }, []>("PRAGMA data_version");
-
   function iterate(garden: string, after: bigint | undefined, count: number): Iterable<Plant> {
     if (after === undefined) return fromStart.iterate(garden, count);
     return fromAfter.iterate(garden, after, count);
   }
 
-  let known:
-    | { readonly version: bigint | undefined; readonly commits: number | undefined }
-    | undefined;
-
   return {
-    /**
-     * SQLite's own count changes with every commit of another connection, and plants are written
-     * only by others. To ask takes 2 µs, so it is asked once per tick, which is soon enough for
-     * other processes; and at once when a thread of this process has committed, because a request
-     * may be read later in the same tick that was sent after the response to that.
-     */
-    version() {
-      const commits = countCommits();
-      if (known !== undefined && known.commits === commits) return known.version;
-      try {
-        known = { version: dataVersion.get()?.data_version, commits };
-      } catch (error) {
-        throw mapError(error);
-      }
-      setImmediate(() => {
-        known = undefined;
-      });
-      return known.version;
-    },
     async list(garden, after, count, textMax) {
       if (textMax !== undefined) return takeText(iterate(garden, after, count), textMax);
       return after === undefined

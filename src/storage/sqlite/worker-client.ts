@@ -2,6 +2,7 @@
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions, Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
 import { unknownOutcome } from "./errors.ts";
+import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
 export type WorkerRequest =
@@ -9,7 +10,7 @@ export type WorkerRequest =
       readonly kind: "open";
       readonly path: string;
       readonly plantsMax: number | undefined;
-      readonly commits: SharedArrayBuffer;
+      readonly versions: SharedArrayBuffer;
     }
   | { readonly kind: "join"; readonly end: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
@@ -26,7 +27,7 @@ export type Reply =
       readonly cause: string | undefined;
     };
 
-type WorkerClientShare = Pick<StorageShare, "end" | "commits">;
+type WorkerClientShare = Pick<StorageShare, "end" | "versions">;
 
 interface Waiter {
   readonly resolve: (result: unknown) => void;
@@ -37,8 +38,7 @@ const closeMs = 2_000;
 
 export class WorkerClient {
   readonly #end: Worker | MessagePort;
-  readonly #commits: SharedArrayBuffer;
-  readonly #counted: Int32Array;
+  readonly versions: GardenVersions;
   readonly #onFailure: ((message: string) => void) | undefined;
   /** The worker answers each end in the order of its requests, so the oldest waiter is meant. */
   readonly #waiting: Waiter[] = [];
@@ -47,12 +47,11 @@ export class WorkerClient {
 
   private constructor(
     end: Worker | MessagePort,
-    commits: SharedArrayBuffer,
+    versions: GardenVersions,
     onFailure?: (message: string) => void,
   ) {
     this.#end = end;
-    this.#commits = commits;
-    this.#counted = new Int32Array(commits);
+    this.versions = versions;
     this.#onFailure = onFailure;
     end.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
     end.addEventListener("close", () => {
@@ -66,29 +65,24 @@ export class WorkerClient {
     { plantsMax, onFailure }: Pick<OpenOptions, "plantsMax" | "onFailure"> = {},
   ): WorkerClient {
     const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-    const commits = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const thread = new WorkerClient(worker, commits, onFailure);
+    const versions = new GardenVersions();
+    const thread = new WorkerClient(worker, versions, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
     // It tries again with the first write.
-    thread.#request({ kind: "open", path, plantsMax, commits }).catch(() => {});
+    thread.#request({ kind: "open", path, plantsMax, versions: versions.memory }).catch(() => {});
     return thread;
   }
 
   /** Joins the worker that another thread of this process has started. */
-  static join({ end, commits }: WorkerClientShare): WorkerClient {
-    return new WorkerClient(end, commits);
-  }
-
-  /** Changes with every commit of the worker, before it is answered. */
-  countCommits(): number {
-    return Atomics.load(this.#counted, 0);
+  static join({ end, versions }: WorkerClientShare): WorkerClient {
+    return new WorkerClient(end, new GardenVersions(versions));
   }
 
   /** What another thread joins by; its end is to be transferred. */
   share(): WorkerClientShare {
     const { port1, port2 } = new MessageChannel();
     this.#end.postMessage({ kind: "join", end: port1 } satisfies WorkerRequest, [port1]);
-    return { end: port2, commits: this.#commits };
+    return { end: port2, versions: this.versions.memory };
   }
 
   async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {

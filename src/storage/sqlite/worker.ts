@@ -7,12 +7,15 @@ import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, Write } from "../../domain/storage.ts";
 import { mapError, unavailable } from "./errors.ts";
-import { connect } from "./open.ts";
+import { connect, readPragma } from "./open.ts";
+import { GardenVersions } from "./versions.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
 import type { Reply, WorkerRequest } from "./worker-client.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
+
+const otherProcessesMs = 1_000;
 
 type End = Pick<MessagePort, "postMessage" | "onmessage">;
 
@@ -24,8 +27,10 @@ interface Group {
 
 let path = "";
 let plantsMax: number | undefined;
-let connection: { readonly database: Database; readonly writer: Writer } | undefined;
-let commits: Int32Array = new Int32Array(1);
+let connection:
+  | { readonly database: Database; readonly writer: Writer; dataVersion: bigint }
+  | undefined;
+let versions = new GardenVersions();
 let waiting: Group[] = [];
 
 function opened(): Writer {
@@ -34,7 +39,9 @@ function opened(): Writer {
   try {
     database = connect(path);
     const writer = createWriter(database, plantsMax);
-    connection = { database, writer };
+    connection = { database, writer, dataVersion: readPragma(database, "data_version") };
+    // Others may have written while there was no connection.
+    versions.changeAll();
     return writer;
   } catch (error) {
     database?.close();
@@ -60,7 +67,7 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
     case "open":
       path = request.path;
       plantsMax = request.plantsMax;
-      commits = new Int32Array(request.commits);
+      versions = new GardenVersions(request.versions);
       opened();
       return;
     case "join":
@@ -114,14 +121,29 @@ function commitWaiting(): void {
     return;
   }
   // Outside the catch above, which would apply all of it again.
-  // Counted before anyone gets a reply, so that every thread sees the change from then on.
-  Atomics.add(commits, 0, 1);
   let from = 0;
+  // All are counted before anyone gets a reply, so that every thread sees the changes from then on.
+  for (const { writes } of groups) {
+    for (const { garden } of writes) if (isChange(outcomes[from++])) versions.change(garden);
+  }
+  from = 0;
   for (const { end, writes } of groups) {
     const result = packOutcomes(outcomes.slice(from, from + writes.length));
     from += writes.length;
     end.postMessage({ result } satisfies Reply);
   }
+}
+
+function isChange(outcome: Outcome | undefined): boolean {
+  return outcome?.kind === "deleted" || (outcome?.kind === "created" && !outcome.replayed);
+}
+
+/** SQLite's own count changes with every commit of another connection than this one. */
+function noticeOtherProcesses(): void {
+  if (!connection) return;
+  const found = readPragma(connection.database, "data_version");
+  if (found !== connection.dataVersion) versions.changeAll();
+  connection.dataVersion = found;
 }
 
 function toReply(error: unknown): Reply {
@@ -150,4 +172,5 @@ function attend(end: End): void {
   };
 }
 
+setInterval(noticeOtherProcesses, otherProcessesMs);
 attend(self as unknown as End);
