@@ -15,7 +15,7 @@ import { openPrimary } from "./opening.ts";
 import type { Primary } from "./primary.ts";
 
 /** In the order in which they are filled. Both engines name tables and columns alike. */
-const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
+const tables = ["tokens", "gardens", "idempotency_hashes", "plants"] as const;
 
 const batchRows = 2_000;
 const transactionMs = 7 * 24 * 60 * 60 * 1000;
@@ -149,7 +149,7 @@ async function readTable(
        VALUES (${columns.map(() => "?")})`,
   );
   const names = columns.map(({ name }) => name);
-  const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
+  const keyLength = table === "plants" || table === "idempotency_hashes" ? 2 : 1;
   // In the order of the key, in which SQLite stores them fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR

@@ -234,7 +234,7 @@ test("what other roles have put on the search path is not run", async () => {
     await storage.close();
   }
   const path = await backUp("trapped.db");
-  await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");
+  await database.query("TRUNCATE plants, gardens, idempotency_hashes, tokens");
   const { signal } = new AbortController();
   const options = { limits: defaultConnectionLimits, signal, mayReplace: false };
   const makeFile = async (target: string) => copyFileSync(path, target);

@@ -68,17 +68,6 @@ test("the outcome is unknown when no transaction was begun, for deletions have h
   expect(await storage.list("home", undefined, 10)).toEqual([]);
 });
 
-test("an id that was in the way is assigned when it is deleted just then", async () => {
-  const next = countedIdMax + 1n;
-  await storage.apply([create({ id: countedIdMax }), create({ id: next })]);
-  primary.change = async (text) => {
-    if (text.includes("id + 1")) await storage.apply([remove(next)]);
-    return text;
-  };
-  const { apply } = createWriter(new Attempts(primary));
-  expect(await apply([create()])).toEqual([created(next)]);
-});
-
 test("plants that were loaded without being counted are stepped over", async () => {
   await storage.apply([create()]);
   await database.query(
@@ -86,4 +75,27 @@ test("plants that were loaded without being counted are stepped over", async () 
   );
   expect(await storage.apply([create(), create()])).toEqual([created(10n), created(11n)]);
   expect(await storage.apply([create()])).toEqual([created(12n)]);
+});
+
+test("ids that clients chose are stepped over, however many there are in a row", async () => {
+  await storage.apply([create({ id: countedIdMax })]);
+  await database.query(
+    `INSERT INTO plants SELECT 'home', id, 'Fern', ''
+       FROM generate_series(${countedIdMax}::bigint + 2, ${countedIdMax}::bigint + 9000) AS id`,
+  );
+  const outcomes = await storage.apply([create(), create({ id: countedIdMax + 9_002n }), create()]);
+  expect(outcomes).toEqual([1n, 9_002n, 9_001n].map((step) => created(countedIdMax + step)));
+  expect(await storage.apply([create()])).toEqual([created(countedIdMax + 9_003n)]);
+});
+
+test("a key that an instance of 0.3 has kept replays", async () => {
+  await database.query("INSERT INTO idempotency_keys VALUES ('home', 'k', 'r', 7, 1000)");
+  const keyed = (request: string, nowMs: number) =>
+    create({ idempotency: { key: "k", request, nowMs, expiresAtMs: nowMs + 1_000 } });
+  expect(await storage.apply([keyed("r", 0), keyed("other", 0)])).toEqual([
+    ...[created(7n, true), { kind: "mismatch" } as const],
+  ]);
+  expect(await storage.apply([keyed("other", 1_000)])).toEqual([created(1n)]);
+  await storage.forgetKeys(1_000);
+  expect(await database.query("SELECT * FROM idempotency_keys")).toEqual([]);
 });
