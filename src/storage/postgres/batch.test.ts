@@ -4,16 +4,16 @@ import type { ClientBase } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { countedIdMax, defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
-import { parseAddress } from "./address.ts";
-import { Attempts } from "./attempts.ts";
 import { openPostgres } from "./engine.ts";
-import { Primary, type UseOptions } from "./primary.ts";
+import { PrimaryPool, type UseOptions } from "./pool.ts";
+import { TransactionRunner } from "./transaction.ts";
+import { parseUrl } from "./url.ts";
 import { createWriter } from "./writer.ts";
 
 setDefaultTimeout(60_000);
 
 /** Whose statements pass through `change` first. */
-class Meddled extends Primary {
+class Meddled extends PrimaryPool {
   change = (text: string): string | Promise<string> => text;
 
   override use<Result>(work: (client: never) => Promise<Result>, options?: UseOptions) {
@@ -41,25 +41,25 @@ const cancelled = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$";
 
 let database: TestDatabase;
 let storage: Storage;
-let primary: Meddled;
+let pool: Meddled;
 
 beforeEach(async () => {
   database = await makeDatabase();
   storage = await openPostgres(database.url, { isServing: true });
-  primary = new Meddled(parseAddress(database.url), defaultConnectionLimits);
-  await primary.open();
+  pool = new Meddled(parseUrl(database.url), defaultConnectionLimits);
+  await pool.settle();
 });
 
 afterEach(async () => {
-  await primary.close();
+  await pool.close();
   await storage.close();
   await database.drop();
 });
 
 test("the outcome is unknown when no transaction was begun, for deletions have happened", async () => {
   await storage.apply([create()]);
-  primary.change = (text) => (text.startsWith("BEGIN") ? cancelled : text);
-  const { apply } = createWriter(new Attempts(primary));
+  pool.change = (text) => (text.startsWith("BEGIN") ? cancelled : text);
+  const { apply } = createWriter(new TransactionRunner(pool));
   const failure = await apply([remove(1n), create({ id: 2n })]).catch((error) => error);
   expect(failure).toMatchObject({
     code: "unavailable",

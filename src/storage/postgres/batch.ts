@@ -7,7 +7,7 @@ import { type ClientBase, DatabaseError, type QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
 import { countedIdMax, keysMaxOf, type Outcome, type Write } from "../../domain/storage.ts";
 import { type Decision, decide, type GardenLimits, hashOf, type Known } from "./decide.ts";
-import { isLost } from "./failure.ts";
+import { isLost } from "./errors.ts";
 import * as statements from "./statements.ts";
 import { findGaps, placesOf, queryFor, toCounts, toGaps, toKeys } from "./statements.ts";
 

@@ -3,7 +3,7 @@
  */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { liftTimeouts } from "./connection.ts";
+import { liftTimeouts } from "./connect.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import limits from "./migrations/0002-limits.sql" with { type: "text" };
 import keyHashes from "./migrations/0003-key-hashes.sql" with { type: "text" };

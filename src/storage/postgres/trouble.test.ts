@@ -199,14 +199,20 @@ describe("a commit that waits for a standby", () => {
     server = await startPostgres(["-c", "fsync=off", ...standby]);
   });
 
-  beforeEach(() => open(server));
+  beforeEach(() => {
+    process.env.PGOPTIONS = "-c synchronous_commit=local";
+    return open(server);
+  });
+
+  afterEach(() => {
+    delete process.env.PGOPTIONS;
+  });
 
   afterAll(() => server.stop());
 
   /** From now on commits wait for the standby, which is not there, or they do not. */
   async function wait(isWaiting: boolean): Promise<void> {
-    const level = isWaiting ? "on" : "local";
-    await intruder.query(`ALTER DATABASE ${database.name} SET synchronous_commit = ${level}`);
+    process.env.PGOPTIONS = `-c synchronous_commit=${isWaiting ? "on" : "local"}`;
     await storage.close();
     storage = await openPostgres(database.url, { isServing: true });
   }

@@ -6,11 +6,11 @@
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
 import type { CreateWrite, DeleteWrite, Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import type { Attempts, Work } from "./attempts.ts";
 import { applyBatch, inOneOrder, noteHighGarden, Recounts } from "./batch.ts";
 import { pair } from "./decide.ts";
-import { hasState } from "./failure.ts";
+import { hasState } from "./errors.ts";
 import { deletion, type PlantPlace, placesOf } from "./statements.ts";
+import type { TransactionRunner, Work } from "./transaction.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
@@ -21,7 +21,7 @@ export interface Writer {
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
 
-export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
+export function createWriter(runner: TransactionRunner, plantsMax?: number): Writer {
   const recounts = new Recounts();
   /** Gardens whose next ids may be taken: one statement would fail for all that share it. */
   const highGardens = new Set<string>();
@@ -31,11 +31,11 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
     async apply(writes) {
       // Where gardens can be full, one statement cannot decide, store and keep count.
       const isUnlimited = plantsMax === undefined;
-      if (isUnlimited && writes.every(isDelete)) return deleteAll(attempts, writes);
+      if (isUnlimited && writes.every(isDelete)) return deleteAll(runner, writes);
       // Should one statement not do, both ways together take no longer than an operation may.
-      const dueAtMs = attempts.dueAtMs();
+      const dueAtMs = runner.dueAtMs();
       const outcomes =
-        isUnlimited && isOneStatement(writes) && (await createAll(attempts, writes, highGardens));
+        isUnlimited && isOneStatement(writes) && (await createAll(runner, writes, highGardens));
       if (outcomes) return outcomes;
       let isUncounted = false;
       const batch: Work<readonly Outcome[]> = async (client, commit) => {
@@ -47,14 +47,14 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
           throw error;
         }
       };
-      return attempts.transact(batch, { alsoRaces: [uniqueViolation], dueAtMs });
+      return runner.run(batch, { alsoRaces: [uniqueViolation], dueAtMs });
     },
 
     async forgetKeys(nowMs) {
       let isMore = false;
       for (const [table, key] of keyTables) {
         // Expiry is checked twice: a key may be used anew while its row is waited for.
-        const { rowCount } = await attempts.write(
+        const { rowCount } = await runner.write(
           `DELETE FROM ${table} WHERE expires_at_ms <= $1 AND (garden, ${key}) IN (
              SELECT garden, ${key} FROM ${table}
                WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})`,
@@ -67,7 +67,7 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
     },
 
     async noteTokenUses(uses) {
-      await attempts.write(
+      await runner.write(
         `UPDATE tokens SET last_used_at_ms = used.at_ms
            FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
            WHERE tokens.id = used.id AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
@@ -95,8 +95,11 @@ function isPlainCreate(write: Write): write is CreateWrite {
 }
 
 /** Of equal places the first finds the plant, and the others find it gone. */
-async function deleteAll(attempts: Attempts, places: readonly PlantPlace[]): Promise<Outcome[]> {
-  const { rows } = await attempts.write(deletion, placesOf(places));
+async function deleteAll(
+  runner: TransactionRunner,
+  places: readonly PlantPlace[],
+): Promise<Outcome[]> {
+  const { rows } = await runner.write(deletion, placesOf(places));
   const found = new Set(rows.map(({ garden, id }) => pair(garden, id)));
   return places.map(({ garden, id }) => ({
     kind: found.delete(pair(garden, id)) ? "deleted" : "missing",
@@ -109,7 +112,7 @@ async function deleteAll(attempts: Attempts, places: readonly PlantPlace[]): Pro
  * is left: then the constraints have refused all of it.
  */
 async function createAll(
-  attempts: Attempts,
+  runner: TransactionRunner,
   writes: readonly CreateWrite[],
   highGardens: Set<string>,
 ): Promise<Outcome[] | undefined> {
@@ -126,7 +129,7 @@ async function createAll(
   );
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await attempts.write(
+    result = await runner.write(
       `WITH counted AS (
          INSERT INTO gardens (garden, last_id)
            SELECT garden, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
