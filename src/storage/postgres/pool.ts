@@ -46,7 +46,7 @@ export class PrimaryPool {
   readonly #reads: Semaphore;
   #pool: Pool | undefined;
   #search: Search | undefined;
-  /** Where the tables are. All connections look there, whatever becomes of the role's search path. */
+  /** Where the tables are: the search path of all connections once it is known. */
   #schema: string | undefined;
   #isClosed = false;
   /** Clients that have reported an error, so that their connection is gone. */
@@ -141,7 +141,7 @@ export class PrimaryPool {
   }
 
   /**
-   * Fails with `ConnectionLost`, at once, unless the server that takes writes is known and responds.
+   * Fails with `ConnectionLost`, at once, unless a server that takes writes is known and responds.
    * Everyone who asks meanwhile shares one query: anyone may ask, and writes would wait.
    */
   async ping(): Promise<void> {
