@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { readConfig, settings } from "../src/config.ts";
 import { operations } from "../src/http/operations.ts";
 import { idleTimeoutSeconds } from "../src/listening/listener.ts";
-import { parseAddress } from "../src/storage/postgres/address.ts";
+import { parseUrl } from "../src/storage/postgres/url.ts";
 
 interface Service {
   readonly environment?: Readonly<Record<string, string>>;
@@ -56,9 +56,7 @@ describe("an instance", () => {
   test.each(instances)(
     "%s finds the database that is beside it",
     (...[, { environment, depends_on }]) => {
-      const { hosts, user, database, password } = parseAddress(
-        environment?.PLANTSTORE_DATABASE ?? "",
-      );
+      const { hosts, user, database, password } = parseUrl(environment?.PLANTSTORE_DATABASE ?? "");
       expect(hosts).toEqual([{ host: "postgres", port: 5432 }]);
       expect(services.postgres?.environment).toMatchObject({
         POSTGRES_USER: user,

@@ -124,7 +124,9 @@ function relay(
 }
 
 /** Calls back for every whole message of a stream: its kind, and what is in it. */
-function readMessages(onMessage: (kind: string, body: string) => void): (bytes: Buffer) => void {
+export function readMessages(
+  onMessage: (kind: string, body: string) => void,
+): (bytes: Buffer) => void {
   let held = Buffer.alloc(0);
   return (bytes) => {
     held = Buffer.concat([held, bytes]);

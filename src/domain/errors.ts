@@ -25,7 +25,7 @@ export type Fault = { readonly detail: string } & (
 );
 
 /** What a caller may use so much of and no more, where limits are set. */
-export type Limit = "requests" | "plants";
+export type Limit = "requests" | "plants" | "keys";
 
 /** A failure that the caller can be told about: `message` is safe to show and says what to fix. */
 export class PlantStoreError extends Error {

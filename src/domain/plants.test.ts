@@ -173,13 +173,14 @@ describe("an outcome of the writer", () => {
     expect(created).toMatchObject({ code: "conflict", message: expect.stringContaining("No id") });
   });
 
-  test("that the storage is damaged there is unavailable", async () => {
-    const created = await plantsOn({ kind: "damaged" })
-      .create(alice, fern())
+  test("that the garden holds too many keys says what to do", async () => {
+    const created = await plantsOn({ kind: "full", limit: "keys", max: 10_000 })
+      .create(alice, fern(), "key")
       .catch((error) => error);
     expect(created).toMatchObject({
-      code: "unavailable",
-      message: expect.stringContaining("damaged"),
+      code: "storage-full",
+      limit: "keys",
+      message: expect.stringMatching(/Retry without .* or wait.*24 hours/),
     });
   });
 

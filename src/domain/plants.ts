@@ -99,20 +99,11 @@ export function createPlants(deps: {
             "No id is left to assign. Send one with the plant.",
           );
         case "full":
-          throw new PlantStoreError(
-            "storage-full",
-            `The garden may hold ${outcome.plantsMax} plants, and is full. Delete some to make room.`,
-            { limit: "plants" },
-          );
+          throw refuseFull(outcome);
         case "mismatch":
           throw new PlantStoreError(
             "idempotency-mismatch",
             "This Idempotency-Key was used for another request. Use a new key for a new plant.",
-          );
-        case "damaged":
-          throw new PlantStoreError(
-            "unavailable",
-            "The storage is damaged, so this cannot be stored. Nothing was changed.",
           );
         default:
           throw new Error(`A create ended as ${outcome.kind}.`);
@@ -132,6 +123,15 @@ export function createPlants(deps: {
       }
     },
   };
+}
+
+function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
+  const message =
+    limit === "plants"
+      ? `The garden may hold ${max} plants, and is full. Delete some to make room.`
+      : `The garden may hold ${max} idempotency keys, and does. Retry without an Idempotency-Key, ` +
+        "or wait: keys are forgotten after 24 hours.";
+  return new PlantStoreError("storage-full", message, { limit });
 }
 
 function rememberFor(key: string, draft: PlantDraft, nowMs: number): Idempotency {

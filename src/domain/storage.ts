@@ -40,14 +40,12 @@ export type Outcome =
   | { readonly kind: "created"; readonly id: PlantId; readonly replayed: boolean }
   /** The garden already holds a plant with this id. Nothing changed. */
   | { readonly kind: "taken" }
-  /** The garden holds as many plants as it may. Nothing changed. */
-  | { readonly kind: "full"; readonly plantsMax: number }
+  /** The garden holds as many plants, or idempotency keys, as it may. Nothing changed. */
+  | { readonly kind: "full"; readonly limit: "plants" | "keys"; readonly max: number }
   /** No id was given and the garden has none left to assign. Nothing changed. */
   | { readonly kind: "exhausted" }
   /** The idempotency key was used for another request. Nothing changed. */
   | { readonly kind: "mismatch" }
-  /** What is kept of the garden or the key, and needed for it, is damaged. Nothing changed. */
-  | { readonly kind: "damaged" }
   | { readonly kind: "deleted" }
   /** The garden holds no plant with this id. Nothing changed. */
   | { readonly kind: "missing" };
@@ -85,9 +83,11 @@ export interface PlantStorage extends PlantReader {
    * that a client chose do not count, and are stepped over where they are in the way.
    *
    * No create adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process
-   * added them. A key that was used and an id that is taken are found before that.
+   * added them, nor a key to one that holds `keysMaxOf(plantsMax)`. A key that was used and an id
+   * that is taken are found before that.
    *
-   * An idempotency key is remembered only with a plant that was created, in the same transaction.
+   * An idempotency key is remembered only with a plant that was created, in the same transaction,
+   * and only as a hash, like the request.
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
@@ -226,6 +226,11 @@ export const defaultConnectionLimits: ConnectionLimits = {
   connectTimeoutMs: 3_000,
   statementTimeoutMs: 5_000,
 };
+
+/** How many idempotency keys a garden may hold that may hold `plantsMax` plants. */
+export function keysMaxOf(plantsMax: number): number {
+  return Math.max(10 * plantsMax, 10_000);
+}
 
 /** The highest id chosen by a client that moves the counter of assigned ids. */
 export const countedIdMax: PlantId = 2n ** 52n;

@@ -2,10 +2,7 @@
 import { statSync } from "node:fs";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { BackupOptions, OpenOptions, RestoreOptions, Storage } from "../domain/storage.ts";
-import {
-  isSameDatabase as isSamePostgres,
-  maskAddress as maskPostgresAddress,
-} from "./postgres/address.ts";
+import { isSameDatabase as isSamePostgres, maskUrl } from "./postgres/url.ts";
 
 /** What an engine can do with an address of its own. Each is loaded when it is first used. */
 interface Engine {
@@ -59,7 +56,7 @@ const postgres: Engine = {
     const { restorePostgres } = await import("./postgres/backup.ts");
     return restorePostgres(url, options, makeFile, openScratch);
   },
-  describe: maskPostgresAddress,
+  describe: maskUrl,
   isSame: isSamePostgres,
 };
 

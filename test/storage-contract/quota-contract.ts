@@ -4,7 +4,7 @@ import type { Outcome, Write } from "../../src/domain/storage.ts";
 import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
 
 const plantsMax = 3;
-const full: Outcome = { kind: "full", plantsMax };
+const full: Outcome = { kind: "full", limit: "plants", max: plantsMax };
 
 export function describeQuota(
   engine: string,
@@ -125,6 +125,27 @@ export function describeQuota(
       expect(await limited.apply([create(), create()])).toEqual([created(4n), full]);
       await limited.close();
       await before.remove();
+    });
+
+    test("bounds the keys of a garden, also where its plants are deleted again", async () => {
+      const keysMax = 10_000;
+      const keyed = (key: string) => {
+        const idempotency = { key: key.padEnd(255, "x"), request: "r", nowMs: 0, expiresAtMs: 9 };
+        return create({ id: 7n, idempotency });
+      };
+      for (let from = 0; from < keysMax; from += 500) {
+        const numbers = Array.from({ length: 500 }, (_, index) => from + index);
+        await apply(...numbers.flatMap((number) => [keyed(`k${number}`), remove(7n)]));
+      }
+      const noKey: Outcome = { kind: "full", limit: "keys", max: keysMax };
+      expect(await apply(keyed("one more"), keyed("k0"), create())).toEqual([
+        ...[noKey, created(7n, true), created(8n)],
+      ]);
+      expect(await kinds(keyed("one more"), create(), remove(8n))).toEqual([
+        ...(["full", "created", "deleted"] as const),
+      ]);
+      await tested.storage.forgetKeys(9);
+      expect(await kinds(keyed("one more"))).toEqual(["created"]);
     });
 
     test("is exact for many groups at once", async () => {

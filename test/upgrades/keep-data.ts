@@ -65,14 +65,14 @@ async function fill(database: string): Promise<KeptAnswers> {
 
 function keepFile(path: string): void {
   const database = new Database(path, { readwrite: true });
-  database.run("UPDATE idempotency_keys SET expires_at_ms = ?", [neverMs]);
+  database.run("UPDATE idempotency_hashes SET expires_at_ms = ?", [neverMs]);
   database.run(`VACUUM INTO '${keptPath(version, "plants.db")}'`);
   database.close();
 }
 
 /** The steps that lead to the schema, and then every row. */
 async function renderStatements(database: TestDatabase): Promise<string> {
-  await database.query("UPDATE idempotency_keys SET expires_at_ms = $1", [neverMs]);
+  await database.query("UPDATE idempotency_hashes SET expires_at_ms = $1", [neverMs]);
   const steps = join(import.meta.dir, "../../src/storage/postgres/migrations");
   const statements = await Promise.all(
     readdirSync(steps)

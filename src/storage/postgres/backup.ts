@@ -6,16 +6,15 @@ import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
 import { makeTemporaryFolder } from "../durable-file.ts";
-import { maskAddress } from "./address.ts";
-import { watched } from "./attempts.ts";
-import { liftTimeouts } from "./connection.ts";
-import { hasState, isDoubtful, translate } from "./failure.ts";
+import { liftTimeouts } from "./connect.ts";
+import { hasState, isDoubtful, mapError } from "./errors.ts";
 import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
-import { openPrimary } from "./opening.ts";
-import type { Primary } from "./primary.ts";
+import { PrimaryPool } from "./pool.ts";
+import { withWarnings } from "./transaction.ts";
+import { maskUrl } from "./url.ts";
 
 /** In the order in which they are filled. Both engines name tables and columns alike. */
-const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
+const tables = ["tokens", "gardens", "idempotency_hashes", "plants"] as const;
 
 const batchRows = 2_000;
 const transactionMs = 7 * 24 * 60 * 60 * 1000;
@@ -25,13 +24,13 @@ export async function backupPostgres(
   { limits, signal }: BackupOptions,
   openFile: () => Database,
 ): Promise<void> {
-  const primary = await openPrimary(url, limits, async (client) => {
+  const pool = await PrimaryPool.open(url, limits, async (client) => {
     await requireNewest(client);
     await requireRights(client, { tables: [...tables, "token_changes"], rights: ["SELECT"] });
   });
   const file = openFile();
   try {
-    await transact(primary, "read", async (client) => {
+    await transact(pool, "read", async (client) => {
       file.run("BEGIN");
       for (const table of tables) await readTable(client, table, file, signal);
       const { rows } = await client.query("SELECT count FROM token_changes");
@@ -40,7 +39,7 @@ export async function backupPostgres(
     });
   } finally {
     file.close();
-    await primary.close();
+    await pool.close();
   }
 }
 
@@ -50,7 +49,7 @@ export async function restorePostgres(
   makeFile: (path: string) => Promise<void>,
   openFile: (path: string) => Database,
 ): Promise<undefined> {
-  const primary = await openPrimary(url, limits, async (client) => {
+  const pool = await PrimaryPool.open(url, limits, async (client) => {
     // Instances of an older version may be serving what is there, and could not start again.
     if ((await readSchema(client)) > 0) await requireNewest(client);
     await migrate(client);
@@ -58,13 +57,13 @@ export async function restorePostgres(
   });
   let folder: string | undefined;
   try {
-    await transact(primary, "read", (client) => requireEmpty(client, url));
+    await transact(pool, "read", (client) => requireEmpty(client, url));
     folder = makeTemporaryFolder();
     const path = join(folder, "plants.db");
     await makeFile(path);
     const file = openFile(path);
     try {
-      await transact(primary, "write", async (client) => {
+      await transact(pool, "write", async (client) => {
         await requireEmpty(client, url);
         for (const table of tables) await fillTable(client, table, file, signal);
         await fillTokenChanges(client, file);
@@ -74,7 +73,7 @@ export async function restorePostgres(
     }
   } finally {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-    await primary.close();
+    await pool.close();
   }
 }
 
@@ -86,20 +85,20 @@ const begins = {
 
 /** One transaction, however long it takes. */
 async function transact<Result>(
-  primary: Primary,
+  pool: PrimaryPool,
   kind: keyof typeof begins,
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
   let isCommitting = false;
   try {
-    return await primary.use(
+    return await pool.use(
       async (client) => {
         await client.query(begins[kind]);
         try {
           await liftTimeouts(client);
           const result = await work(client);
           isCommitting = kind === "write";
-          const [, warning] = await watched(client, () => client.query("COMMIT"));
+          const [, warning] = await withWarnings(client, () => client.query("COMMIT"));
           if (warning !== undefined) throw new Error("It was not replicated.", { cause: warning });
           return result;
         } catch (error) {
@@ -110,7 +109,7 @@ async function transact<Result>(
       { dueAtMs: performance.now() + transactionMs },
     );
   } catch (error) {
-    if (!isCommitting || !isDoubtful(error)) throw translate(error);
+    if (!isCommitting || !isDoubtful(error)) throw mapError(error);
     const message = "The database did not confirm it: now it holds all of it, or nothing.";
     throw new PlantStoreError("unavailable", message, { cause: error });
   }
@@ -149,7 +148,7 @@ async function readTable(
        VALUES (${columns.map(() => "?")})`,
   );
   const names = columns.map(({ name }) => name);
-  const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
+  const keyLength = table === "plants" || table === "idempotency_hashes" ? 2 : 1;
   // In the order of the key, in which SQLite stores them fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR
@@ -222,6 +221,6 @@ async function requireEmpty(client: ClientBase, url: string): Promise<void> {
   if (rows[0]?.is_used !== true) return;
   throw new PlantStoreError(
     "conflict",
-    `${maskAddress(url)} is not empty. Restore into a new database, and serve that one.`,
+    `${maskUrl(url)} is not empty. Restore into a new database, and serve that one.`,
   );
 }

@@ -1,17 +1,17 @@
 /** The buckets of rate limits in PostgreSQL, by the database's clock. */
 import type { BucketStorage } from "../../domain/storage.ts";
-import type { Attempts } from "./attempts.ts";
+import type { TransactionRunner } from "./transaction.ts";
 
 /** One type throughout, so that no operator from another schema fits better. */
 const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
 
-export function createBucketStorage(attempts: Attempts): BucketStorage {
+export function createBucketStorage(runner: TransactionRunner): BucketStorage {
   return {
     async pour(pours) {
       // Sorted, so that instances don't deadlock. If the clock was set back, as by a failover to
       // another machine, a bucket holds what it held, without the difference.
       const sorted = pours.toSorted((one, other) => one.key - other.key);
-      const { rows } = await attempts.write(
+      const { rows } = await runner.write(
         `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)
            SELECT key, now_us, now_us + level_us
              FROM unnest($1::bigint[], $2::bigint[]) AS poured (key, level_us)
@@ -28,7 +28,7 @@ export function createBucketStorage(attempts: Attempts): BucketStorage {
     },
 
     async forgetEmpty() {
-      await attempts.write(`DELETE FROM rate_buckets WHERE empty_at_us < ${nowUs}`);
+      await runner.write(`DELETE FROM rate_buckets WHERE empty_at_us < ${nowUs}`);
     },
   };
 }

@@ -74,23 +74,6 @@ test("one connection is left to what is not a list, however many lists wait", as
   expect(count(await Promise.all([...first, ...waiting]))).toEqual({ listed: 11 });
 });
 
-test("lists have connections however many tokens are looked up, which anyone can have done", async () => {
-  const larger = { ...limits, poolSize: 4 };
-  const other = await openPostgres(database.url, { isServing: true, limits: larger });
-  await intruder.query("BEGIN");
-  await intruder.query("LOCK TABLE tokens");
-  const lookUp = (_: unknown, index: number) => other.findToken(`${index}`).catch(() => {});
-  const lookUps = Array.from({ length: 20 }, lookUp);
-  // Until the lookups have the connections that they get.
-  await Bun.sleep(200);
-  const listed = other.list("home", undefined, 1).then(() => "listed");
-  expect(await Promise.race([listed, Bun.sleep(2_000).then(() => "kept waiting")])).toBe("listed");
-  await release();
-  await Promise.all(lookUps);
-  expect(await other.findToken("none")).toBeUndefined();
-  await other.close();
-});
-
 test("who waited for another to look a token up has no more time than all others", async () => {
   const hasty = { ...limits, statementTimeoutMs: 2_500 };
   const other = await openPostgres(database.url, { isServing: true, limits: hasty });

@@ -7,17 +7,16 @@ import {
   type Storage,
 } from "../../domain/storage.ts";
 import { createErrorMapper } from "../map-errors.ts";
-import { parseAddress } from "./address.ts";
-import { Attempts } from "./attempts.ts";
 import { createBucketStorage } from "./buckets.ts";
-import { translate } from "./failure.ts";
+import { mapError } from "./errors.ts";
 import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
-import { openPrimary } from "./opening.ts";
-import { Primary } from "./primary.ts";
+import { PrimaryPool } from "./pool.ts";
 import { createTokenStorage } from "./tokens.ts";
+import { TransactionRunner } from "./transaction.ts";
+import { parseUrl } from "./url.ts";
 import { createWriter } from "./writer.ts";
 
-const mapErrors = createErrorMapper(translate);
+const mapErrors = createErrorMapper(mapError);
 
 /**
  * Fails with `unavailable`, in one line that names the database and no secret, if it cannot be
@@ -25,11 +24,11 @@ const mapErrors = createErrorMapper(translate);
  */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
   if (options.isOpenElsewhere) {
-    const primary = new Primary(parseAddress(url), options.limits ?? defaultConnectionLimits);
-    await primary.settle();
-    return createStorage(primary, options);
+    const pool = new PrimaryPool(parseUrl(url), options.limits ?? defaultConnectionLimits);
+    await pool.settle();
+    return createStorage(pool, options);
   }
-  const primary = await openPrimary(url, options.limits, async (client) => {
+  const pool = await PrimaryPool.open(url, options.limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchema(client)) === 0;
     await migrate(client);
@@ -38,20 +37,19 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
     const { rows } = await client.query("SELECT current_schema() AS name");
     options.onNewSchema?.(String(rows[0]?.name));
   });
-  return createStorage(primary, options);
+  return createStorage(pool, options);
 }
 
-function createStorage(primary: Primary, { plantsMax, limits }: OpenOptions): Storage {
-  const attempts = new Attempts(primary);
-  const { list, seek } = createReader(attempts);
-  const { poolSize } = limits ?? defaultConnectionLimits;
-  const tokens = createTokenStorage(attempts, poolSize);
-  const buckets = createBucketStorage(attempts);
-  const writer = createWriter(attempts, plantsMax);
+function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
+  const runner = new TransactionRunner(pool);
+  const { list, seek } = createReader(runner);
+  const tokens = createTokenStorage(runner);
+  const buckets = createBucketStorage(runner);
+  const writer = createWriter(runner, plantsMax);
   return {
     list: mapErrors(list),
     seek: mapErrors(seek),
-    // To tell would take a query, which is as dear as reading.
+    // It would take a query, which costs as much as reading.
     version: () => undefined,
     apply: mapErrors(writer.apply),
     forgetKeys: mapErrors(writer.forgetKeys),
@@ -66,14 +64,14 @@ function createStorage(primary: Primary, { plantsMax, limits }: OpenOptions): St
       pour: mapErrors(buckets.pour),
       forgetEmpty: mapErrors(buckets.forgetEmpty),
     },
-    ping: mapErrors(() => primary.ping()),
+    ping: mapErrors(() => pool.ping()),
     // Another thread makes connections of its own.
     share: () => undefined,
-    close: () => primary.close(),
+    close: () => pool.close(),
   };
 }
 
-function createReader(attempts: Attempts): PlantReader {
+function createReader(runner: TransactionRunner): PlantReader {
   return {
     async list(garden, after, count, textMax) {
       // `null` in place of `after` would cost the index.
@@ -81,8 +79,8 @@ function createReader(attempts: Attempts): PlantReader {
       const plants = `SELECT id, name, tag FROM plants
         WHERE garden = $1 ${from} ORDER BY id LIMIT $2`;
       const values: unknown[] = after === undefined ? [garden, count] : [garden, count, after];
-      if (textMax === undefined) return (await attempts.serve(plants, values)).rows as Plant[];
-      const { rows } = await attempts.serve(
+      if (textMax === undefined) return (await runner.read(plants, values)).rows as Plant[];
+      const { rows } = await runner.read(
         `SELECT id, name, tag FROM (
            SELECT *, row_number() OVER by_id AS row,
              sum(length(name) + length(tag)) OVER by_id AS text
@@ -93,18 +91,12 @@ function createReader(attempts: Attempts): PlantReader {
       return rows as Plant[];
     },
     async seek(garden, after, count) {
-      const { rows } =
-        after === undefined
-          ? await attempts.serve(
-              `SELECT max(id) AS id FROM
-                 (SELECT id FROM plants WHERE garden = $1 ORDER BY id LIMIT $2) AS sought`,
-              [garden, count],
-            )
-          : await attempts.serve(
-              `SELECT max(id) AS id FROM
-                 (SELECT id FROM plants WHERE garden = $1 AND id > $2 ORDER BY id LIMIT $3) AS sought`,
-              [garden, after, count],
-            );
+      const from = after === undefined ? "" : "AND id > $3";
+      const { rows } = await runner.read(
+        `SELECT max(id) AS id FROM
+           (SELECT id FROM plants WHERE garden = $1 ${from} ORDER BY id LIMIT $2) AS sought`,
+        after === undefined ? [garden, count] : [garden, count, after],
+      );
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },
   };

@@ -23,9 +23,9 @@ function farewellMessage(): Buffer {
   return Buffer.concat([head, Buffer.from(farewell)]);
 }
 
-/** What the greeting asks last is when the server was started. */
+/** The response to the one check of a new connection. */
 function isLastAnswer(bytes: Buffer): boolean {
-  return bytes.includes("started_at");
+  return bytes.includes("transaction_read_only");
 }
 
 function pass(client: Socket, server: Socket): void {

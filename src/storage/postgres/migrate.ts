@@ -3,19 +3,23 @@
  */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { liftTimeouts } from "./connection.ts";
+import { liftTimeouts } from "./connect.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import limits from "./migrations/0002-limits.sql" with { type: "text" };
+import keyHashes from "./migrations/0003-key-hashes.sql" with { type: "text" };
 
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
-const migrations: readonly string[] = [start, limits];
+const migrations: readonly string[] = [start, limits, keyHashes];
 
 /**
  * Of all who migrate at the same time, the holder of this lock does it. Any number that is ours.
  */
 const lockKey = 0x504c4e54;
 
-const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes", "rate_buckets"];
+const tables = [
+  ...["plants", "gardens", "idempotency_hashes", "idempotency_keys"],
+  ...["tokens", "token_changes", "rate_buckets"],
+];
 const all = { tables, rights: ["SELECT", "INSERT", "UPDATE", "DELETE"] };
 
 /** The schema that the database has; 0 if it has none. Fails if it is of a newer version. */

@@ -29,7 +29,7 @@ describeStorage("PostgreSQL behind a pooler", async (options) => {
     execute: (sql) => database.query(sql),
     async remove() {
       await storage.close();
-      await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");
+      await database.query("TRUNCATE plants, gardens, idempotency_hashes, tokens");
     },
   };
 });

@@ -150,7 +150,7 @@ test("a garden is full, too, by what instances without a quota added since it wa
   await limited.apply([create()]);
   await limited.apply([create()]);
   await instances[0]?.apply([create(), create()]);
-  expect(await limited.apply([create()])).toEqual([{ kind: "full", plantsMax: 4 }]);
+  expect(await limited.apply([create()])).toEqual([{ kind: "full", limit: "plants", max: 4 }]);
   await limited.close();
 });
 

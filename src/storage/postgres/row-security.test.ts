@@ -5,7 +5,6 @@ import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { startPooler } from "../../../test/transaction-pooler.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { engineOf } from "../open.ts";
 import { openPostgres } from "./engine.ts";
@@ -88,24 +87,8 @@ test("switched on meanwhile, it hides nothing: all is refused until it is off ag
   const work = [list(storage), storage.apply([remove(1n)]), storage.apply([create()])];
   const failures = await Promise.all(work.map(failureOf));
   expect(failures.map(({ code }) => code)).toEqual(work.map(() => "unavailable"));
-  await expect(storage.ping()).rejects.toMatchObject({ code: "unavailable" });
   await secure("DISABLE");
   expect(await waitFor(() => list(storage).catch(() => undefined))).toHaveLength(2);
   expect(await storage.apply([remove(1n), create()])).toEqual([{ kind: "deleted" }, created(3n)]);
   await storage.close();
-});
-
-test("behind a pooler, which sets nothing, lists are refused once a health check saw it", async () => {
-  const pooler = await startPooler(url);
-  const storage = await open(`postgres://anyone@127.0.0.1:${pooler.port}/${database.name}`);
-  await list(storage);
-  await storage.ping();
-  await secure("ENABLE");
-  await expect(storage.ping()).rejects.toMatchObject({ code: "unavailable" });
-  await expect(list(storage)).rejects.toMatchObject({ code: "unavailable" });
-  await secure("DISABLE");
-  expect(await waitFor(() => list(storage).catch(() => undefined))).toHaveLength(2);
-  await storage.ping();
-  await storage.close();
-  await pooler.stop();
 });

@@ -14,13 +14,15 @@ import {
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { countedIdMax, defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { startPooler } from "../../../test/transaction-pooler.ts";
+import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { engineOf } from "../open.ts";
+import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
+import { type Host, parseUrl } from "./url.ts";
 
 setDefaultTimeout(60_000);
 
@@ -55,73 +57,32 @@ async function refusal(url?: string): Promise<string> {
 describe.each([
   ["synchronous_commit", "off"],
   ["client_min_messages", "error"],
-])("where %s is %s, answered writes could be lost", (name, value) => {
-  const settle = () => database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
+])("where the role has %s = %s, answered writes could be lost", (name, value) => {
+  beforeEach(() => database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`));
 
-  test("so no service starts", async () => {
-    await settle();
-    expect(await refusal()).toContain(`its ${name} is ${value}, so that answered writes could`);
+  test("so connections set another", async () => {
+    const url = parseUrl(database.url);
+    const [host] = url.hosts as [Host];
+    const route = { ...host, isEncrypted: false, takesOptions: true };
+    const client = new Client(clientConfig(url, route, defaultConnectionLimits, undefined));
+    await client.connect();
+    const { rows } = await client.query(`SHOW ${name}`);
+    expect(rows[0][name]).not.toBe(value);
+    await client.end();
+    await (await open()).close();
   });
 
-  test("so no connection is used that is made under it", async () => {
-    const limits = { ...defaultConnectionLimits, connectTimeoutMs: 500 };
-    const storage = await openPostgres(database.url, { isServing: true, limits });
-    await settle();
-    await database.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plantstore'
-         AND datname = current_database()`,
-    );
-    const failure = await storage.apply([create()]).catch((error) => error);
-    expect(failure).toMatchObject({ code: "unavailable" });
-    await database.query(`ALTER DATABASE ${database.name} RESET ${name}`);
-    expect(await waitFor(() => storage.apply([create()]).catch(() => undefined))).toEqual([
-      created(1n),
-    ]);
-    await storage.close();
-  });
-
-  describe("on open connections", () => {
-    afterEach(() => reload("RESET ALL"));
-
-    test("so a write that met it there is not confirmed", async () => {
-      const limits = { ...defaultConnectionLimits, connectTimeoutMs: 500 };
-      const storage = await openPostgres(database.url, { isServing: true, limits });
-      expect(await storage.apply([create()])).toEqual([created(1n)]);
-      await reload(`SET ${name} = ${value}`);
-      const failures = [create(), remove(1n), create({ id: 7n })].map(async (write) => {
-        const failure = await storage.apply([write]).catch((error) => error);
-        return failure.code;
-      });
-      expect(await Promise.all(failures)).toEqual(failures.map(() => "unavailable"));
-      expect(await refusal()).toContain(`its ${name} is ${value}`);
-      await reload("RESET ALL");
-      const written = () => storage.apply([create({ id: 8n })]).catch(() => undefined);
-      expect(await waitFor(written)).toEqual([created(8n)]);
-      await storage.close();
-    });
-
-    test("nor is one that is tried again at once, because it met something else as well", async () => {
-      const storage = await open();
-      // The second has the id that the counter comes to, so that one statement does not do.
-      await storage.apply([create({ id: countedIdMax }), create({ id: countedIdMax + 1n })]);
-      await reload(`SET ${name} = ${value}`);
-      const failure = await storage.apply([create()]).catch((error) => error);
-      expect(failure).toMatchObject({ code: "unavailable" });
-      await storage.close();
-    });
+  test("so no service starts behind a pooler, which lets nobody set it", async () => {
+    const pooler = await startPooler(database.url);
+    const url = `postgres://anyone@127.0.0.1:${pooler.port}/${database.name}`;
+    expect(await refusal(url)).toContain(`its ${name} is ${value}, so that answered writes could`);
+    await pooler.stop();
   });
 });
 
-/** Changes settings of the whole server, in open connections as well. */
-async function reload(change: string): Promise<void> {
-  await database.query(`ALTER SYSTEM ${change}`);
-  await database.query("SELECT pg_reload_conf()");
-  // A service looks at a connection once a second.
-  await Bun.sleep(1_100);
-}
-
 test.each([
   ["array_nulls", "off"],
+  ["lock_timeout", "1"],
   ["transform_null_equals", "on"],
   ["standard_conforming_strings", "off"],
   ["default_transaction_isolation", "serializable"],
@@ -234,7 +195,7 @@ test("what other roles have put on the search path is not run", async () => {
     await storage.close();
   }
   const path = await backUp("trapped.db");
-  await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");
+  await database.query("TRUNCATE plants, gardens, idempotency_hashes, tokens");
   const { signal } = new AbortController();
   const options = { limits: defaultConnectionLimits, signal, mayReplace: false };
   const makeFile = async (target: string) => copyFileSync(path, target);

@@ -1,8 +1,7 @@
 /** Keeps tokens in PostgreSQL: found by hash, listed, added, revoked. */
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
-import type { Attempts } from "./attempts.ts";
-import { WaitingLine } from "./waiting-line.ts";
+import type { TransactionRunner } from "./transaction.ts";
 
 /**
  * Whoever emptied all tables, to restore a backup, has emptied this one, too. Without its row no
@@ -13,34 +12,26 @@ const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES 
 
 const advice = "See plantstore token list.";
 
-/** So that those who guess tokens do not keep lists from all connections. */
-const lookUpShare = 1 / 2;
-
-export function createTokenStorage(
-  attempts: Attempts,
-  connections: number,
-): Omit<TokenStorage, "noteTokenUses"> {
-  const lookUps = new WaitingLine(Math.max(1, Math.floor(connections * lookUpShare)));
+export function createTokenStorage(runner: TransactionRunner): Omit<TokenStorage, "noteTokenUses"> {
   return {
     async findToken(hash) {
-      const text = "SELECT * FROM tokens WHERE hash = $1";
-      const { rows } = await attempts.serve(text, [hash], lookUps);
+      const { rows } = await runner.read("SELECT * FROM tokens WHERE hash = $1", [hash]);
       return rows.map(toTokenRecord)[0];
     },
 
     async hasTokens() {
-      const { rows } = await attempts.read("SELECT 1 FROM tokens LIMIT 1");
+      const { rows } = await runner.query("SELECT 1 FROM tokens LIMIT 1");
       return rows.length > 0;
     },
 
     async listTokens() {
-      const { rows } = await attempts.read("SELECT * FROM tokens ORDER BY created_at_ms, position");
+      const { rows } = await runner.query("SELECT * FROM tokens ORDER BY created_at_ms, position");
       return rows.map(toTokenRecord);
     },
 
     async addToken(token) {
       const { id, hash, user, garden, scope, note, createdAtMs, expiresAtMs } = token;
-      await attempts.write(
+      await runner.write(
         `${counted}
          INSERT INTO tokens
              (id, hash, "user", garden, scope, note, created_at_ms, expires_at_ms, position)
@@ -51,7 +42,7 @@ export function createTokenStorage(
     },
 
     async revokeToken(id, nowMs) {
-      const { rowCount } = await attempts.write(
+      const { rowCount } = await runner.write(
         `${counted}
          UPDATE tokens SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL`,
         [nowMs, id],
@@ -61,7 +52,7 @@ export function createTokenStorage(
     },
 
     async countTokenChanges() {
-      const { rows } = await attempts.read("SELECT count FROM token_changes");
+      const { rows } = await runner.query("SELECT count FROM token_changes");
       return Number(rows[0]?.count ?? 0);
     },
   };

@@ -122,12 +122,12 @@ describe("transactions in each other's way", () => {
   test("do not forget a key that is used anew while its row is waited for", async () => {
     await storage.apply([keyed]);
     await intruder.query("BEGIN");
-    await intruder.query("UPDATE idempotency_keys SET expires_at_ms = 3000");
+    await intruder.query("UPDATE idempotency_hashes SET expires_at_ms = 3000");
     const forgetting = storage.forgetKeys(2_000);
     await waitForLock();
     await intruder.query("COMMIT");
     await forgetting;
-    expect(await database.query("SELECT 1 FROM idempotency_keys")).toHaveLength(1);
+    expect(await database.query("SELECT 1 FROM idempotency_hashes")).toHaveLength(1);
   });
 
   test("are given up in the end, and say that nothing was changed", async () => {
@@ -199,14 +199,20 @@ describe("a commit that waits for a standby", () => {
     server = await startPostgres(["-c", "fsync=off", ...standby]);
   });
 
-  beforeEach(() => open(server));
+  beforeEach(() => {
+    process.env.PGOPTIONS = "-c synchronous_commit=local";
+    return open(server);
+  });
+
+  afterEach(() => {
+    delete process.env.PGOPTIONS;
+  });
 
   afterAll(() => server.stop());
 
   /** From now on commits wait for the standby, which is not there, or they do not. */
   async function wait(isWaiting: boolean): Promise<void> {
-    const level = isWaiting ? "on" : "local";
-    await intruder.query(`ALTER DATABASE ${database.name} SET synchronous_commit = ${level}`);
+    process.env.PGOPTIONS = `-c synchronous_commit=${isWaiting ? "on" : "local"}`;
     await storage.close();
     storage = await openPostgres(database.url, { isServing: true });
   }

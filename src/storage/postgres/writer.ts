@@ -6,10 +6,11 @@
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
 import type { CreateWrite, DeleteWrite, Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import type { Attempts, Work } from "./attempts.ts";
-import { pair } from "./decision.ts";
-import { hasState } from "./failure.ts";
-import { applyInOrder, deletion, type PlantPlace, placesOf, sorted } from "./in-order.ts";
+import { applyBatch, inOneOrder, noteHighGarden, Recounts } from "./batch.ts";
+import { pair } from "./decide.ts";
+import { hasState } from "./errors.ts";
+import { deletion, type PlantPlace, placesOf } from "./statements.ts";
+import type { TransactionRunner, Work } from "./transaction.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
@@ -20,42 +21,53 @@ export interface Writer {
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
 
-export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
-  // Where gardens can be full, one statement cannot decide and store.
+export function createWriter(runner: TransactionRunner, plantsMax?: number): Writer {
+  const recounts = new Recounts();
+  /** Gardens whose next ids may be taken: one statement would fail for all that share it. */
+  const highGardens = new Set<string>();
   const isOneStatement = (writes: readonly Write[]): writes is readonly CreateWrite[] =>
-    plantsMax === undefined && writes.every(isPlainCreate);
+    writes.every((write) => isPlainCreate(write) && !highGardens.has(write.garden));
   return {
     async apply(writes) {
-      if (writes.every(isDelete)) return deleteAll(attempts, writes);
+      // Where gardens can be full, one statement cannot decide, store and keep count.
+      const isUnlimited = plantsMax === undefined;
+      if (isUnlimited && writes.every(isDelete)) return deleteAll(runner, writes);
       // Should one statement not do, both ways together take no longer than an operation may.
-      const dueAtMs = attempts.dueAtMs();
-      const outcomes = isOneStatement(writes) && (await createAll(attempts, writes));
+      const dueAtMs = runner.dueAtMs();
+      const outcomes =
+        isUnlimited && isOneStatement(writes) && (await createAll(runner, writes, highGardens));
       if (outcomes) return outcomes;
       let isUncounted = false;
-      const inOrder: Work<readonly Outcome[]> = async (client, commit) => {
+      const batch: Work<readonly Outcome[]> = async (client, commit) => {
         try {
-          return await applyInOrder(client, writes, commit, { plantsMax, isUncounted });
+          const options = { plantsMax, isUncounted, recounts, highGardens };
+          return await applyBatch(client, writes, commit, options);
         } catch (error) {
           isUncounted ||= hasState(error, uniqueViolation);
           throw error;
         }
       };
-      return attempts.transact(inOrder, { alsoRaces: [uniqueViolation], dueAtMs });
+      return runner.run(batch, { alsoRaces: [uniqueViolation], dueAtMs });
     },
 
     async forgetKeys(nowMs) {
-      // The expiry is asked for twice, because a key may be used anew while its row is waited for.
-      const { rowCount } = await attempts.write(
-        `DELETE FROM idempotency_keys WHERE expires_at_ms <= $1 AND (garden, key) IN (
-           SELECT garden, key FROM idempotency_keys
-             WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})`,
-        [nowMs],
-      );
-      return rowCount === forgottenKeysMax;
+      let isMore = false;
+      for (const [table, key] of keyTables) {
+        // Expiry is checked twice: a key may be used anew while its row is waited for.
+        const { rowCount } = await runner.write(
+          `DELETE FROM ${table} WHERE expires_at_ms <= $1 AND (garden, ${key}) IN (
+             SELECT garden, ${key} FROM ${table}
+               WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})`,
+          [nowMs],
+        );
+        isMore ||= rowCount === forgottenKeysMax;
+      }
+      recounts.forget();
+      return isMore;
     },
 
     async noteTokenUses(uses) {
-      await attempts.write(
+      await runner.write(
         `UPDATE tokens SET last_used_at_ms = used.at_ms
            FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
            WHERE tokens.id = used.id AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
@@ -64,6 +76,12 @@ export function createWriter(attempts: Attempts, plantsMax?: number): Writer {
     },
   };
 }
+
+/** The second is of versions before 0.4. */
+const keyTables = [
+  ["idempotency_hashes", "key_hash"],
+  ["idempotency_keys", "key"],
+];
 
 const uniqueViolation = "23505";
 const checkViolation = "23514";
@@ -77,8 +95,11 @@ function isPlainCreate(write: Write): write is CreateWrite {
 }
 
 /** Of equal places the first finds the plant, and the others find it gone. */
-async function deleteAll(attempts: Attempts, places: readonly PlantPlace[]): Promise<Outcome[]> {
-  const { rows } = await attempts.write(deletion, placesOf(places));
+async function deleteAll(
+  runner: TransactionRunner,
+  places: readonly PlantPlace[],
+): Promise<Outcome[]> {
+  const { rows } = await runner.write(deletion, placesOf(places));
   const found = new Set(rows.map(({ garden, id }) => pair(garden, id)));
   return places.map(({ garden, id }) => ({
     kind: found.delete(pair(garden, id)) ? "deleted" : "missing",
@@ -91,8 +112,9 @@ async function deleteAll(attempts: Attempts, places: readonly PlantPlace[]): Pro
  * is left: then the constraints have refused all of it.
  */
 async function createAll(
-  attempts: Attempts,
+  runner: TransactionRunner,
   writes: readonly CreateWrite[],
+  highGardens: Set<string>,
 ): Promise<Outcome[] | undefined> {
   const counts = new Map<string, number>();
   const positions = writes.map(({ garden }) => {
@@ -100,14 +122,14 @@ async function createAll(
     counts.set(garden, position);
     return position;
   });
-  const gardens = sorted(counts.keys());
+  const gardens = [...counts.keys()].sort(inOneOrder((garden) => garden));
   /** How many plants of its garden come behind each. */
   const behind = writes.map(
     ({ garden }, index) => (counts.get(garden) ?? 0) - (positions[index] ?? 0),
   );
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await attempts.write(
+    result = await runner.write(
       `WITH counted AS (
          INSERT INTO gardens (garden, last_id)
            SELECT garden, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
@@ -135,6 +157,7 @@ async function createAll(
     throw error;
   }
   const lastIds = new Map(result.rows.map(({ garden, last_id }) => [garden, last_id]));
+  for (const [garden, lastId] of lastIds) noteHighGarden(highGardens, garden, lastId);
   return writes.map(({ garden }, index) => {
     const id = (lastIds.get(garden) ?? 0n) - BigInt(behind[index] ?? 0);
     return { kind: "created", id, replayed: false };

@@ -91,6 +91,7 @@ describe("migrate", () => {
     migrate(database);
     expect(tables(database)).toEqual([
       "gardens",
+      "idempotency_hashes",
       "idempotency_keys",
       "plants",
       "token_changes",

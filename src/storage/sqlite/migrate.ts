@@ -2,10 +2,13 @@
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
+import keyHashes from "./migrations/0002-key-hashes.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";
 
+type Step = string | ((database: Database) => void);
+
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
-const migrations: readonly string[] = [start];
+const migrations: readonly Step[] = [start, hashKeys];
 
 /** Fails, before anything is written, if the file is another program's or of a newer version. */
 export function checkFile(database: Database, known = migrations.length): void {
@@ -31,16 +34,42 @@ export function requireStore(database: Database): void {
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
-export function migrate(database: Database, steps: readonly string[] = migrations): void {
+export function migrate(database: Database, steps: readonly Step[] = migrations): void {
   if (readPragma(database, "user_version") === BigInt(steps.length)) return;
   // The lock comes first, so that of two processes that start at once only one migrates.
   database
     .transaction(() => {
       checkFile(database, steps.length);
       const from = Number(readPragma(database, "user_version"));
-      for (const step of steps.slice(from)) database.run(step);
+      for (const step of steps.slice(from)) {
+        if (typeof step === "string") database.run(step);
+        else step(database);
+      }
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${steps.length}`);
     })
     .immediate();
+}
+
+export function sha256(text: string): Buffer {
+  return new Bun.CryptoHasher("sha256").update(text).digest();
+}
+
+interface KeyRow {
+  readonly garden: string;
+  readonly key: string;
+  readonly request: string;
+  readonly plant_id: bigint;
+  readonly expires_at_ms: bigint;
+}
+
+/** In code, because SQLite has no SHA-256. */
+function hashKeys(database: Database): void {
+  database.run(keyHashes);
+  const keys = database.query<KeyRow, []>("SELECT * FROM idempotency_keys");
+  const insert = database.query("INSERT INTO idempotency_hashes VALUES (?, ?, ?, ?, ?)");
+  for (const { garden, key, request, plant_id, expires_at_ms } of keys.iterate()) {
+    insert.run(garden, sha256(key), sha256(request), plant_id, expires_at_ms);
+  }
+  database.run("DELETE FROM idempotency_keys");
 }

@@ -10,7 +10,7 @@ function makeGarden(plants: number): { quota: Quota; database: Database } {
   database.run("CREATE TABLE plants (garden TEXT NOT NULL)");
   const add = database.query("INSERT INTO plants VALUES ('home')");
   for (let count = 0; count < plants; count++) add.run();
-  return { quota: new Quota(database, plantsMax), database };
+  return { quota: new Quota(database, "plants", plantsMax), database };
 }
 
 /** Whether the garden is full after each of so many deletions. */

@@ -1,6 +1,6 @@
 /**
- * How many plants gardens may hold, and do hold. All writes of a file go through one connection, so
- * a garden is counted when it is first added to, and kept count of from then on.
+ * How many rows of a table each garden may hold, and does hold. All writes of a file go through one
+ * connection, so a garden is counted when it is first added to, and kept count of from then on.
  */
 import type { Database } from "bun:sqlite";
 
@@ -14,45 +14,45 @@ const knownGardensMax = 65_536;
 const countedShare = 1.25;
 
 export class Quota {
-  readonly plantsMax: number;
+  readonly max: number;
   readonly #countedMax: number;
   /** Gardens that were not counted to the end: they hold as many at least. */
   readonly #uncounted = new Set<string>();
-  readonly #plants = new Map<string, number>();
-  readonly #countPlants: (garden: string) => number;
+  readonly #held = new Map<string, number>();
+  readonly #countRows: (garden: string) => number;
 
-  constructor(database: Database, plantsMax: number) {
-    this.plantsMax = plantsMax;
-    this.#countedMax = Math.ceil(plantsMax * countedShare) + 1;
-    const count = database.query<{ plants: bigint }, [string, number]>(
-      "SELECT count(*) AS plants FROM (SELECT 1 FROM plants WHERE garden = ? LIMIT +?)",
+  constructor(database: Database, table: "plants" | "idempotency_hashes", max: number) {
+    this.max = max;
+    this.#countedMax = Math.ceil(max * countedShare) + 1;
+    const count = database.query<{ held: bigint }, [string, number]>(
+      `SELECT count(*) AS held FROM (SELECT 1 FROM ${table} WHERE garden = ? LIMIT +?)`,
     );
-    this.#countPlants = (garden) => Number(count.get(garden, this.#countedMax)?.plants);
+    this.#countRows = (garden) => Number(count.get(garden, this.#countedMax)?.held);
   }
 
   isFull(garden: string): boolean {
-    let plants = this.#plants.get(garden);
-    if (plants === undefined) {
-      if (this.#plants.size >= knownGardensMax) this.forget();
-      plants = this.#countPlants(garden);
-      this.#plants.set(garden, plants);
-      if (plants === this.#countedMax) this.#uncounted.add(garden);
+    let held = this.#held.get(garden);
+    if (held === undefined) {
+      if (this.#held.size >= knownGardensMax) this.forget();
+      held = this.#countRows(garden);
+      this.#held.set(garden, held);
+      if (held === this.#countedMax) this.#uncounted.add(garden);
     }
-    return plants >= this.plantsMax;
+    return held >= this.max;
   }
 
   count(garden: string, change: number): void {
-    const before = this.#plants.get(garden);
+    const before = this.#held.get(garden);
     if (before === undefined) return;
-    const plants = before + change;
-    const isUnknown = plants < this.plantsMax && this.#uncounted.delete(garden);
-    if (isUnknown) this.#plants.delete(garden);
-    else this.#plants.set(garden, plants);
+    const held = before + change;
+    const isUnknown = held < this.max && this.#uncounted.delete(garden);
+    if (isUnknown) this.#held.delete(garden);
+    else this.#held.set(garden, held);
   }
 
   /** What was counted did not last. */
   forget(): void {
-    this.#plants.clear();
+    this.#held.clear();
     this.#uncounted.clear();
   }
 }

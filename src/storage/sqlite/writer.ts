@@ -7,11 +7,13 @@ import {
   type CreateWrite,
   countedIdMax,
   type DeleteWrite,
+  keysMaxOf,
   type Outcome,
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
 import { mapCommitError } from "./errors.ts";
+import { sha256 } from "./migrate.ts";
 import { Quota } from "./quota.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
@@ -24,7 +26,11 @@ export interface Writer {
 }
 
 export function createWriter(database: Database, plantsMax?: number): Writer {
-  const quota = plantsMax === undefined ? undefined : new Quota(database, plantsMax);
+  const isLimited = plantsMax !== undefined;
+  const plantQuota = isLimited ? new Quota(database, "plants", plantsMax) : undefined;
+  const keyQuota = isLimited
+    ? new Quota(database, "idempotency_hashes", keysMaxOf(plantsMax))
+    : undefined;
   const begin = database.query("BEGIN IMMEDIATE");
   const commit = database.query("COMMIT");
   const insertPlant = database.query(
@@ -43,19 +49,24 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     `INSERT INTO gardens (garden, last_id) VALUES (?, ?)
        ON CONFLICT DO UPDATE SET last_id = excluded.last_id`,
   );
-  const findKey = database.query<{ request: string; plant_id: bigint }, [string, string, number]>(
-    `SELECT request, plant_id FROM idempotency_keys
-       WHERE garden = ? AND key = ? AND expires_at_ms > ?`,
+  const findKey = database.query<
+    { request_hash: Uint8Array; plant_id: bigint; expires_at_ms: bigint },
+    [string, Uint8Array]
+  >(
+    `SELECT request_hash, plant_id, expires_at_ms FROM idempotency_hashes
+       WHERE garden = ? AND key_hash = ?`,
   );
   const keepKey = database.query(
-    `INSERT INTO idempotency_keys (garden, key, request, plant_id, expires_at_ms)
+    `INSERT INTO idempotency_hashes (garden, key_hash, request_hash, plant_id, expires_at_ms)
        VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET request = excluded.request, plant_id = excluded.plant_id,
-         expires_at_ms = excluded.expires_at_ms`,
+       ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash,
+         plant_id = excluded.plant_id, expires_at_ms = excluded.expires_at_ms`,
   );
-  const forgetKeys = database.query(
-    `DELETE FROM idempotency_keys WHERE (garden, key) IN (SELECT garden, key FROM idempotency_keys
-       WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})`,
+  const forgetKeys = database.query<{ garden: string }, [number]>(
+    `DELETE FROM idempotency_hashes WHERE (garden, key_hash) IN (
+       SELECT garden, key_hash FROM idempotency_hashes
+         WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})
+       RETURNING garden`,
   );
   const noteUse = database.query(
     `UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE id = ?`,
@@ -71,7 +82,8 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       return result;
     } catch (error) {
       if (database.inTransaction) database.run("ROLLBACK");
-      quota?.forget();
+      plantQuota?.forget();
+      keyQuota?.forget();
       throw isWritten ? mapCommitError(error) : error;
     }
   }
@@ -80,12 +92,10 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   class Counters {
     readonly #counters = new Map<string, { lastId: bigint; storedId: bigint }>();
 
-    /** Absent if what is stored is no id. */
-    of(garden: string): { lastId: bigint } | undefined {
+    of(garden: string): { lastId: bigint } {
       let counter = this.#counters.get(garden);
       if (counter === undefined) {
         const { last_id: storedId } = findLastId.get(garden) ?? { last_id: 0n };
-        if (!isId(storedId)) return undefined;
         counter = { lastId: storedId, storedId };
         this.#counters.set(garden, counter);
       }
@@ -101,7 +111,6 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
 
   function insertWithGivenId(write: CreateWrite, id: bigint, counters: Counters): Outcome {
     const counter = counters.of(write.garden);
-    if (counter === undefined) return { kind: "damaged" };
     const { changes } = insertPlant.run(write.garden, id, write.name, write.tag);
     if (changes === 0) return { kind: "taken" };
     if (id > counter.lastId && id <= countedIdMax) counter.lastId = id;
@@ -111,13 +120,12 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   function insertWithNextId(write: CreateWrite, counters: Counters): Outcome {
     const { garden, name, tag } = write;
     const counter = counters.of(garden);
-    if (counter === undefined) return { kind: "damaged" };
     let id = counter.lastId + 1n;
     if (id > assignedIdMax) return { kind: "exhausted" };
     if (insertPlant.run(garden, id, name, tag).changes === 0) {
       id = findFreeId.get(garden, id, garden)?.id ?? id;
       if (id > assignedIdMax) return { kind: "exhausted" };
-      if (insertPlant.run(garden, id, name, tag).changes === 0) return { kind: "damaged" };
+      if (insertPlant.run(garden, id, name, tag).changes === 0) throw new Error("Not stored.");
     }
     counter.lastId = id;
     return { kind: "created", id, replayed: false };
@@ -125,32 +133,38 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
 
   function create(write: CreateWrite, counters: Counters): Outcome {
     const { garden, idempotency } = write;
-    if (idempotency) {
-      const known = findKey.get(garden, idempotency.key, idempotency.nowMs);
-      if (known && known.request !== idempotency.request) return { kind: "mismatch" };
-      if (known && !isId(known.plant_id)) return { kind: "damaged" };
-      if (known) return { kind: "created", id: known.plant_id, replayed: true };
+    const key = idempotency && {
+      hash: sha256(idempotency.key),
+      requestHash: sha256(idempotency.request),
+      ...idempotency,
+    };
+    const stored = key && (findKey.get(garden, key.hash) ?? undefined);
+    if (stored && stored.expires_at_ms > key.nowMs) {
+      if (!key.requestHash.equals(stored.request_hash)) return { kind: "mismatch" };
+      return { kind: "created", id: stored.plant_id, replayed: true };
     }
-    if (quota?.isFull(garden)) {
-      const isTaken = write.id !== undefined && findPlant.get(garden, write.id) !== null;
-      return isTaken ? { kind: "taken" } : { kind: "full", plantsMax: quota.plantsMax };
+    const isNewKey = key !== undefined && stored === undefined;
+    const isTaken = () => write.id !== undefined && findPlant.get(garden, write.id) !== null;
+    if (plantQuota?.isFull(garden)) {
+      return isTaken() ? { kind: "taken" } : { kind: "full", limit: "plants", max: plantQuota.max };
+    }
+    if (isNewKey && keyQuota?.isFull(garden)) {
+      return isTaken() ? { kind: "taken" } : { kind: "full", limit: "keys", max: keyQuota.max };
     }
     const outcome =
       write.id === undefined
         ? insertWithNextId(write, counters)
         : insertWithGivenId(write, write.id, counters);
     if (outcome.kind !== "created") return outcome;
-    quota?.count(garden, 1);
-    if (idempotency) {
-      const { key, request, expiresAtMs } = idempotency;
-      keepKey.run(garden, key, request, outcome.id, expiresAtMs);
-    }
+    plantQuota?.count(garden, 1);
+    if (isNewKey) keyQuota?.count(garden, 1);
+    if (key) keepKey.run(garden, key.hash, key.requestHash, outcome.id, key.expiresAtMs);
     return outcome;
   }
 
   function remove({ garden, id }: DeleteWrite): Outcome {
     if (deletePlant.run(garden, id).changes === 0) return { kind: "missing" };
-    quota?.count(garden, -1);
+    plantQuota?.count(garden, -1);
     return { kind: "deleted" };
   }
 
@@ -167,7 +181,11 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     },
 
     forgetKeys(nowMs) {
-      return transact(() => forgetKeys.run(nowMs).changes === forgottenKeysMax);
+      return transact(() => {
+        const forgotten = forgetKeys.all(nowMs);
+        for (const { garden } of forgotten) keyQuota?.count(garden, -1);
+        return forgotten.length === forgottenKeysMax;
+      });
     },
 
     noteTokenUses(uses) {
@@ -176,12 +194,4 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       });
     },
   };
-}
-
-/**
- * From a damaged file it may be anything. It is looked at before the commit: behind it, on the way
- * to the caller, it would be too late to say that nothing was changed.
- */
-function isId(id: unknown): id is bigint {
-  return typeof id === "bigint";
 }

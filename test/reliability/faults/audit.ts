@@ -5,7 +5,7 @@ import type { Ledger, ListedPlant } from "../ledger.ts";
 
 /** A key without its plant, or a counter behind its garden, is half of a create. */
 const halves = [
-  `SELECT 'key ' || key AS half FROM idempotency_keys AS keys WHERE NOT EXISTS
+  `SELECT 'key ' || hex(key_hash) AS half FROM idempotency_hashes AS keys WHERE NOT EXISTS
      (SELECT 1 FROM plants WHERE plants.garden = keys.garden AND plants.id = keys.plant_id)`,
   `SELECT 'counter of ' || garden AS half FROM gardens WHERE last_id <
      (SELECT max(id) FROM plants WHERE plants.garden = gardens.garden)`,

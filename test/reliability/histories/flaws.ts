@@ -16,7 +16,8 @@ export interface Flaw extends Layout {
 
 const sqliteWriter = "storage/sqlite/writer.ts";
 const sqliteEngine = "storage/sqlite/engine.ts";
-const postgresInOrder = "storage/postgres/in-order.ts";
+const postgresBatch = "storage/postgres/batch.ts";
+const postgresStatements = "storage/postgres/statements.ts";
 
 export const flaws: Readonly<Record<string, Flaw>> = {
   "a list that was kept outlives the commit of another thread": {
@@ -58,13 +59,14 @@ export const flaws: Readonly<Record<string, Flaw>> = {
       },
       {
         file: sqliteWriter,
-        text: "findKey.get(garden, idempotency.key, idempotency.nowMs)",
-        by: "keys.get(garden + idempotency.key)",
+        text: "findKey.get(garden, key.hash)",
+        by: "keys.get(garden + key.key)",
       },
       {
         file: sqliteWriter,
-        text: "keepKey.run(garden, key, request, outcome.id, expiresAtMs)",
-        by: "keys.set(garden + key, { request, plant_id: outcome.id })",
+        text: "keepKey.run(garden, key.hash, key.requestHash, outcome.id, key.expiresAtMs)",
+        by: `keys.set(garden + key.key, { request_hash: key.requestHash, plant_id: outcome.id,
+          expires_at_ms: key.expiresAtMs })`,
       },
     ],
   },
@@ -87,9 +89,9 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     trouble: "none",
     faults: [
       {
-        file: postgresInOrder,
-        text: "await store(client, decision, quota?.bounds());",
-        by: "store(client, decision, quota?.bounds()).catch(() => {});",
+        file: postgresBatch,
+        text: "await store(client, decision, known);",
+        by: "store(client, decision, known).catch(() => {});",
       },
     ],
   },
@@ -99,36 +101,36 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     trouble: "none",
     faults: [
       {
-        file: postgresInOrder,
-        text: "INSERT INTO gardens (garden, last_id, plants_bound)",
-        by: "WITH made AS (INSERT INTO gardens (garden, last_id, plants_bound)",
+        file: postgresStatements,
+        text: "INSERT INTO gardens (garden, last_id) SELECT",
+        by: "WITH made AS (INSERT INTO gardens (garden, last_id) SELECT",
       },
       {
-        file: postgresInOrder,
-        text: "DO UPDATE SET plants_bound = gardens.plants_bound + excluded.plants_bound",
-        by: "DO NOTHING",
+        file: postgresStatements,
+        text: "DO UPDATE SET last_id = gardens.last_id\n",
+        by: "DO NOTHING\n",
       },
       {
-        file: postgresInOrder,
-        text: "RETURNING garden, last_id, plants_bound`",
-        by: `RETURNING garden, last_id, plants_bound)
-          SELECT garden, last_id, plants_bound FROM made UNION ALL
-          SELECT garden, last_id, plants_bound FROM gardens WHERE garden = ANY ($1)\``,
+        file: postgresStatements,
+        text: "RETURNING garden, last_id, plants_bound, keys_bound`",
+        by: `RETURNING garden, last_id, plants_bound, keys_bound)
+          SELECT garden, last_id, plants_bound, keys_bound FROM made UNION ALL
+          SELECT garden, last_id, plants_bound, keys_bound FROM gardens WHERE garden = ANY ($1)\``,
       },
     ],
   },
-  "keys are kept behind the commit, in a transaction of their own": {
+  "keys are kept after the commit, in a transaction of their own": {
     engine: "postgres",
     threads: [1, 1],
     trouble: "killed",
     faults: [
       {
-        file: postgresInOrder,
-        text: "await store(client, decision, quota?.bounds());",
-        by: `await store(client, { ...decision, keys: [] });
+        file: postgresBatch,
+        text: "await store(client, decision, known);",
+        by: `await store(client, { ...decision, keys: [] }, known);
           await Bun.sleep(50);
           await client.query("BEGIN");
-          await store(client, { ...decision, plants: [], lastIds: new Map() });`,
+          await store(client, { ...decision, plants: [], gardens: new Map() }, known);`,
       },
     ],
   },

@@ -110,7 +110,7 @@ export class Account {
     return Math.max(0, ...[...answered, ...plants].map(({ id }) => id ?? 0));
   }
 
-  /** Every promise that a garden does not keep, in words. Its keys lead to ids. */
+  /** Every promise that a garden does not keep, in words. Hashes of its keys lead to ids. */
   audit(
     garden: string,
     plants: readonly Held[],
@@ -129,7 +129,7 @@ export class Account {
     for (const owed of this.#owed.values()) {
       if (owed.garden !== garden) continue;
       const plant = held.get(owed.name);
-      const keptId = owed.key === undefined ? undefined : keys.get(owed.key);
+      const keptId = owed.key === undefined ? undefined : keys.get(hashOf(owed.key));
       if (!plant && owed.isCreated && !owed.isDeletionSent) faults.push(`lost: ${owed.name}`);
       if (plant && owed.isDeleted) faults.push(`back again: ${owed.name}`);
       if (!owed.key) continue;
@@ -141,8 +141,12 @@ export class Account {
         faults.push(`key without a plant: ${owed.name}`);
       }
     }
-    const asked = new Set(this.keyed(garden).map(({ key }) => key));
+    const asked = new Set(this.keyed(garden).map(({ key }) => hashOf(key ?? "")));
     for (const key of keys.keys()) if (!asked.has(key)) faults.push(`never sent: key ${key}`);
     return faults;
   }
+}
+
+export function hashOf(key: string): string {
+  return new Bun.CryptoHasher("sha256").update(key).digest("hex");
 }

@@ -53,9 +53,9 @@ const answersEarly: Edit[] = [
 const keepsKeysApart: Edit[] = [
   {
     file: "storage/sqlite/writer.ts",
-    text: "      keepKey.run(garden, key, request, outcome.id, expiresAtMs);",
-    by: `      const { id } = outcome;
-      setTimeout(() => keepKey.run(garden, key, request, id, expiresAtMs), 1);`,
+    text: "if (key) keepKey.run(garden, key.hash, key.requestHash, outcome.id, key.expiresAtMs);",
+    by: `const { id } = outcome;
+    if (key) setTimeout(() => keepKey.run(garden, key.hash, key.requestHash, id, key.expiresAtMs), 1);`,
   },
 ];
 

@@ -9,7 +9,7 @@ import { openStorage } from "../../../src/storage/open.ts";
 import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
-import type { Account, Held, Owed } from "./account.ts";
+import { type Account, type Held, hashOf, type Owed } from "./account.ts";
 import type { Dice } from "./tearing.ts";
 
 type Call = (
@@ -86,7 +86,7 @@ async function examine(
     const keyed = account.keyed(garden);
     for (let count = 0; count < repeatsMax && keyed.length > 0; count++) {
       const [owed] = keyed.splice(dice(keyed.length), 1) as [Owed];
-      faults.push(...(await repeat(call, token, owed, keys.get(owed.key as string))));
+      faults.push(...(await repeat(call, token, owed, keys.get(hashOf(owed.key as string)))));
     }
     faults.push(...(await goOn(call, token, account.highestId(garden, plants))));
   }
@@ -95,11 +95,11 @@ async function examine(
 
 function readKeys(database: Database, garden: string): Map<string, number> {
   const rows = database
-    .query<{ key: string; plant_id: bigint }, [string]>(
-      "SELECT key, plant_id FROM idempotency_keys WHERE garden = ?",
+    .query<{ hash: string; plant_id: bigint }, [string]>(
+      "SELECT lower(hex(key_hash)) AS hash, plant_id FROM idempotency_hashes WHERE garden = ?",
     )
     .all(garden);
-  return new Map(rows.map(({ key, plant_id }) => [key, Number(plant_id)]));
+  return new Map(rows.map(({ hash, plant_id }) => [hash, Number(plant_id)]));
 }
 
 /** The same request again has the first answer again, if there was one. */

@@ -1,9 +1,9 @@
 /** URLs of PostgreSQL: what they say, which are refused, and that none of it shows a password. */
 import { describe, expect, test } from "bun:test";
-import { type Address, maskAddress, parseAddress } from "./address.ts";
+import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
 
 describe("a URL", () => {
-  const plain: Address = {
+  const plain: DatabaseUrl = {
     hosts: [{ host: "localhost", port: 5432 }],
     user: undefined,
     password: undefined,
@@ -13,7 +13,7 @@ describe("a URL", () => {
     applicationName: "plantstore",
   };
 
-  test.each<[url: string, said: Partial<Address>]>([
+  test.each<[url: string, said: Partial<DatabaseUrl>]>([
     ["postgres://", {}],
     ["postgresql://localhost", {}],
     ["POSTGRES://localhost/", {}],
@@ -49,7 +49,7 @@ describe("a URL", () => {
     ],
     ["postgres://localhost?application_name=garden", { applicationName: "garden" }],
   ])("%s is understood", (url, said) => {
-    expect(parseAddress(url)).toEqual({ ...plain, ...said });
+    expect(parseUrl(url)).toEqual({ ...plain, ...said });
   });
 
   test.each([
@@ -69,11 +69,11 @@ describe("a URL", () => {
     ["postgres://u:s3cret@h/x?connection_limit=5", "connection_limit"],
     ["postgres://u:s3cret@h/x?target_session_attrs=standby", "target_session_attrs"],
   ])("%s is refused in words that name the fault and hold no secret", (url, named) => {
-    const parse = () => parseAddress(url);
+    const parse = () => parseUrl(url);
     expect(parse).toThrow(expect.objectContaining({ code: "invalid-request" }));
     expect(parse).toThrow(named);
     expect(parse).not.toThrow("s3cret");
-    expect(maskAddress(url)).not.toContain("s3cret");
+    expect(maskUrl(url)).not.toContain("s3cret");
   });
 });
 
@@ -83,5 +83,5 @@ test.each([
   ["postgres://%2Frun/x", "postgres://%2Frun:5432/x"],
   ["postgres://h", "postgres://h:5432/"],
 ])("%s is shown as %s", (url, shown) => {
-  expect(maskAddress(url)).toBe(shown);
+  expect(maskUrl(url)).toBe(shown);
 });

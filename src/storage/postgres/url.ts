@@ -1,7 +1,4 @@
-/**
- * The address of a PostgreSQL database, read from its URL. No message that it makes holds a
- * password.
- */
+/** Reads the URL of a PostgreSQL database. No message that it makes holds a password. */
 import { PlantStoreError } from "../../domain/errors.ts";
 
 /** What each means is as in PostgreSQL's own tools. */
@@ -12,7 +9,7 @@ export interface Host {
   readonly port: number;
 }
 
-export interface Address {
+export interface DatabaseUrl {
   /** At least one. The one that takes writes is found among them. */
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
@@ -32,7 +29,7 @@ const form =
   /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^/?#]*))?@)?(?<hosts>[^@/?#]*)(?:\/(?<database>[^/?#]*))?(?:\?(?<parameters>[^#]*))?$/i;
 
 /** Fails with `invalid-request`, in words that hold nothing of the URL's secrets. */
-export function parseAddress(url: string): Address {
+export function parseUrl(url: string): DatabaseUrl {
   const parts = form.exec(url)?.groups;
   if (parts === undefined) {
     throw refusal("it is not of the form postgres://user:password@host:5432/database");
@@ -50,9 +47,9 @@ export function parseAddress(url: string): Address {
 }
 
 /** The address as it may be shown: who and where, and nothing else of it. */
-export function maskAddress(url: string): string {
+export function maskUrl(url: string): string {
   try {
-    const { user, hosts, database } = parseAddress(url);
+    const { user, hosts, database } = parseUrl(url);
     const who = user === undefined ? "" : `${encodeURIComponent(user)}@`;
     return `postgres://${who}${hosts.map(describeHost).join(",")}/${encodeURIComponent(database ?? "")}`;
   } catch {
@@ -62,7 +59,7 @@ export function maskAddress(url: string): string {
 
 /** Whether user, database and one of the hosts are the same. Another user may see other tables. */
 export function isSameDatabase(one: string, other: string): boolean {
-  const [first, second] = [parseAddress(one), parseAddress(other)];
+  const [first, second] = [parseUrl(one), parseUrl(other)];
   const hosts = second.hosts.map(describeHost);
   return (
     first.user === second.user &&
@@ -107,7 +104,7 @@ function readParameters(text: string): Map<string, string> {
   return parameters;
 }
 
-function readTls(text: string): Address["tls"] {
+function readTls(text: string): DatabaseUrl["tls"] {
   const mode = tlsModes.find((each) => each === text);
   if (mode) return mode;
   throw refusal(`its sslmode must be one of ${tlsModes.join(", ")}, not ${JSON.stringify(text)}`);

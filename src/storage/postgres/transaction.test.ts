@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import { type ClientBase, DatabaseError } from "pg";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
-import { Attempts, watched } from "./attempts.ts";
-import { ConnectionLost } from "./failure.ts";
-import type { Primary } from "./primary.ts";
+import { ConnectionLost } from "./errors.ts";
+import type { PrimaryPool } from "./pool.ts";
 import { createTokenStorage } from "./tokens.ts";
+import { TransactionRunner, withWarnings } from "./transaction.ts";
 import { createWriter } from "./writer.ts";
 
 /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
@@ -14,7 +14,6 @@ function failing(failures: readonly unknown[], dueMs = 60_000) {
   const client = {
     on() {},
     off() {},
-    query: async () => ({ rows: [{ synchronous_commit: "on", client_min_messages: "notice" }] }),
   } as unknown as ClientBase;
   const dueAtMs = performance.now() + dueMs;
   const use = <Result>(
@@ -25,11 +24,11 @@ function failing(failures: readonly unknown[], dueMs = 60_000) {
     expect(options.dueAtMs).toBe(dueAtMs);
     return work(client);
   };
-  const attempts = new Attempts({ dueAtMs: () => dueAtMs, use } as unknown as Primary);
+  const runner = new TransactionRunner({ dueAtMs: () => dueAtMs, use } as unknown as PrimaryPool);
   let tries = 0;
   const run = async (isCommitting: (tried: number) => boolean = () => false) => {
-    const outcome = await attempts
-      .transact(async (_client, commit) => {
+    const outcome = await runner
+      .run(async (_client, commit) => {
         const failure = failures[tries++];
         if (isCommitting(tries)) commit();
         if (failure !== undefined) throw failure;
@@ -71,15 +70,15 @@ test("nothing is tried again when its time is over", async () => {
 test("a group that one statement cannot store has no more time than any other", async () => {
   let nowMs = performance.now();
   const dueAtMs: number[] = [];
-  const attempts = new Attempts({
+  const runner = new TransactionRunner({
     dueAtMs: () => nowMs + 60_000,
     async use(_work: unknown, options: { dueAtMs: number }) {
       dueAtMs.push(options.dueAtMs);
       nowMs += 5_000;
       throw withState(dueAtMs.length === 1 ? "23505" : "57014");
     },
-  } as unknown as Primary);
-  const { apply } = createWriter(attempts);
+  } as unknown as PrimaryPool);
+  const { apply } = createWriter(runner);
   expect(await apply([create()]).catch((error) => error)).toMatchObject({ code: "57014" });
   expect(dueAtMs).toEqual([nowMs + 50_000, nowMs + 50_000]);
 });
@@ -94,26 +93,13 @@ test("whether the outcome is unknown depends on the last try alone", async () =>
 
 test("of a token whose outcome is unknown nobody is sent back with a key", async () => {
   const client = Object.assign(new EventEmitter(), { query: () => Promise.reject(lost) });
-  const attempts = new Attempts({
+  const runner = new TransactionRunner({
     dueAtMs: () => performance.now() + 60_000,
     use: <Result>(work: (client: unknown) => Promise<Result>) => work(client),
-  } as unknown as Primary);
-  const { revokeToken } = createTokenStorage(attempts, 1);
+  } as unknown as PrimaryPool);
+  const { revokeToken } = createTokenStorage(runner);
   const failure = await revokeToken("t1", 0).catch((error) => error);
   expect(failure.message).toEndWith("so its outcome is unknown. See plantstore token list.");
-});
-
-test("what may be done again is not confirmed either where answered writes could be lost", async () => {
-  const rows = [{ synchronous_commit: "off", client_min_messages: "notice" }];
-  const client = Object.assign(new EventEmitter(), { query: async () => ({ rows }) });
-  const attempts = new Attempts({
-    dueAtMs: () => performance.now() + 60_000,
-    use: <Result>(work: (client: unknown) => Promise<Result>) => work(client),
-  } as unknown as Primary);
-  // It looks at a connection once a second.
-  await Bun.sleep(Math.max(0, 1_100 - performance.now()));
-  const work = attempts.transact(async () => "done", { isRepeatable: true });
-  expect(await work.catch((error) => error)).toBeInstanceOf(ConnectionLost);
 });
 
 test.each([
@@ -121,7 +107,7 @@ test.each([
   ["a notice is none", "00000", undefined],
 ])("%s, and nobody listens for more afterwards", async (_, code, expected) => {
   const client = new EventEmitter();
-  const [result, warning] = await watched(client as unknown as ClientBase, async () => {
+  const [result, warning] = await withWarnings(client as unknown as ClientBase, async () => {
     client.emit("notice", { code });
     return "done";
   });

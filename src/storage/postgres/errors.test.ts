@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { ConnectionLost, isDoubtful, isLost, translate } from "./failure.ts";
+import { ConnectionLost, isDoubtful, isLost, mapError } from "./errors.ts";
 
 let database: TestDatabase;
 let client: Client;
@@ -47,7 +47,7 @@ describe("what the server reports", () => {
     ["missing rights", "42501", "unavailable"],
   ])("as %s (%s) is %s, in words that say nothing of the inside", async (_, state, code) => {
     const error = await raise(state);
-    const shown = translate(error) as PlantStoreError;
+    const shown = mapError(error) as PlantStoreError;
     expect(shown).toMatchObject({ code, cause: error });
     expect(shown.message).not.toContain("secret");
   });
@@ -55,7 +55,7 @@ describe("what the server reports", () => {
   test("of a write to a read-only server is unavailable, and says that reading works", async () => {
     const error = await reported("BEGIN READ ONLY; CREATE TABLE x (y int)");
     await client.query("ROLLBACK");
-    expect(translate(error)).toMatchObject({
+    expect(mapError(error)).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("Reading still works"),
     });
@@ -65,14 +65,14 @@ describe("what the server reports", () => {
   test("of a statement that took too long is unavailable", async () => {
     const error = await reported("SET statement_timeout = 20; SELECT pg_sleep(10)");
     await client.query("RESET statement_timeout");
-    expect(translate(error)).toMatchObject({ code: "unavailable" });
+    expect(mapError(error)).toMatchObject({ code: "unavailable" });
   });
 
   test.each(["23505", "22001", "42601"])(
     "as %s stays as it is, because it is a bug",
     async (state) => {
       const error = await raise(state);
-      expect(translate(error)).toBe(error);
+      expect(mapError(error)).toBe(error);
     },
   );
 });
@@ -83,11 +83,11 @@ test.each([
   ["an error with a code of the same name", Object.assign(new Error("x"), { code: "53100" })],
   ["nothing", undefined],
 ])("%s stays as it is", (_case, thrown) => {
-  expect(translate(thrown)).toBe(thrown);
+  expect(mapError(thrown)).toBe(thrown);
 });
 
 test("a lost connection is unavailable", () => {
-  expect(translate(new ConnectionLost("x"))).toMatchObject({ code: "unavailable" });
+  expect(mapError(new ConnectionLost("x"))).toMatchObject({ code: "unavailable" });
 });
 
 describe("whether a commit may have happened", () => {

@@ -1,4 +1,4 @@
-/** Translates what `pg` throws into the domain's errors, by code. It never reads a message. */
+/** Maps what `pg` throws to the domain's errors, by code. It never reads a message. */
 import { DatabaseError } from "pg";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 
@@ -32,12 +32,19 @@ const failures: readonly [prefix: string, code: ErrorCode, message: string][] = 
 ];
 
 /** The domain's error for a failure of the engine; anything else comes back as it is. */
-export function translate(error: unknown): unknown {
+export function mapError(error: unknown): unknown {
   if (error instanceof ConnectionLost) {
     return new PlantStoreError("unavailable", unavailable, { cause: error });
   }
   const failure = failures.find(([prefix]) => hasState(error, prefix));
   return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
+}
+
+/** The code of a refusal, by the server or the system; absent if time ran out. */
+export function reasonOf(error: unknown): string | undefined {
+  const refusal = error instanceof ConnectionLost ? error.cause : error;
+  const { code } = (refusal ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : undefined;
 }
 
 /** Whether the server reported an error of this SQLSTATE or, by its first characters, class. */

@@ -20,9 +20,9 @@ import {
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { overloaded } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import { parseAddress } from "./address.ts";
 import { openPostgres } from "./engine.ts";
-import { Primary } from "./primary.ts";
+import { PrimaryPool } from "./pool.ts";
+import { parseUrl } from "./url.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(60_000);
@@ -99,15 +99,15 @@ describe("a server that freezes", () => {
 
 describe("a server that is well", () => {
   let database: TestDatabase;
-  let primary: Primary;
+  let pool: PrimaryPool;
 
   beforeEach(async () => {
     database = await makeDatabase(servers[0]);
-    primary = new Primary(parseAddress(database.url), { ...limits, poolSize: 5 });
-    await primary.open();
+    pool = new PrimaryPool(parseUrl(database.url), { ...limits, poolSize: 5 });
+    await pool.settle();
   });
 
-  afterEach(() => primary.close());
+  afterEach(() => pool.close());
 
   async function countConnections(): Promise<number> {
     const rows = await database.query(
@@ -118,36 +118,36 @@ describe("a server that is well", () => {
   }
 
   test("is not given up for work that had too little time left for its answer", async () => {
-    await primary.ping();
-    const late = primary.serve((client) => client.query("SELECT pg_sleep(5)"), performance.now());
-    expect(await ending(late)).toContain("No answer in time");
-    expect(await ending(primary.ping())).toBe("done");
+    await pool.ping();
+    const late = pool.useForRead((client) => client.query("SELECT pg_sleep(5)"), performance.now());
+    expect(await ending(late)).toContain("No response in time");
+    expect(await ending(pool.ping())).toBe("done");
   });
 
   test("is not given up for work that had too little time left for its connection", async () => {
-    const late = primary.use(async () => {}, { dueAtMs: performance.now() + 1 });
-    expect(await ending(late)).toContain("No answer in time");
-    expect(await ending(primary.ping())).toBe("done");
+    const late = pool.use(async () => {}, { dueAtMs: performance.now() + 1 });
+    expect(await ending(late)).toContain("No response in time");
+    expect(await ending(pool.ping())).toBe("done");
   });
 
   test("is not left with statements whose answer nobody waits for", async () => {
-    const work = primary.use(
+    const work = pool.use(
       async (client) => {
         await client.query("SET statement_timeout = 0; SET client_connection_check_interval = 10");
         await client.query("SELECT pg_sleep(600)");
       },
       { dueAtMs: performance.now() + 200 },
     );
-    expect(await ending(work)).toContain("No answer in time");
+    expect(await ending(work)).toContain("No response in time");
     await waitFor(async () => ((await countConnections()) === 0 ? true : undefined));
   });
 
   test("is asked once by all who want to know at the same time whether it answers", async () => {
-    const pings = Array.from({ length: 20 }, () => primary.ping());
+    const pings = Array.from({ length: 20 }, () => pool.ping());
     await Promise.all(pings);
     // That which found the server may not have ended yet.
     expect(await countConnections()).toBeLessThanOrEqual(2);
-    expect(await ending(primary.ping())).toBe("done");
+    expect(await ending(pool.ping())).toBe("done");
   });
 });
 

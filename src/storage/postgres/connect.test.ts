@@ -16,9 +16,9 @@ import {
 } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { defaultConnectionLimits } from "../../domain/storage.ts";
-import { parseAddress } from "./address.ts";
-import { clientConfig } from "./connection.ts";
+import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
+import { parseUrl } from "./url.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(60_000);
@@ -57,8 +57,8 @@ test("a page is read in order also where the server does not know how large a ga
   const storage = await openPostgres(database.url, { isServing: true });
   await database.query("ALTER TABLE plants SET (autovacuum_enabled = off)");
   await storage.apply(Array.from({ length: 1_000 }, () => create()));
-  const way = { host: "localhost", port: server.port, isEncrypted: false, takesSettings: true };
-  const config = clientConfig(parseAddress(database.url), way, defaultConnectionLimits);
+  const way = { host: "localhost", port: server.port, isEncrypted: false, takesOptions: true };
+  const config = clientConfig(parseUrl(database.url), way, defaultConnectionLimits, undefined);
   const explainIn = async (options: object) => {
     const client = new Client({ ...config, ...options });
     await client.connect();
@@ -86,6 +86,35 @@ test("PGOPTIONS says where the tables are, as with PostgreSQL's own tools", asyn
   }
   const found = "SELECT schemaname FROM pg_tables WHERE tablename = 'plants'";
   expect(await other.query(found)).toEqual([{ schemaname: "elsewhere" }]);
+  await other.drop();
+});
+
+test("connections go on to find the store when the role's search path is changed", async () => {
+  const other = await makeDatabase(server);
+  const lead = (path: string) =>
+    other.query(`ALTER DATABASE ${other.name} SET search_path = ${path}`);
+  const schema = 'a "schema" \\ of its own';
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  await other.query(`CREATE SCHEMA ${quoted}; CREATE SCHEMA elsewhere`);
+  await lead(quoted);
+  const storage = await openPostgres(other.url, { isServing: true });
+  await storage.apply([create()]);
+  await lead("elsewhere");
+  await (await openPostgres(other.url, { isServing: true })).close();
+  // Enough at once that there are new connections.
+  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 10));
+  expect((await Promise.all(lists)).map((plants) => plants.length)).toEqual([1, 1, 1, 1]);
+  await storage.close();
+  await other.drop();
+});
+
+test("another program's table in a later schema is not taken for the store's", async () => {
+  const other = await makeDatabase(server);
+  await other.query("CREATE SCHEMA mine; CREATE TABLE public.plants (id bigint)");
+  await other.query(`ALTER DATABASE ${other.name} SET search_path = mine, public`);
+  const storage = await openPostgres(other.url, { isServing: true });
+  expect(await storage.list("home", undefined, 10)).toEqual([]);
+  await storage.close();
   await other.drop();
 });
 

@@ -1,0 +1,295 @@
+/** Connects to one PostgreSQL server, with the settings that the promises of storage rest on. */
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "node:tls";
+import { Client, type ClientBase, type ClientConfig, DatabaseError, types } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { ConnectionLimits } from "../../domain/storage.ts";
+import { ConnectionLost, hasState, reasonOf } from "./errors.ts";
+import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
+
+/** How a server can be asked. */
+interface Route extends Host {
+  readonly isEncrypted: boolean;
+  /** Whether it takes startup options. A PgBouncer in front of it may not. */
+  readonly takesOptions: boolean;
+}
+
+export interface Server extends Route {
+  /** The first of the role's search path; absent if that leads nowhere. */
+  readonly schema: string | undefined;
+}
+
+/**
+ * They hold whatever is set for the role, the database or the server:
+ * - a commit is confirmed once it is on disk here, and on the standby where one is waited for, and
+ *   a warning that it is not gets through;
+ * - `statement_timeout` alone decides how long to wait for a lock;
+ * - pages are read in the order of their index, also while the server has no statistics yet;
+ * - rows that row-level security would hide are an error;
+ * - arrays may hold nulls.
+ */
+const settings = {
+  client_min_messages: "warning",
+  lock_timeout: 0,
+  enable_bitmapscan: "off",
+  row_security: "off",
+  array_nulls: "on",
+};
+
+const oldestVersion = 15;
+const int8 = 20;
+
+export function clientConfig(
+  url: DatabaseUrl,
+  route: Route,
+  limits: ConnectionLimits,
+  schema: string | undefined,
+): ClientConfig {
+  return {
+    host: route.host,
+    port: route.port,
+    user: url.user,
+    password: url.password,
+    database: url.database ?? url.user,
+    application_name: url.applicationName,
+    ssl: route.isEncrypted && tlsOptions(url),
+    ...(route.takesOptions && { options: startupOptions(limits, schema) }),
+    keepAlive: true,
+    // Statements that do not need each other's results share one round trip.
+    pipeline: true,
+    types: {
+      // Without it, integers of 64 bits come as text.
+      getTypeParser: ((oid: number, format: "text") =>
+        oid === int8 ? BigInt : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+    },
+  };
+}
+
+/** PGOPTIONS may choose `synchronous_commit` and the search path, and nothing else that is here. */
+function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: string): string {
+  const ours = { ...settings, statement_timeout: statementTimeoutMs };
+  const flags = Object.entries(ours).map(([name, value]) => `-c ${name}=${value}`);
+  if (schema !== undefined) {
+    const quoted = `"${schema.replaceAll('"', '""')}"`;
+    flags.push(`-c search_path=${quoted.replaceAll(/[\\\s]/g, "\\$&")}`);
+  }
+  return ["-c synchronous_commit=on", process.env.PGOPTIONS ?? "", ...flags].join(" ");
+}
+
+/** The first of the hosts that takes writes. Fails with the reason of each that does not. */
+export async function findServer(
+  url: DatabaseUrl,
+  limits: ConnectionLimits,
+  schema: string | undefined,
+): Promise<Server> {
+  try {
+    return await Promise.any(url.hosts.map((host) => tryHost(url, host, limits, schema)));
+  } catch (failure) {
+    const reasons = (failure as AggregateError).errors.map((error, index) => {
+      const host = url.hosts[index];
+      const where = url.hosts.length > 1 && host ? `${describeHost(host)}: ` : "";
+      return where + explain(error, url);
+    });
+    throw new PlantStoreError("unavailable", reasons.join("; "), { cause: failure });
+  }
+}
+
+async function tryHost(
+  url: DatabaseUrl,
+  host: Host,
+  limits: ConnectionLimits,
+  schema: string | undefined,
+): Promise<Server> {
+  let route: Route = { ...host, isEncrypted: url.tls !== "disable", takesOptions: true };
+  for (;;) {
+    try {
+      return { ...route, ...(await tryRoute(url, route, limits, schema)) };
+    } catch (error) {
+      const next = lessDemanding(url, route, error);
+      if (next === undefined) throw error;
+      route = next;
+    }
+  }
+}
+
+/** Another way to the same server, where the failure says that it may not take this one. */
+function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
+  if (route.takesOptions && hasState(error, "08P01", "0A000", "42704"))
+    return { ...route, takesOptions: false };
+  const isTlsTrouble = error instanceof ConnectionLost && reasonOf(error) === undefined;
+  if (url.tls === "prefer" && route.isEncrypted && isTlsTrouble) {
+    return { ...route, isEncrypted: false };
+  }
+  return undefined;
+}
+
+async function tryRoute(
+  url: DatabaseUrl,
+  route: Route,
+  limits: ConnectionLimits,
+  schema: string | undefined,
+): Promise<Pick<Server, "schema">> {
+  const client = new Client(clientConfig(url, route, limits, schema));
+  client.on("error", () => {});
+  try {
+    return await inTime(client, limits, async () => {
+      await client.connect();
+      return checkServer(client);
+    });
+  } catch (error) {
+    const known = [DatabaseError, PlantStoreError, ConnectionLost];
+    if (known.some((kind) => error instanceof kind)) throw error;
+    throw new ConnectionLost("No connection.", { cause: error });
+  } finally {
+    client.end().catch(() => {});
+  }
+}
+
+/** Cuts the connection if the work takes longer than connecting may: then the work fails. */
+export async function inTime<Result>(
+  client: ClientBase,
+  { connectTimeoutMs }: ConnectionLimits,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const late = setTimeout(() => {
+    cut(client, Object.assign(new Error("The server did not respond."), { code: "ETIMEDOUT" }));
+  }, connectTimeoutMs);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** At once. To end it would wait for all responses that are due. */
+export function cut(client: ClientBase, reason?: Error): void {
+  // The types of `pg` leave this out.
+  const { connection } = client as unknown as {
+    connection: { stream: { destroy(error?: Error): void } };
+  };
+  connection.stream.destroy(reason);
+}
+
+const checked = [
+  ...["transaction_read_only", "synchronous_commit", "client_min_messages", "server_encoding"],
+];
+
+/**
+ * The one check of a new connection. Fails with `ConnectionLost` on a server that takes no writes,
+ * and with `unavailable` on one that does not fit. Behind a PgBouncer the settings are its own.
+ */
+export async function checkServer(
+  client: Pick<Client, "query">,
+): Promise<{ schema: string | undefined }> {
+  const columns = checked.map((name) => `current_setting('${name}') AS ${name}`);
+  const { rows } = await client.query(
+    `SELECT ${columns}, version() AS version, current_schema() AS schema`,
+  );
+  const server = rows[0] as Record<string, string | null>;
+  if (server.transaction_read_only !== "off") {
+    throw new ConnectionLost("The server takes no writes.", { cause: readOnly });
+  }
+  const reason = unfit(server);
+  if (reason !== undefined) throw new PlantStoreError("unavailable", reason);
+  return { schema: server.schema ?? undefined };
+}
+
+/** Not a failure of the network: the server responded. */
+const readOnly = Object.assign(new Error("It is a standby or read-only."), { code: "READ_ONLY" });
+
+function unfit(server: Readonly<Record<string, string | null>>): string | undefined {
+  // Under these a server confirms what can still be lost, or does not say so.
+  for (const [name, value] of [
+    ["synchronous_commit", "off"],
+    ["client_min_messages", "error"],
+  ] as const) {
+    if (server[name] !== value) continue;
+    return `its ${name} is ${value}, so that answered writes could be lost: have ALTER ROLE set another`;
+  }
+  // Databases that speak like PostgreSQL count their versions in their own way.
+  const version = /^PostgreSQL (\d+)(?!.*-YB-)/.exec(server.version ?? "")?.[1];
+  if (version !== undefined && Number(version) < oldestVersion) {
+    return `it is PostgreSQL ${version}, and ${oldestVersion} or later is needed`;
+  }
+  const encoding = server.server_encoding ?? "";
+  if (encoding.replace("-", "").toUpperCase() !== "UTF8") {
+    return `its encoding is ${encoding}, and UTF8 is needed`;
+  }
+  return undefined;
+}
+
+/** `require` encrypts and trusts anyone, unless it is told whom; the others verify, as in libpq. */
+function tlsOptions(url: DatabaseUrl): ConnectionOptions {
+  const { tls, rootCertificatePath } = url;
+  const authorities =
+    rootCertificatePath === undefined ? {} : { ca: readCertificates(rootCertificatePath) };
+  const isVerified = tls.startsWith("verify") || (tls === "require" && rootCertificatePath);
+  if (!isVerified) return { ...authorities, rejectUnauthorized: false };
+  if (tls === "verify-full") return { ...authorities, rejectUnauthorized: true };
+  return { ...authorities, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+}
+
+function readCertificates(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    throw new PlantStoreError("unavailable", `the file of sslrootcert, ${path}, cannot be read`);
+  }
+}
+
+/** Lets the current transaction take its time, whatever was set for the role. */
+export async function liftTimeouts(client: Pick<Client, "query">): Promise<void> {
+  // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
+  await client.query(
+    `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout',
+       'idle_in_transaction_session_timeout', 'transaction_timeout')`,
+  );
+}
+
+/** In words that follow "Cannot open …: ". */
+export function explain(error: unknown, url: DatabaseUrl): string {
+  if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
+  const code = reasonOf(error) ?? "";
+  switch (code) {
+    case "28P01":
+      return "the user or the password is wrong";
+    case "28000":
+      return "the server does not let this user in from here";
+    case "3D000":
+      return `there is no database ${JSON.stringify(url.database ?? url.user ?? "")}`;
+    case "3F000":
+      return "no schema of the role's search path is there, or open to the role";
+    case "42501":
+      return (
+        "the role lacks rights on it (CREATE on the schema to make the tables; " +
+        "SELECT, INSERT, UPDATE and DELETE to use them)"
+      );
+    case "42P07":
+      return "it holds tables of another program";
+    case "53300":
+      return "the server has no connection left";
+    case "57P03":
+      return "the server is starting or stopping";
+    case "READ_ONLY":
+      return "the server takes no writes: it is a standby or read-only";
+    case "ECONNREFUSED":
+    // Of a socket in the file system.
+    case "ENOENT":
+      return "nothing listens there";
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return "the host is not known";
+    case "ETIMEDOUT":
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return "the host does not answer";
+    case "":
+      return url.tls === "prefer" || url.tls === "disable"
+        ? "the connection was refused or cut"
+        : `it cut the connection, or does not offer TLS, which sslmode=${url.tls} asks for`;
+    default:
+      return /CERT|SIGNATURE|TLS|SSL/.test(code)
+        ? `its certificate is not trusted (${code})`
+        : `the server refused (${code})`;
+  }
+}

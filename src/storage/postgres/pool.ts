@@ -1,0 +1,324 @@
+/**
+ * Connections to the server that takes writes. When that server is gone, it looks for one that does
+ * among the hosts of the URL. It knows when a connection is lost, not what is asked over it.
+ */
+import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
+import { overloaded, PlantStoreError } from "../../domain/errors.ts";
+import { type ConnectionLimits, defaultConnectionLimits } from "../../domain/storage.ts";
+import {
+  checkServer,
+  clientConfig,
+  cut,
+  explain,
+  findServer,
+  inTime,
+  type Server,
+} from "./connect.ts";
+import { ConnectionLost, hasState, isLost, reasonOf } from "./errors.ts";
+import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
+
+/** Beyond the server's own limit, so that its response arrives before the connection is cut. */
+const graceMs = 1_000;
+const pauseMinMs = 50;
+const pauseMaxMs = 500;
+const closeMs = 2_000;
+/** How long the start may wait for migrations, its own or another process's. */
+const preparationMs = 60 * 60 * 1000;
+
+/** Goes on until a server takes writes, or the storage is closed. */
+interface Search {
+  readonly sinceMs: number;
+  readonly found: Promise<Pool>;
+  /** Why there is none yet. */
+  reason: unknown;
+}
+
+export interface UseOptions {
+  /** The moment by which it must be over; by default that of an operation which starts now. */
+  readonly dueAtMs?: number;
+  /** Whether a server that has changed is looked for. */
+  readonly isPatient?: boolean;
+}
+
+export class PrimaryPool {
+  readonly #url: DatabaseUrl;
+  readonly #limits: ConnectionLimits;
+  readonly #reads: Semaphore;
+  #pool: Pool | undefined;
+  #search: Search | undefined;
+  /** Where the tables are: the search path of all connections once it is known. */
+  #schema: string | undefined;
+  #isClosed = false;
+  /** Clients that have reported an error, so that their connection is gone. */
+  readonly #lost = new WeakSet<ClientBase>();
+  #ping: Promise<void> | undefined;
+
+  constructor(url: DatabaseUrl, limits: ConnectionLimits) {
+    this.#url = url;
+    this.#limits = limits;
+    // One connection is left to writes: behind many lists they would be too late themselves.
+    this.#reads = new Semaphore(Math.max(1, limits.poolSize - 1));
+  }
+
+  /**
+   * Connects at the start of a process. `prepare` checks the database, and may migrate it. Fails
+   * with `unavailable`, in one line that names the database and no secret.
+   */
+  static async open(
+    url: string,
+    limits: ConnectionLimits = defaultConnectionLimits,
+    prepare: (client: ClientBase) => Promise<void>,
+  ): Promise<PrimaryPool> {
+    const parsed = parseUrl(url);
+    const pool = new PrimaryPool(parsed, limits);
+    try {
+      // Over a connection with the role's own search path, which may lead to another store.
+      const server = await findServer(parsed, limits, undefined);
+      const first = pool.#makePool(server);
+      pool.#pool = first;
+      await pool.use(prepare, { dueAtMs: performance.now() + preparationMs });
+      await first.end();
+      pool.#schema = server.schema;
+      pool.#pool = pool.#makePool(server);
+      // So that the first request finds a connection.
+      await pool.ping();
+      return pool;
+    } catch (error) {
+      await pool.close();
+      const message = `Cannot open ${maskUrl(url)}: ${explain(error, parsed)}.`;
+      throw new PlantStoreError("unavailable", message, { cause: error });
+    }
+  }
+
+  /**
+   * Resolves once there is a server, or when it has been looked for so long that it seems far away.
+   */
+  async settle(): Promise<void> {
+    await this.#find(this.dueAtMs()).catch(() => {});
+  }
+
+  /** The moment by which an operation that starts now is over, one way or the other. */
+  dueAtMs(): number {
+    return performance.now() + this.#limits.statementTimeoutMs + graceMs;
+  }
+
+  /**
+   * Runs work on a connection of its own, which is cut when the work is not done in time. Fails
+   * with `ConnectionLost` where there is no connection, or none any more; other errors are the
+   * work's.
+   */
+  async use<Result>(
+    work: (client: PoolClient) => Promise<Result>,
+    { dueAtMs = this.dueAtMs(), isPatient = true }: UseOptions = {},
+  ): Promise<Result> {
+    const [pool, client] = await this.#acquire(dueAtMs, isPatient);
+    const sinceMs = performance.now();
+    let isBroken = false;
+    try {
+      return await before(dueAtMs, work(client));
+    } catch (error) {
+      const isUseless = error instanceof ConnectionLost;
+      isBroken = isUseless || isLost(error) || this.#lost.has(client) || isInTransaction(client);
+      const isLate = isUseless && reasonOf(error) === undefined;
+      if (isLate) cut(client);
+      // A server that had its time to respond, or takes no writes any more, is not asked again.
+      const hadTime = performance.now() - sinceMs >= this.#limits.statementTimeoutMs;
+      if (isLate ? hadTime : isUseless || hasState(error, "25006")) this.#leave(pool);
+      const isKnown = isUseless || error instanceof DatabaseError || !isBroken;
+      throw isKnown ? error : new ConnectionLost("Connection lost.", { cause: error });
+    } finally {
+      client.release(isBroken);
+    }
+  }
+
+  /** The same for a read, which waits for its turn; fails with `overloaded` after too long. */
+  async useForRead<Result>(
+    work: (client: PoolClient) => Promise<Result>,
+    dueAtMs: number,
+  ): Promise<Result> {
+    if (!this.#pool) await this.#find(dueAtMs);
+    return this.#reads.run(() => this.use(work, { dueAtMs }));
+  }
+
+  /**
+   * Fails with `ConnectionLost`, at once, unless a server that takes writes is known and responds.
+   * Everyone who asks meanwhile shares one query: anyone may ask, and writes would wait.
+   */
+  async ping(): Promise<void> {
+    if (!this.#pool) throw new ConnectionLost("No server is known to take writes.");
+    const check = async (client: ClientBase) => void (await checkServer(client));
+    this.#ping ??= this.use(check, { isPatient: false }).finally(() => {
+      this.#ping = undefined;
+    });
+    await this.#ping;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const pool = this.#pool;
+    this.#pool = undefined;
+    await Promise.race([pool?.end(), new Promise((resolve) => setTimeout(resolve, closeMs))]);
+  }
+
+  /** Tries twice, because the first try may be what shows that the server has changed. */
+  async #acquire(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
+    for (let isLastTry = !isPatient; ; isLastTry = true) {
+      const pool = this.#pool ?? (await this.#find(dueAtMs));
+      const isBusy = pool.totalCount >= this.#limits.poolSize && pool.idleCount === 0;
+      const connecting = pool.connect();
+      // Also once the time of who asked is over. A server that has no connection left is there.
+      connecting.catch((error) => {
+        if (!isBusy && !hasState(error, "53300")) this.#leave(pool);
+      });
+      try {
+        return [pool, await before(dueAtMs, connecting)];
+      } catch (error) {
+        connecting.then(
+          (client) => client.release(),
+          () => {},
+        );
+        const isLeft = this.#pool !== pool;
+        if (!isLeft || isLastTry || performance.now() >= dueAtMs) {
+          throw error instanceof ConnectionLost
+            ? error
+            : new ConnectionLost("No connection.", { cause: error });
+        }
+      }
+    }
+  }
+
+  /**
+   * Everyone shares one search, so that a server that is down is not stormed. Nobody waits for it
+   * once it has lasted longer than a connection may.
+   */
+  async #find(dueAtMs: number): Promise<Pool> {
+    const search = this.#startSearch();
+    const giveUpAtMs = Math.min(dueAtMs, search.sinceMs + this.#limits.connectTimeoutMs);
+    try {
+      return await before(giveUpAtMs, search.found);
+    } catch {
+      throw new ConnectionLost("No server takes writes.", { cause: search.reason });
+    }
+  }
+
+  #startSearch(): Search {
+    if (this.#search) return this.#search;
+    const { promise: found, resolve, reject } = Promise.withResolvers<Pool>();
+    found.catch(() => {});
+    const search: Search = { sinceMs: performance.now(), found, reason: undefined };
+    this.#search = search;
+    this.#searchOn(search).then(resolve, reject);
+    return search;
+  }
+
+  async #searchOn(search: Search): Promise<Pool> {
+    for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
+      try {
+        const server = await findServer(this.#url, this.#limits, this.#schema);
+        this.#schema ??= server.schema;
+        this.#pool = this.#makePool(server);
+        this.#search = undefined;
+        return this.#pool;
+      } catch (error) {
+        search.reason = error;
+        if (this.#isClosed) throw error;
+      }
+      await Bun.sleep(pauseMs * (0.5 + Math.random()));
+    }
+  }
+
+  #makePool(server: Server): Pool {
+    if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
+    const pool = new Pool({
+      ...clientConfig(this.#url, server, this.#limits, this.#schema),
+      max: this.#limits.poolSize,
+      connectionTimeoutMillis: this.#limits.connectTimeoutMs,
+      onConnect: async (client) => {
+        // From its first moment on: it may be lost before it is handed out.
+        client.on("error", () => this.#lost.add(client));
+        // A load balancer may lead to another server than it did before.
+        await inTime(client, this.#limits, () => checkServer(client));
+      },
+    });
+    // What is lost is noticed where it is used; without a listener it would end the process.
+    pool.on("error", () => {});
+    return pool;
+  }
+
+  #leave(pool: Pool): void {
+    if (this.#pool === pool) {
+      this.#pool = undefined;
+      this.#startSearch();
+    }
+    if (!pool.ending) pool.end().catch(() => {});
+  }
+}
+
+function isInTransaction(client: PoolClient): boolean {
+  return client.getTransactionStatus() !== "I";
+}
+
+/** Fails with `ConnectionLost` when the time is over before the work is. */
+async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const remainingMs = Math.max(0, dueAtMs - performance.now());
+    timer = setTimeout(() => reject(new ConnectionLost("No response in time.")), remainingMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const waitingMax = 16_384;
+const patienceMs = 500;
+
+interface Waiter {
+  readonly sinceMs: number;
+  readonly start: () => void;
+  readonly refuse: (error: Error) => void;
+}
+
+/**
+ * Runs so many at a time, in the order of their coming. Whoever has waited too long is refused with
+ * `overloaded`, so that those after them are answered in time.
+ */
+class Semaphore {
+  #free: number;
+  readonly #waiting: Waiter[] = [];
+
+  constructor(places: number) {
+    this.#free = places;
+  }
+
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#free > 0) this.#free--;
+    else await this.#wait();
+    try {
+      return await work();
+    } finally {
+      this.#release();
+    }
+  }
+
+  #wait(): Promise<void> {
+    if (this.#waiting.length >= waitingMax) throw overloaded;
+    const sinceMs = performance.now();
+    return new Promise((start, refuse) => this.#waiting.push({ sinceMs, start, refuse }));
+  }
+
+  #release(): void {
+    const oldestMs = performance.now() - patienceMs;
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      // The last one holds nobody up.
+      if (next.sinceMs >= oldestMs || this.#waiting.length === 0) {
+        next.start();
+        return;
+      }
+      next.refuse(overloaded);
+    }
+    this.#free++;
+  }
+}

@@ -1,0 +1,94 @@
+/** A batch costs as many round trips and statements with a thousand writes as with ten. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type CountingProxy, startCountingProxy } from "../../../test/counting-proxy.ts";
+import { makeDatabase, sharedPostgres, type TestDatabase } from "../../../test/postgres-server.ts";
+import { create, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { countedIdMax, type OpenOptions, type Write } from "../../domain/storage.ts";
+import { openPostgres } from "./engine.ts";
+
+let database: TestDatabase;
+let proxy: CountingProxy;
+
+beforeAll(async () => {
+  const { port } = await sharedPostgres();
+  proxy = await startCountingProxy(port);
+  database = await makeDatabase();
+});
+
+afterAll(async () => {
+  await proxy.stop();
+  await database.drop();
+});
+
+const idempotency = (key: string) => ({ key, request: "r", nowMs: 0, expiresAtMs: 1_000 });
+const gardenOf = (index: number, size: number) => ({ garden: `garden ${size} ${index}` });
+const high = (size: number) => ({ garden: `high ${size}` });
+
+interface Case {
+  readonly options?: Partial<OpenOptions>;
+  /** Applied first, so that the batch meets something. */
+  readonly before?: (size: number) => Write[];
+  readonly write: (index: number, size: number) => Write;
+  readonly roundTrips: number;
+}
+
+const cases: Record<string, Case> = {
+  "creates without ids": { write: (index) => create(gardenOf(index % 7, 0)), roundTrips: 1 },
+  deletions: { write: (index) => remove(BigInt(index)), roundTrips: 1 },
+  "writes of all kinds": {
+    write: (index, size) =>
+      [
+        create(gardenOf(index, size)),
+        create({ ...gardenOf(index, size), id: BigInt(index) }),
+        create({ ...gardenOf(index, size), idempotency: idempotency(`k${index % 5}`) }),
+        remove(BigInt(index), `garden ${size} ${index - 1}`),
+      ][index % 4] as Write,
+    roundTrips: 2,
+  },
+  "creates with keys": {
+    write: (index, size) => create({ idempotency: idempotency(`key ${size} ${index}`) }),
+    roundTrips: 2,
+  },
+  "creates above 2^52, every second id of which is taken": {
+    before: (size) => [
+      create({ ...high(size), id: countedIdMax }),
+      ...Array.from({ length: size }, (_, index) =>
+        create({ ...high(size), id: countedIdMax + 2n * BigInt(index + 1) }),
+      ),
+    ],
+    write: (_, size) => create(high(size)),
+    roundTrips: 2,
+  },
+  "creates in many gardens with a quota, all of them full": {
+    options: { plantsMax: 1 },
+    before: (size) => Array.from({ length: size }, (_, index) => create(gardenOf(index, size))),
+    write: (index, size) => create(gardenOf(index, size)),
+    roundTrips: 2,
+  },
+  "creates with keys and a quota, and deletions": {
+    options: { plantsMax: 4 },
+    write: (index, size) =>
+      index % 3 === 0
+        ? remove(1n, `garden ${size} ${index - 1}`)
+        : create({ ...gardenOf(index, size), idempotency: idempotency("k") }),
+    roundTrips: 2,
+  },
+};
+
+test.each(Object.entries(cases))("%s", async (_, { options, before, write, roundTrips }) => {
+  const url = database.url.replace(/:\d+\//, `:${proxy.port}/`).concat("?sslmode=disable");
+  const storage = await openPostgres(url, { isServing: true, ...options });
+  const seen = [];
+  for (const size of [8, 80, 1_000]) {
+    await storage.apply(before?.(size) ?? []);
+    proxy.takeCounts();
+    await storage.apply(Array.from({ length: size }, (_, index) => write(index, size)));
+    seen.push(proxy.takeCounts());
+  }
+  await storage.close();
+  const [few, some, many] = seen;
+  expect(few?.roundTrips).toBe(roundTrips);
+  expect(some).toEqual(few as never);
+  expect(many).toEqual(few as never);
+  expect(many?.statements).toBeLessThanOrEqual(13);
+});

@@ -1,0 +1,112 @@
+/**
+ * Runs a transaction, and runs it again where that is safe and may help. It tells a failure that
+ * changed nothing from one whose outcome is unknown.
+ */
+import type { ClientBase, QueryResult } from "pg";
+import { hasState, isDoubtful, isLost, unknownOutcome } from "./errors.ts";
+import type { PrimaryPool } from "./pool.ts";
+
+const triesMax = 10;
+const pauseMs = 5;
+const pauseMaxMs = 250;
+
+/** Two transactions were in each other's way, and the server undid this one. */
+const races = ["40001", "40P01"];
+
+/** `commit` is called just before anything is sent that may make the work last. */
+export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
+
+export interface RunOptions {
+  /** Further SQLSTATEs that are races. */
+  readonly alsoRaces?: readonly string[];
+  readonly dueAtMs?: number;
+  /** Whether it waits for its turn, and can be refused with `overloaded`. */
+  readonly isRead?: boolean;
+  /** What to do when the outcome is unknown, where no request is answered. */
+  readonly advice?: string | undefined;
+}
+
+export class TransactionRunner {
+  readonly #pool: PrimaryPool;
+
+  constructor(pool: PrimaryPool) {
+    this.#pool = pool;
+  }
+
+  /** The moment by which work that starts now is over, unless it is given another one. */
+  dueAtMs(): number {
+    return this.#pool.dueAtMs();
+  }
+
+  /** One statement that changes nothing, so it is sent once more where the connection was lost. */
+  query(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
+    return this.run((client) => client.query(text, [...values]));
+  }
+
+  /** The same for a request, which is refused with `overloaded` if it waits too long. */
+  read(text: string, values: readonly unknown[]): Promise<QueryResult> {
+    return this.run((client) => client.query(text, [...values]), { isRead: true });
+  }
+
+  /** One statement that is a transaction of its own. */
+  write(text: string, values: readonly unknown[] = [], advice?: string): Promise<QueryResult> {
+    return this.run(
+      (client, commit) => {
+        commit();
+        return client.query(text, [...values]);
+      },
+      { advice },
+    );
+  }
+
+  /**
+   * Runs the work again after a race, and once after a connection that was lost before `commit`.
+   * All tries together are over by `dueAtMs`, or when one operation must be.
+   */
+  async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
+    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead, advice } = options;
+    for (let tries = 1; ; tries++) {
+      let isCommitting = false;
+      const attempt = (client: ClientBase) =>
+        withWarnings(client, () =>
+          work(client, () => {
+            isCommitting = true;
+          }),
+        );
+      try {
+        const [result, warning] = isRead
+          ? await this.#pool.useForRead(attempt, dueAtMs)
+          : await this.#pool.use(attempt, { dueAtMs });
+        if (isCommitting && warning !== undefined) throw unknownOutcome(warning, advice);
+        return result;
+      } catch (error) {
+        if (isCommitting && isDoubtful(error)) throw unknownOutcome(error, advice);
+        const isRace = hasState(error, ...races, ...alsoRaces);
+        const isWorthIt = isRace || (isLost(error) && tries === 1);
+        const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;
+        if (!isWorthIt || tries === triesMax || performance.now() + waitMs > dueAtMs) throw error;
+        await Bun.sleep(waitMs);
+      }
+    }
+  }
+}
+
+/**
+ * The result, and a warning if there was one: a commit that was told to stop waiting for its
+ * standby is reported as done, with a warning only, and would be gone after a failover.
+ */
+export async function withWarnings<Result>(
+  client: ClientBase,
+  work: () => Promise<Result>,
+): Promise<[Result, warning: unknown]> {
+  let warning: unknown;
+  const note = (notice: { code?: string | undefined }) => {
+    if (notice.code?.startsWith("01")) warning = notice;
+  };
+  client.on("notice", note);
+  try {
+    return [await work(), warning];
+  } finally {
+    client.off("notice", note);
+  }
+}

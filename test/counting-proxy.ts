@@ -1,0 +1,61 @@
+/**
+ * A proxy in front of PostgreSQL that counts statements and round trips, and can make the way as
+ * long as that to a far server.
+ */
+import { connect, createServer, type Socket } from "node:net";
+import { readMessages } from "./transaction-pooler.ts";
+
+export interface CountingProxy {
+  readonly port: number;
+  /** Since the last call. What is sent before all answers are back is in the same round trip. */
+  takeCounts(): { roundTrips: number; statements: number };
+  stop(): Promise<void>;
+}
+
+/** For connections without TLS. `delayMs` is that of a round trip. */
+export async function startCountingProxy(port: number, delayMs = 0): Promise<CountingProxy> {
+  let counts = { roundTrips: 0, statements: 0 };
+  const sockets = new Set<Socket>();
+  const later = (work: () => void) => (delayMs === 0 ? work() : setTimeout(work, delayMs / 2));
+  const server = createServer((client) => {
+    const upstream = connect(port, "127.0.0.1");
+    for (const socket of [client, upstream]) {
+      sockets.add(socket.setNoDelay());
+      socket.on("error", () => {});
+    }
+    let unanswered = 0;
+    let isStarted = false;
+    const readClient = readMessages((kind) => {
+      if (kind === "P" || kind === "Q") counts.statements++;
+      if ((kind === "S" || kind === "Q") && unanswered++ === 0) counts.roundTrips++;
+    });
+    const readServer = readMessages((kind) => {
+      if (kind === "Z" && unanswered > 0) unanswered--;
+    });
+    client.on("data", (bytes: Buffer) => {
+      // The first message has no kind.
+      if (isStarted) readClient(bytes);
+      isStarted = true;
+      later(() => upstream.write(bytes));
+    });
+    upstream.on("data", (bytes: Buffer) => {
+      readServer(bytes);
+      later(() => client.write(bytes));
+    });
+    client.on("close", () => later(() => upstream.destroy()));
+    upstream.on("close", () => later(() => client.destroy()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as { port: number }).port,
+    takeCounts() {
+      const taken = counts;
+      counts = { roundTrips: 0, statements: 0 };
+      return taken;
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
