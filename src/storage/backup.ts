@@ -182,8 +182,9 @@ function readBackup(path: string): Backup {
     return { path, madeAt: new Date(start.readUInt32LE(4) * 1_000).toISOString() };
   } catch (error) {
     if (error instanceof PlantStoreError) throw error;
-    const { code = "" } = error as { code?: string };
-    throw code.startsWith("Z_") ? notBackup(path) : explainFile("read", path, error);
+    // Anything else comes of reading it: by the system, by zlib, or of what it says about itself.
+    const isOfSystem = /^E[A-Z]+$/.test((error as { code?: string }).code ?? "");
+    throw isOfSystem ? explainFile("read", path, error) : notBackup(path);
   }
 }
 
@@ -212,7 +213,7 @@ function readSealed(path: string, size: number): Backup {
   const end = readBytes(path, Math.max(0, size - sealBytesMax), sealBytesMax).toString("latin1");
   const [whole = "", line = "", sha256 = ""] = sealPattern.exec(end) ?? [];
   if (whole === "") throw notBackup(path);
-  const { madeAt } = JSON.parse(line) as { madeAt: string };
+  const madeAt = new Date(JSON.parse(line).madeAt).toISOString();
   return { path, madeAt, seal: { databaseBytes: size - whole.length, line, sha256 } };
 }
 
