@@ -93,20 +93,18 @@ async function importRows(
     importer.refused.push(row);
     return !importer.isStopped;
   });
-  const progress = new Progress(call.terminal, () => ({
-    count: importer.stored + importer.alreadyThere,
-    share:
-      (importer.stored + importer.alreadyThere) / Math.max(1, counts.withId + counts.withoutId),
-  }));
-  const stopListening = onStopSignal(() => importer.cancel(), exitCodes.interrupted);
+  const progress = new Progress(call.terminal, () => {
+    const count = importer.stored + importer.alreadyThere;
+    return { count, share: count / Math.max(1, counts.withId + counts.withoutId) };
+  });
+  // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.
+  onStopSignal(() => importer.cancel(), exitCodes.interrupted);
   try {
     if (counts.withId > 0) await importer.send(draftsOf(read(), true));
     if (counts.withoutId > 0) await importer.send(draftsOf(read(), false));
   } finally {
     progress.end();
     report(call, importer, progress.elapsedMs);
-    // After the report: npm passes a second SIGINT on, which would end the process before it.
-    stopListening();
   }
 }
 

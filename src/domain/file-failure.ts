@@ -4,12 +4,12 @@ import { PlantStoreError } from "./errors.ts";
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "permission is denied",
   EPERM: "permission is denied",
-  EROFS: "it lies on a disk that is read-only",
+  EROFS: "the disk is read-only",
   EISDIR: "it is a folder",
-  ENOTDIR: "a part of its path is a file, not a folder",
-  ELOOP: "its links lead in a circle",
+  ENOTDIR: "part of its path is a file, not a folder",
+  ELOOP: "its symbolic links form a loop",
   ENOSPC: "the disk is full",
-  EDQUOT: "your share of the disk is used up",
+  EDQUOT: "your disk quota is used up",
 };
 
 export function explainFile(verb: "read" | "write", path: string, cause: unknown): PlantStoreError {
