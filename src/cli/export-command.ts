@@ -1,6 +1,7 @@
 /** `plantstore export`: all plants of a garden to a file or to standard output. */
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import type { Plant, PlantStore } from "../client/plant-store.ts";
+import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { CliError, exitCodes, fileError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
@@ -91,7 +92,7 @@ async function writeFile(path: string, write: (descriptor: number) => Promise<vo
     return closeSync(descriptor);
   }
   // It may have been meant for `backup`; either way everyone's plants would be gone.
-  if (isDatabase(target)) {
+  if (isDatabase(target) || isBackup(target)) {
     throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
   }
   const partial = `${target}.${crypto.randomUUID()}.partial`;

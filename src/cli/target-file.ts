@@ -9,17 +9,17 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, isAbsolute } from "node:path";
-import { explainFile } from "../domain/file-failure.ts";
+import { fileError } from "./cli-error.ts";
 
 /**
  * The file itself, behind any symbolic link, also where there is none yet: else the link would be
- * replaced, and what it led to stay away. Fails with `not-found`, which names the path.
+ * replaced, and what it led to stay away. Throws a `CliError` that names the path.
  */
 export function locateTarget(path: string): string {
   try {
     return follow(path);
   } catch (error) {
-    throw explainFile("write", path, error);
+    throw fileError("write", path, error);
   }
 }
 

@@ -199,10 +199,12 @@ describe("an export", () => {
     expect(readFileSync(join(folder.path, "behind.jsonl"), "utf8")).toBe("");
   });
 
-  test("replaces no database, and follows no links in a loop", async () => {
+  test("replaces no database and no backup, and follows no links in a loop", async () => {
     const run = await openGarden("ruth");
     symlinkSync("circle", join(folder.path, "circle"));
-    for (const path of [service.database, join(folder.path, "circle")]) {
+    const backup = join(folder.path, "plants.backup");
+    await runProgram(["backup", backup, "--database", service.database]);
+    for (const path of [service.database, backup, join(folder.path, "circle")]) {
       const { exitCode, errors } = await run(["export", path]);
       expect([exitCode, errors]).toEqual([1, expect.stringMatching(/ (?:database|loop)\b.*\n$/)]);
     }
