@@ -109,7 +109,7 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     const { page } = opened;
     await page.waitForSelector("#rows .row");
     expect(await shownNames(page)).toEqual([name]);
-    expect(await page.textContent(".chip span")).toBe("<b>bold</b>");
+    expect(await page.textContent(".chip bdi")).toBe("<b>bold</b>");
     expect(await page.locator("#garden img, #garden b").count()).toBe(0);
   });
 
