@@ -35,7 +35,7 @@ export async function build(outfile: string, platform: string = ownPlatform): Pr
   try {
     await Bun.build({
       // The threads are programs of their own, found by the name of their file.
-      entrypoints: ["main.ts", "listening/thread.ts", "storage/sqlite/worker.ts"].map((path) =>
+      entrypoints: ["main.ts", "server/thread.ts", "storage/sqlite/worker.ts"].map((path) =>
         join(source, path),
       ),
       root: source,

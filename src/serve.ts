@@ -5,14 +5,13 @@
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
-import { readCertificate } from "./listening/certificate.ts";
-import { claimPort, type ListenerConfig, openListener } from "./listening/listener.ts";
-import { ListenerThread } from "./listening/listener-thread.ts";
-import { defaultIntervals, type Intervals, startPeriodicTask } from "./listening/periodic-tasks.ts";
-import { shareNext } from "./listening/shared-rendering.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
+import { readCertificate } from "./server/certificate.ts";
+import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
+import { ListenerThread } from "./server/listener-thread.ts";
+import { defaultIntervals, type Intervals, startPeriodicTask } from "./server/periodic-tasks.ts";
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
@@ -77,10 +76,10 @@ async function start(
 ): Promise<Omit<Service, "failed">> {
   const metrics = new Metrics(version);
   const threads: ListenerThread[] = [];
-  const render = shareNext(async () => {
+  const render = async () => {
     const counts = await Promise.all(threads.map((thread) => thread.readCounts()));
     return metrics.render(counts.filter((each) => each !== undefined));
-  });
+  };
   const listener = await openListener(config, storage, log, { metrics, render });
 
   const { intervals, usage } = config;

@@ -57,8 +57,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ],
   config: ["domain"],
   tracing: [],
-  serve: ["config", "log", "metrics", "version", "listening", "rate-limit", "storage", "domain"],
-  listening: [
+  serve: ["config", "log", "metrics", "version", "server", "rate-limit", "storage", "domain"],
+  server: [
     "config",
     "tracing",
     "log",

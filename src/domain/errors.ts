@@ -18,7 +18,7 @@ export type ErrorCode =
 /**
  * One thing that is wrong with what a caller sent, and where: a body field, a parameter, a header.
  */
-export type Fault = { readonly detail: string } & (
+export type ValidationError = { readonly detail: string } & (
   | { readonly pointer: string }
   | { readonly parameter: string }
   | { readonly header: string }
@@ -30,17 +30,17 @@ export type Limit = "requests" | "plants" | "keys";
 /** A failure that the caller can be told about: `message` is safe to show and says what to fix. */
 export class PlantStoreError extends Error {
   override readonly name = "PlantStoreError";
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ValidationError[];
   /** The limit that the caller has reached, if that is what it is about. */
   readonly limit: Limit | undefined;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options: { cause?: unknown; faults?: readonly Fault[]; limit?: Limit } = {},
+    options: { cause?: unknown; errors?: readonly ValidationError[]; limit?: Limit } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.faults = options.faults ?? [];
+    this.errors = options.errors ?? [];
     this.limit = options.limit;
   }
 }

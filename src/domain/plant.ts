@@ -32,7 +32,7 @@ interface TextRule {
 }
 
 /** What is wrong with a text, if anything. */
-function findTextFault(text: string, rule: TextRule): string | undefined {
+function findTextError(text: string, rule: TextRule): string | undefined {
   if (!rule.mayBeBlank && text === "") return "must not be empty";
   if (!hasCodePointsAtMost(text, rule.codePointsMax)) {
     return `must have at most ${rule.codePointsMax} characters (Unicode code points)`;
@@ -45,8 +45,8 @@ function findTextFault(text: string, rule: TextRule): string | undefined {
 /** One check for all rules of a text, in the order in which they are told. */
 function fits(rule: TextRule) {
   return v.check<string, (issue: v.CheckIssue<string>) => string>(
-    (text) => findTextFault(text, rule) === undefined,
-    (issue) => findTextFault(issue.input, rule) ?? "must fit",
+    (text) => findTextError(text, rule) === undefined,
+    (issue) => findTextError(issue.input, rule) ?? "must fit",
   );
 }
 

@@ -19,10 +19,10 @@ import {
   createSharedHeaders,
   preflightHeaders,
 } from "./headers.ts";
-import type { Answer, Context, Input, Operation } from "./operation.ts";
+import type { Context, Input, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
-import { problemAnswer, toShown } from "./problem.ts";
+import { problemReply, toShown } from "./problem.ts";
 import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
@@ -64,7 +64,7 @@ export function createApp(deps: AppDeps): App {
   const frequentHeaders = new WeakMap<object, Headers>();
 
   /** At once where the answer is known, and later where something must be asked for it. */
-  function answer(exchange: Exchange): Answer | Promise<Answer> {
+  function answer(exchange: Exchange): Reply | Promise<Reply> {
     const { request } = exchange;
     checkHost(request.headers);
     if (exchange.body !== "none") checkFraming(request.headers);
@@ -114,11 +114,7 @@ export function createApp(deps: AppDeps): App {
   /**
    * Whoever the caller is: the scope, and then the operation, unless its answer is known already.
    */
-  function admit(
-    caller: Caller,
-    operation: Operation,
-    exchange: Exchange,
-  ): Answer | Promise<Answer> {
+  function admit(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
     exchange.caller = caller;
     if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
@@ -133,14 +129,14 @@ export function createApp(deps: AppDeps): App {
     if (cached) return cached;
     const making = run(operation, exchange);
     if (!cache.isWanted(key, version)) return making;
-    return making.then((answered) => {
-      const ready = prepare(answered, exchange);
+    return making.then((reply) => {
+      const ready = prepare(reply, exchange);
       cache.add(key, version, ready);
       return ready;
     });
   }
 
-  function run(operation: Operation, exchange: Exchange): Promise<Answer> {
+  function run(operation: Operation, exchange: Exchange): Promise<Reply> {
     exchange.trace?.enter("read request");
     const input = readInput(operation, exchange, admission);
     if (!(input instanceof Promise)) return operate(operation, input, exchange);
@@ -164,31 +160,31 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Answer> {
+  function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Reply> {
     exchange.trace?.enter(operation.name);
     if (!operation.scope) return operation.run(context, input);
     return admission.run(operation.scope, () => operation.run(context, input));
   }
 
   /** With its headers ready, unless they depend on the origin that asks. */
-  function prepare(answered: Answer, { request }: Exchange): Answer {
-    if (deps.allowedOrigins !== "*") return answered;
-    const prepared = new Headers(sharedHeaders("on-token", answered.contentType, request.headers));
-    for (const name in answered.headers) prepared.set(name, answered.headers[name] as string);
-    return { ...answered, prepared };
+  function prepare(reply: Reply, { request }: Exchange): Reply {
+    if (deps.allowedOrigins !== "*") return reply;
+    const prepared = new Headers(sharedHeaders("on-token", reply.contentType, request.headers));
+    for (const name in reply.headers) prepared.set(name, reply.headers[name] as string);
+    return { ...reply, prepared };
   }
 
   /** The same for problems that are frequent, whose headers are one of three objects each time. */
-  function prepareFrequent(answered: Answer, exchange: Exchange): Answer {
-    const { headers = {} } = answered;
+  function prepareFrequent(reply: Reply, exchange: Exchange): Reply {
+    const { headers = {} } = reply;
     const known = frequentHeaders.get(headers);
-    if (known) return { ...answered, prepared: known };
-    const ready = prepare(answered, exchange);
+    if (known) return { ...reply, prepared: known };
+    const ready = prepare(reply, exchange);
     if (ready.prepared) frequentHeaders.set(headers, ready.prepared);
     return ready;
   }
 
-  function explain(error: unknown, exchange: Exchange): Answer {
+  function explain(error: unknown, exchange: Exchange): Reply {
     const shown = toShown(error);
     const { code, limit } = shown;
     if (shown === overloaded) logOverload();
@@ -201,7 +197,7 @@ export function createApp(deps: AppDeps): App {
       });
     }
     const { requestId, token, route, level } = exchange;
-    const problem = problemAnswer(shown, {
+    const problem = problemReply(shown, {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
@@ -227,9 +223,9 @@ export function createApp(deps: AppDeps): App {
     };
   }
 
-  function respond(exchange: Exchange, answered: Answer): Response {
+  function respond(exchange: Exchange, reply: Reply): Response {
     const { request, requestId } = exchange;
-    const { status, contentType, body } = answered;
+    const { status, contentType, body } = reply;
     exchange.trace?.enter("answer");
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
     const finish = (error?: unknown) => finishExchange(exchange, status, error);
@@ -241,12 +237,12 @@ export function createApp(deps: AppDeps): App {
 
     const response = new Response(content, {
       status,
-      headers: answered.prepared ?? sharedHeaders(dependence, contentType, request.headers),
+      headers: reply.prepared ?? sharedHeaders(dependence, contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
-    if (!answered.prepared) {
-      for (const name in answered.headers) headers.set(name, answered.headers[name] as string);
+    if (!reply.prepared) {
+      for (const name in reply.headers) headers.set(name, reply.headers[name] as string);
     }
     if (setLimitHeaders && exchange.caller) setLimitHeaders(headers, exchange.level);
     // As GET would have it. The runtime would send a length of 0.
@@ -259,13 +255,13 @@ export function createApp(deps: AppDeps): App {
   }
 
   async function handle(exchange: Exchange): Promise<Response> {
-    let answered: Answer;
+    let reply: Reply;
     try {
-      answered = await answer(exchange);
+      reply = await answer(exchange);
     } catch (error) {
-      answered = explain(error, exchange);
+      reply = explain(error, exchange);
     }
-    return respond(exchange, answered);
+    return respond(exchange, reply);
   }
 
   return {

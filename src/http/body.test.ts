@@ -76,7 +76,7 @@ describe("a body", () => {
     });
     expect(await failureOf(readBody(requestOf(body)))).toMatchObject({
       code: "invalid-request",
-      faults: [{ pointer: "", detail: "The body must arrive whole." }],
+      errors: [{ pointer: "", detail: "The body must arrive whole." }],
     });
   });
 });
@@ -100,7 +100,7 @@ describe("a body that does not come", () => {
     await reading;
     expect(outcome).toMatchObject({
       code: "invalid-request",
-      faults: [{ detail: "The body must arrive within 15 seconds." }],
+      errors: [{ detail: "The body must arrive within 15 seconds." }],
     });
   });
 });

@@ -145,7 +145,7 @@ function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
 
 function unclear(header: string, detail: string): PlantStoreError {
   return new PlantStoreError("invalid-request", `${header} ${detail}`, {
-    faults: [{ header, detail }],
+    errors: [{ header, detail }],
   });
 }
 
@@ -155,7 +155,7 @@ function tooLarge(): PlantStoreError {
 
 function invalid(detail: string): PlantStoreError {
   return new PlantStoreError("invalid-request", `The body ${detail}.`, {
-    faults: [{ pointer: "", detail: `The body ${detail}.` }],
+    errors: [{ pointer: "", detail: `The body ${detail}.` }],
   });
 }
 

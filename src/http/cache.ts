@@ -2,7 +2,7 @@
  * Caches whole lists until a plant of their garden changes, so that a list that is asked for again
  * is neither read nor rendered again.
  */
-import type { Answer } from "./operation.ts";
+import type { Reply } from "./operation.ts";
 
 const cachedCharactersMax = 8 * 1024 * 1024;
 const bodyCharactersMax = 64 * 1024;
@@ -16,7 +16,7 @@ export type Version = number | undefined;
 
 interface Entry {
   readonly version: Version;
-  readonly response: Answer;
+  readonly response: Reply;
   readonly characters: number;
 }
 
@@ -28,7 +28,7 @@ export class ResponseCache {
   #characters = 0;
 
   /** The response that was cached under this key, if it is of this version. */
-  find(key: string, version: Version): Answer | undefined {
+  find(key: string, version: Version): Reply | undefined {
     const entry = this.#entries.get(key);
     return entry !== undefined && entry.version === version ? entry.response : undefined;
   }
@@ -46,7 +46,7 @@ export class ResponseCache {
   }
 
   /** The version must have been read before the response was made. */
-  add(key: string, version: Version, response: Answer): void {
+  add(key: string, version: Version, response: Reply): void {
     this.#remove(key);
     const { body } = response;
     if (version === undefined || typeof body !== "string" || body.length > bodyCharactersMax) {

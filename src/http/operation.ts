@@ -19,7 +19,7 @@ export interface Context {
 }
 
 /** A response without the headers that all responses share. */
-export interface Answer {
+export interface Reply {
   readonly status: number;
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -81,7 +81,7 @@ export interface Operation extends Description {
   readonly body?: BodyDescription<v.GenericSchema>;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
-  readonly run: (context: Context, input: Input) => Promise<Answer>;
+  readonly run: (context: Context, input: Input) => Promise<Reply>;
 }
 
 export interface Input {
@@ -106,7 +106,7 @@ export function plantOperation<
     readonly parameters: Declared;
     readonly body?: BodyDescription<Schema>;
     readonly isCacheable?: boolean;
-    readonly run: (context: Context, input: PlantInput<Declared, Schema>) => Promise<Answer>;
+    readonly run: (context: Context, input: PlantInput<Declared, Schema>) => Promise<Reply>;
   },
 ): Operation {
   // The pipeline makes `input` from what the same operation declares, so the narrower type holds.

@@ -2,7 +2,7 @@
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import { type Operation, openOperation, plantOperation } from "./operation.ts";
 import { integerText, keyText, namesText } from "./parameters.ts";
-import { jsonAnswer, linkToNext, plantLocation, renderList, renderPlant } from "./response.ts";
+import { jsonReply, linkToNext, plantLocation, renderList, renderPlant } from "./response.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
@@ -62,7 +62,7 @@ const createPlant = plantOperation({
     const created = await plants.create(caller, body, parameters["Idempotency-Key"]);
     const headers: Record<string, string> = { Location: plantLocation(basePath, created.id) };
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
-    return jsonAnswer(201, renderPlant(created), headers);
+    return jsonReply(201, renderPlant(created), headers);
   },
 });
 
@@ -122,7 +122,7 @@ const listPlants = plantOperation({
     const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
     const listing = await plants.list(caller, { limit, after });
     const headers = listing.next && { Link: linkToNext(basePath, listing.next, fields) };
-    return jsonAnswer(200, renderList(listing, fields ?? ["name", "tag"]), headers);
+    return jsonReply(200, renderList(listing, fields ?? ["name", "tag"]), headers);
   },
 });
 
@@ -161,7 +161,7 @@ const readOpenApi = openOperation({
     schema: "Document",
   },
   problems: ["unavailable"],
-  run: async ({ renderOpenApi }) => jsonAnswer(200, await renderOpenApi()),
+  run: async ({ renderOpenApi }) => jsonReply(200, await renderOpenApi()),
 });
 
 const checkHealth = openOperation({
@@ -176,7 +176,7 @@ const checkHealth = openOperation({
     schema: "Text",
     examples: { alive: { value: "ok\n" } },
   },
-  run: async () => textAnswer("ok\n"),
+  run: async () => textReply("ok\n"),
 });
 
 const checkReadiness = openOperation({
@@ -194,7 +194,7 @@ const checkReadiness = openOperation({
   problems: ["unavailable"],
   async run({ checkStorage }) {
     await checkStorage();
-    return textAnswer("ready\n");
+    return textReply("ready\n");
   },
 });
 
@@ -217,7 +217,7 @@ const readMetrics = openOperation({
   }),
 });
 
-function textAnswer(body: string) {
+function textReply(body: string) {
   return { status: 200, contentType: "text/plain; charset=utf-8", body };
 }
 

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
 import { memoizeAsync } from "./lazy.ts";
-import { type Answer, type Input, openOperation } from "./operation.ts";
+import { type Input, openOperation, type Reply } from "./operation.ts";
 import type { PageFile } from "./page-files.ts";
 
 /** Only what this service sends, no inline code or style, and no HTML from text. */
@@ -58,7 +58,7 @@ const readConsole = openOperation({
   success: html,
   async run(_context, input) {
     const { loadConsole } = await loadFiles();
-    return pageAnswer(await loadConsole(), consolePolicy, input);
+    return pageReply(await loadConsole(), consolePolicy, input);
   },
 });
 
@@ -71,7 +71,7 @@ const readReference = openOperation({
   success: html,
   async run(_context, input) {
     const { loadReference } = await loadFiles();
-    return pageAnswer(await loadReference(), referencePolicy, input);
+    return pageReply(await loadReference(), referencePolicy, input);
   },
 });
 
@@ -91,7 +91,7 @@ const readAsset = openOperation({
     const { findAsset } = await loadFiles();
     const file = await findAsset(String(input.parameters.name));
     if (!file) throw new PlantStoreError("not-found", "There is nothing at this path.");
-    return fileAnswer(file, { "Cache-Control": "public, max-age=31536000, immutable" }, input);
+    return fileReply(file, { "Cache-Control": "public, max-age=31536000, immutable" }, input);
   },
 });
 
@@ -105,17 +105,17 @@ export const loadFiles = memoizeAsync(async () => {
   return files;
 });
 
-function pageAnswer(file: PageFile, policy: string, input: Input): Answer {
+function pageReply(file: PageFile, policy: string, input: Input): Reply {
   const headers = {
     "Content-Security-Policy": policy,
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-cache",
   };
-  return fileAnswer(file, headers, input);
+  return fileReply(file, headers, input);
 }
 
-function fileAnswer(file: PageFile, more: Record<string, string>, { parameters }: Input): Answer {
+function fileReply(file: PageFile, more: Record<string, string>, { parameters }: Input): Reply {
   const { contentType, etag } = file;
   const headers = { ...more, ETag: etag, Vary: "Accept-Encoding, Origin" };
   const held = itemsOf(parameters["If-None-Match"]);

@@ -1,7 +1,7 @@
 /** From an error to the problem that is shown: statuses, headers, and nothing of the inside. */
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
-import { type ProblemContext, problemAnswer, problems, toShown } from "./problem.ts";
+import { type ProblemContext, problemReply, problems, toShown } from "./problem.ts";
 
 const context: ProblemContext = { requestId: "r-1", isTokenSent: true, allow: "GET, HEAD" };
 
@@ -23,7 +23,7 @@ const statuses: Record<ErrorCode, number> = {
 
 test.each(Object.entries(statuses))("%s is answered with %i", (code, status) => {
   const error = new PlantStoreError(code as ErrorCode, "Do this.");
-  const answer = problemAnswer(error, context);
+  const answer = problemReply(error, context);
   expect(answer.status).toBe(status);
   expect(answer.contentType).toBe("application/problem+json");
   expect(JSON.parse(answer.body as string)).toEqual({
@@ -44,7 +44,7 @@ describe("an unexpected error", () => {
     ["nothing", undefined],
   ])("that is %s becomes internal and says nothing of the inside", (_case, thrown) => {
     const shown = toShown(thrown);
-    const answer = problemAnswer(shown, context);
+    const answer = problemReply(shown, context);
     expect(shown.cause).toBe(thrown);
     expect(answer.status).toBe(500);
     expect(answer.body as string).not.toContain("secret");
@@ -54,7 +54,7 @@ describe("an unexpected error", () => {
   test("is told apart from an expected one, which stays as it is", () => {
     const error = new PlantStoreError("conflict", "x", { cause: new Error("secret") });
     expect(toShown(error)).toBe(error);
-    expect(problemAnswer(error, context).body as string).not.toContain("secret");
+    expect(problemReply(error, context).body as string).not.toContain("secret");
   });
 });
 
@@ -63,6 +63,6 @@ test.each<[string, ErrorCode, Partial<ProblemContext>, Record<string, string>]>(
   ["too many requests", "rate-limited", {}, { "Retry-After": "1" }],
   ["a full storage", "storage-full", {}, {}],
 ])("%s is answered with the headers that belong to it", (_case, code, change, expected) => {
-  const answer = problemAnswer(new PlantStoreError(code, "x"), { ...context, ...change });
+  const answer = problemReply(new PlantStoreError(code, "x"), { ...context, ...change });
   expect(answer.headers).toEqual(expected);
 });

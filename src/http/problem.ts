@@ -1,7 +1,7 @@
 /** Turns an error into the problem that the caller sees (RFC 9457), without internals. */
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import { noPlantsLeft } from "./headers.ts";
-import type { Answer } from "./operation.ts";
+import type { Reply } from "./operation.ts";
 
 interface ProblemInfo {
   readonly status: number;
@@ -101,7 +101,7 @@ export function toShown(error: unknown): PlantStoreError {
   return new PlantStoreError("internal", message, { cause: error });
 }
 
-export function problemAnswer(error: PlantStoreError, context: ProblemContext): Answer {
+export function problemReply(error: PlantStoreError, context: ProblemContext): Reply {
   const { status } = problems[error.code];
   return {
     status,
@@ -125,7 +125,7 @@ function renderProblem(error: PlantStoreError): string {
       title,
       status,
       detail: error.message,
-      ...(status === 400 && { errors: error.faults }),
+      ...(status === 400 && { errors: error.errors }),
     };
     text = JSON.stringify(problem).slice(0, -1);
     rendered.set(error, text);
@@ -161,10 +161,10 @@ function problemHeaders(
 }
 
 /** The last resort, for an error outside the pipeline. */
-export function answerLostError(error: Error): Response {
+export function respondToUncaught(error: Error): Response {
   const requestId = crypto.randomUUID();
   const context = { requestId, isTokenSent: false, allow: undefined };
-  const { status, contentType, body } = problemAnswer(toShown(error), context);
+  const { status, contentType, body } = problemReply(toShown(error), context);
   const headers = {
     "Content-Type": contentType ?? "",
     "X-Request-Id": requestId,

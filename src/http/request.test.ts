@@ -65,7 +65,7 @@ describe("the header Host", () => {
     expect(check).toThrow(
       expect.objectContaining({
         code: "invalid-request",
-        faults: [{ header: "Host", detail: expect.any(String) }],
+        errors: [{ header: "Host", detail: expect.any(String) }],
       }),
     );
   });
@@ -107,8 +107,8 @@ describe("the query of a list", () => {
     try {
       return (await readInput(listPlants, { ...arrival }, new Admission())).parameters;
     } catch (error) {
-      const { faults } = error as { faults: { parameter: string }[] };
-      return faults.map((fault) => fault.parameter);
+      const { errors } = error as { errors: { parameter: string }[] };
+      return errors.map((fault) => fault.parameter);
     }
   }
 
@@ -116,7 +116,7 @@ describe("the query of a list", () => {
     expect(await read(`${"&".repeat(15_000)}limit=5&&after=3`)).toEqual({ limit: 5n, after: 3n });
   });
 
-  test("is looked at up to a bound, beyond which there are faults anyway", async () => {
+  test("is looked at up to a bound, beyond which there are errors anyway", async () => {
     if (!listPlants) throw new Error("There is no operation listPlants.");
     const request = new Request("http://localhost/plants");
     const arrival = { request, variable: "", body: "none", caller: undefined } as const;

@@ -1,7 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
-import { type Fault, PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { parseJsonObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, readBody, smallBodyBytes } from "./body.ts";
@@ -74,16 +74,16 @@ export function readInput(
 ): Input | Promise<Input> {
   const { request, caller } = arrival;
   if (operation.body) checkContentType(request.headers);
-  const faults: Fault[] = [];
-  const parameters = readParameters(operation, arrival, faults);
+  const errors: ValidationError[] = [];
+  const parameters = readParameters(operation, arrival, errors);
   const complete = (body: unknown): Input => {
-    if (faults.length > 0) throw refuse(faults);
+    if (errors.length > 0) throw refuse(errors);
     return { caller, parameters, body };
   };
 
   if (!operation.body) {
     if (arrival.body !== "none") {
-      faults.push({ pointer: "", detail: "This operation takes no body." });
+      errors.push({ pointer: "", detail: "This operation takes no body." });
     }
     return complete(undefined);
   }
@@ -91,27 +91,27 @@ export function readInput(
   return readBody(request).then(
     (text) => {
       arrival.body = "read";
-      const validate = () => complete(validateBody(schema, text, faults));
+      const validate = () => complete(validateBody(schema, text, errors));
       // Hundreds of long bodies can end in the same tick, each good for milliseconds of work.
       return text.length > smallBodyBytes ? admission.start(validate) : validate();
     },
     (error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
-      faults.push(...error.faults);
+      errors.push(...error.errors);
       return complete(undefined);
     },
   );
 }
 
 /** One error for each field or parameter is enough. */
-const oneFaultEach = { abortPipeEarly: true } as const;
+const oneErrorEach = { abortPipeEarly: true } as const;
 
 function readParameters(
   operation: Operation,
   { request, query, variable }: Arrival,
-  faults: Fault[],
+  errors: ValidationError[],
 ): Record<string, unknown> {
-  const texts = readQuery(operation, query, faults);
+  const texts = readQuery(operation, query, errors);
   const textOf = (name: string, place: Parameter["in"]) => {
     if (place === "path") return variable;
     return place === "query" ? texts.get(name) : (request.headers.get(name) ?? undefined);
@@ -121,11 +121,11 @@ function readParameters(
     const parameter = operation.parameters[name] as Parameter;
     const text = textOf(name, parameter.in);
     if (text === undefined) continue;
-    const parsed = v.safeParse(parameter.schema, text, oneFaultEach);
+    const parsed = v.safeParse(parameter.schema, text, oneErrorEach);
     if (parsed.success) values[name] = parsed.output;
     else {
       const detail = `${parsed.issues[0].message}.`;
-      faults.push(
+      errors.push(
         parameter.in === "header" ? { header: name, detail } : { parameter: name, detail },
       );
     }
@@ -134,15 +134,19 @@ function readParameters(
 }
 
 /** The query parameters by name. An unknown or repeated one is an error. */
-function readQuery(operation: Operation, query: string, faults: Fault[]): Map<string, string> {
+function readQuery(
+  operation: Operation,
+  query: string,
+  errors: ValidationError[],
+): Map<string, string> {
   const texts = new Map<string, string>();
   if (query === "") return texts;
   // Three times as fast as to iterate over it.
   new URLSearchParams(`?${firstOf(query)}`).forEach((text, name) => {
     if (operation.parameters[name]?.in !== "query") {
-      faults.push({ parameter: name, detail: "is not a parameter of this operation." });
+      errors.push({ parameter: name, detail: "is not a parameter of this operation." });
     } else if (texts.has(name)) {
-      faults.push({ parameter: name, detail: "must be given at most once." });
+      errors.push({ parameter: name, detail: "must be given at most once." });
     }
     texts.set(name, text);
   });
@@ -167,28 +171,28 @@ function firstOf(query: string): string {
   return query;
 }
 
-function validateBody(schema: v.GenericSchema, text: string, faults: Fault[]): unknown {
+function validateBody(schema: v.GenericSchema, text: string, errors: ValidationError[]): unknown {
   const object = parseJsonObject(text);
   if (!object) {
     const detail = text === "" ? "The body is empty." : "The body must be one JSON object.";
-    faults.push({ pointer: "", detail });
+    errors.push({ pointer: "", detail });
     return undefined;
   }
   const { members, repeatedKeys } = object;
   const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
   for (const key of Object.keys(members)) {
     if (!Object.hasOwn(known, key)) {
-      faults.push({ pointer: toPointer(key), detail: "is not a field of this body." });
+      errors.push({ pointer: toPointer(key), detail: "is not a field of this body." });
     }
   }
   for (const key of repeatedKeys) {
-    faults.push({ pointer: toPointer(key), detail: "must be given at most once." });
+    errors.push({ pointer: toPointer(key), detail: "must be given at most once." });
   }
-  const parsed = v.safeParse(schema, members, oneFaultEach);
+  const parsed = v.safeParse(schema, members, oneErrorEach);
   if (parsed.success) return parsed.output;
   for (const issue of parsed.issues) {
     const key = String(issue.path?.[0]?.key ?? "");
-    faults.push({ pointer: toPointer(key), detail: `${issue.message}.` });
+    errors.push({ pointer: toPointer(key), detail: `${issue.message}.` });
   }
   return undefined;
 }
@@ -199,26 +203,26 @@ function toPointer(key: string): string {
 }
 
 /** A response should not be much longer than the request. */
-const faultsMax = 100;
+const errorsMax = 100;
 
-function refuse(faults: readonly Fault[]): PlantStoreError {
-  const distinct = new Map(faults.map((fault) => [`${placeOf(fault)} ${fault.detail}`, fault]));
-  const [first] = faults;
-  const shown = [...distinct.values()].slice(0, faultsMax);
+function refuse(errors: readonly ValidationError[]): PlantStoreError {
+  const distinct = new Map(errors.map((fault) => [`${placeOf(fault)} ${fault.detail}`, fault]));
+  const [first] = errors;
+  const shown = [...distinct.values()].slice(0, errorsMax);
   const more = distinct.size > 1 ? ` (and ${distinct.size - 1} more; see errors)` : "";
   return new PlantStoreError("invalid-request", `${first ? describe(first) : ""}${more}`, {
-    faults: shown,
+    errors: shown,
   });
 }
 
-function describe(fault: Fault): string {
+function describe(fault: ValidationError): string {
   if ("parameter" in fault) return `${fault.parameter} ${fault.detail}`;
   if ("header" in fault) return `${fault.header} ${fault.detail}`;
   return fault.pointer === "" ? fault.detail : `${fault.pointer.slice(1)} ${fault.detail}`;
 }
 
 /** A text that differs for each place. */
-function placeOf(fault: Fault): string {
+function placeOf(fault: ValidationError): string {
   if ("parameter" in fault) return `?${fault.parameter}`;
   return "header" in fault ? `:${fault.header}` : fault.pointer;
 }

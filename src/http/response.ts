@@ -1,14 +1,14 @@
 /** How plants, links and locations look in an answer. It does not know who asked or why. */
 import type { Plant, PlantField, PlantId } from "../domain/plant.ts";
 import type { Listing, ListQuery, Pages } from "../domain/plants.ts";
-import type { Answer } from "./operation.ts";
+import type { Reply } from "./operation.ts";
 import type { TextSource } from "./stream.ts";
 
-export function jsonAnswer(
+export function jsonReply(
   status: number,
-  body: Answer["body"],
+  body: Reply["body"],
   headers?: Readonly<Record<string, string>>,
-): Answer {
+): Reply {
   return { status, contentType: "application/json", headers, body };
 }
 
@@ -18,7 +18,7 @@ export function renderPlant(plant: { name: string; tag: string }): string {
 }
 
 /** A list that is one page goes out whole; a longer one is rendered as the client takes it. */
-export function renderList(listing: Listing, fields: readonly PlantField[]): Answer["body"] {
+export function renderList(listing: Listing, fields: readonly PlantField[]): Reply["body"] {
   const first = renderItems(listing.first, fields);
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
 }

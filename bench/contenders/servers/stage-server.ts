@@ -19,9 +19,9 @@ import {
   readTarget,
 } from "../../../src/http/request.ts";
 import { parseJsonObject } from "../../../src/json-text.ts";
-import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
 import { Metrics } from "../../../src/metrics.ts";
+import { assemble } from "../../../src/server/assembly.ts";
 import { GroupCommit, groupCommitDefaults } from "../../../src/storage/group-commit.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 

@@ -5,8 +5,8 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import type { Storage } from "../../../src/domain/storage.ts";
-import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
+import { assemble } from "../../../src/server/assembly.ts";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";

@@ -24,7 +24,7 @@ describe("it is found out", () => {
   });
 
   test.each([
-    ["cuts connections off", "listening/listener.ts", "stop(false)", "stop(true)"],
+    ["cuts connections off", "server/listener.ts", "stop(false)", "stop(true)"],
     ["ends at once", "cli/serve-command.ts", "await service.stop()", "process.exit(0)"],
   ])("when a stop %s", async (_, file, text, by) => {
     using broken = changeProgram([{ file, text, by }]);

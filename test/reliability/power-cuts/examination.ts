@@ -3,8 +3,8 @@
  * kept.
  */
 import type { Database } from "bun:sqlite";
-import { assemble } from "../../../src/listening/assembly.ts";
 import { createLog } from "../../../src/log.ts";
+import { assemble } from "../../../src/server/assembly.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";

@@ -5,7 +5,7 @@ import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
-import { answerLostError } from "../http/problem.ts";
+import { respondToUncaught } from "../http/problem.ts";
 import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
 import { assemble, type Counting, loadFirst, loadLater } from "./assembly.ts";
@@ -139,7 +139,7 @@ function listen(config: ListenerConfig, app: App) {
         app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),
       fetch: (request) => respond(request, false),
-      error: answerLostError,
+      error: respondToUncaught,
       development: false,
       // The kernel shares the connections out among the threads that listen. A new certificate
       // needs a new socket beside the old one.

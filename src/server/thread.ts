@@ -8,7 +8,6 @@ import { version } from "../version.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { FromThread, ToThread } from "./listener-thread.ts";
-import { shareNext } from "./shared-rendering.ts";
 
 declare const self: Worker;
 
@@ -24,14 +23,14 @@ let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
 let wanted: Certificate | undefined;
 
-const renderAll = shareNext(async () => {
+async function renderAll(): Promise<string> {
   const text = await new Promise<string | undefined>((resolve) => {
     waitingForMetrics.push(resolve);
     tell({ kind: "metrics-wanted" });
   });
   if (text === undefined) throw new Error("The main thread could not render the metrics.");
   return text;
-});
+}
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
   const { config, joins, logFormat } = message;
