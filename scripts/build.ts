@@ -76,7 +76,6 @@ async function bringPages(folder: string): Promise<BunPlugin> {
     import reference from ${JSON.stringify(join(folder, "reference.json"))} with { type: "file" };
     export const readConsole = () => Bun.file(console).json();
     export const readReference = () => Bun.file(reference).json();
-    export const prepareSources = async () => {};
   `;
   return {
     name: "pages",

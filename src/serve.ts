@@ -17,8 +17,6 @@ import { version } from "./version.ts";
 
 /** A key is looked for as of the moment when its request came, which may wait for its commit. */
 const keyGraceMs = 60_000;
-/** Of a certificate that could not be shown for a reason that passes. */
-const reloadAgainMs = 2_000;
 
 export interface Service {
   /** Where it answers, without a slash at the end. */
@@ -106,10 +104,8 @@ async function start(
     endTasks.push(startPeriodicTask("forgetting of rates", intervals.forgetRatesMs, log, forget));
   }
   let reloading = Promise.resolve();
-  let again: Timer | undefined;
   let isStopping = false;
   async function reload(): Promise<void> {
-    clearTimeout(again);
     try {
       if (!config.tls || isStopping) return;
       const certificate = await readCertificate(config.tls);
@@ -120,9 +116,6 @@ async function start(
       log.event("info", "certificate reloaded", { expires: certificate.expires });
     } catch (error) {
       log.event("error", "certificate reload failed", { error });
-      // Nobody signals again before the old one has expired.
-      const mayPass = error instanceof PlantStoreError && error.code === "unavailable";
-      if (mayPass) again = setTimeout(reloadCertificate, reloadAgainMs).unref();
     }
   }
   function reloadCertificate(): Promise<void> {

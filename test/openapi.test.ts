@@ -7,9 +7,9 @@ import {
   lintDocument,
   makeDocumentFromString,
 } from "@redocly/openapi-core";
+import { errorCodes } from "../src/domain/errors.ts";
 import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
-import { problems } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
 import { type Document, DocumentedAnswers } from "./documented-answers.ts";
 import { openWorld } from "./scenarios/scenario.ts";
@@ -77,7 +77,7 @@ describe("the OpenAPI document", () => {
     const page = await Bun.file(join(import.meta.dir, "../docs/problems.md")).text();
     const sections = page.split(/^## /m).slice(1);
     const listed = [...info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm)];
-    const expected = Object.entries(problems).map(([code, { status }]) => [code, String(status)]);
+    const expected = Object.entries(errorCodes).map(([code, { status }]) => [code, String(status)]);
     expect(listed.map(([, code, status]) => [code, status])).toEqual(expected);
     const headed = sections.map((section) => /^([\w-]+)\n\n\*\*(\d+)\.\*\*/.exec(section));
     expect(headed.map((match) => match?.slice(1))).toEqual(expected);

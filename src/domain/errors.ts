@@ -1,37 +1,98 @@
-/** The one error class of expected failures. It knows their codes, not how HTTP shows them. */
+/** Expected failures: every code with its status and title, and the one class that carries it. */
 
-export type ErrorCode =
-  | "invalid-request"
-  | "unauthenticated"
-  | "forbidden"
-  | "not-found"
-  | "method-not-allowed"
-  | "conflict"
-  | "too-large"
-  | "unsupported-media-type"
-  | "idempotency-mismatch"
-  | "rate-limited"
-  | "internal"
-  | "unavailable"
-  | "storage-full";
+interface ErrorInfo {
+  /** Of the HTTP response. */
+  readonly status: number;
+  readonly title: string;
+  /** What the client does about it: shown in the API reference. docs/problems.md says more. */
+  readonly help: string;
+}
 
-/**
- * One thing that is wrong with what a caller sent, and where: a body field, a parameter, a header.
- */
+export const errorCodes = {
+  "invalid-request": {
+    status: 400,
+    title: "The request is not valid",
+    help: "Fix what `errors` lists. Sending the same request again fails again.",
+  },
+  unauthenticated: {
+    status: 401,
+    title: "A valid token is needed",
+    help: "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked.",
+  },
+  forbidden: {
+    status: 403,
+    title: "The token does not permit this",
+    help: "Use a token with the scope `write`.",
+  },
+  "not-found": {
+    status: 404,
+    title: "Not found",
+    help: "Check the path and the id. The garden of this token has no such plant.",
+  },
+  "method-not-allowed": {
+    status: 405,
+    title: "The method is not allowed here",
+    help: "Use a method that the header `Allow` lists.",
+  },
+  conflict: {
+    status: 409,
+    title: "The id is not free",
+    help: "Choose another id, or leave it out and the service assigns one.",
+  },
+  "too-large": {
+    status: 413,
+    title: "The body is too large",
+    help: "Send a shorter body.",
+  },
+  "unsupported-media-type": {
+    status: 415,
+    title: "The body is not JSON",
+    help: "Send `Content-Type: application/json`, without a `Content-Encoding`.",
+  },
+  "idempotency-mismatch": {
+    status: 422,
+    title: "The idempotency key was used for another request",
+    help: "Use a new key for each new plant, and the same key only to send the same request again.",
+  },
+  "rate-limited": {
+    status: 429,
+    title: "Too many requests",
+    help: "Wait for the seconds in `Retry-After`, then send the request again.",
+  },
+  internal: {
+    status: 500,
+    title: "Something went wrong",
+    help: "This is a bug in the service. Report it with the request id.",
+  },
+  unavailable: {
+    status: 503,
+    title: "The service is unavailable",
+    help: "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`.",
+  },
+  "storage-full": {
+    status: 507,
+    title: "The storage is full",
+    help: "Delete plants, or ask the operator for more room. Reading still works.",
+  },
+} as const satisfies Record<string, ErrorInfo>;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** One thing that is wrong with a request, and where: a body field, a parameter, a header. */
 export type ValidationError = { readonly detail: string } & (
   | { readonly pointer: string }
   | { readonly parameter: string }
   | { readonly header: string }
 );
 
-/** What a caller may use so much of and no more, where limits are set. */
+/** What may be limited by configuration. */
 export type Limit = "requests" | "plants" | "keys";
 
-/** A failure that the caller can be told about: `message` is safe to show and says what to fix. */
+/** `message` is safe to show to the caller and says what to do. */
 export class PlantStoreError extends Error {
   override readonly name = "PlantStoreError";
   readonly errors: readonly ValidationError[];
-  /** The limit that the caller has reached, if that is what it is about. */
+  /** The limit that the caller has reached, if any. */
   readonly limit: Limit | undefined;
 
   constructor(
@@ -45,7 +106,7 @@ export class PlantStoreError extends Error {
   }
 }
 
-/** Made once: there can be tens of thousands of it a second, and each must cost next to nothing. */
+/** Made once: under overload there are tens of thousands a second. */
 export const overloaded = new PlantStoreError(
   "unavailable",
   "The service cannot keep up right now. Nothing was changed; try again shortly.",

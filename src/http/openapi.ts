@@ -1,12 +1,12 @@
 /** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import type { ErrorCode } from "../domain/errors.ts";
+import { type ErrorCode, errorCodes } from "../domain/errors.ts";
 import { plantDraftSchema, plantItemSchema, plantViewSchema } from "../domain/plant.ts";
 import type { HeaderDescription, Operation, SchemaName } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
-import { problems, problemType } from "./problem.ts";
+import { problemType } from "./problem.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -64,7 +64,7 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
   };
 }
 
-const codes = Object.keys(problems) as ErrorCode[];
+const codes = Object.keys(errorCodes) as ErrorCode[];
 
 /** The API reference shows it first, with a link to each heading. */
 const description = `Create, list and delete plants. Each token opens one garden, and a caller sees only the plants of that garden.
@@ -77,7 +77,7 @@ An id is any signed 64-bit integer. Many clients read a JSON number as a double,
 
 Every error is a problem (RFC 9457). Its \`type\` is \`urn:plantstore:problem:\` and one of these codes:
 
-${codes.map((code) => `- \`${code}\` (${problems[code].status}): ${problems[code].help}`).join("\n")}
+${codes.map((code) => `- \`${code}\` (${errorCodes[code].status}): ${errorCodes[code].help}`).join("\n")}
 `;
 
 const requestIdHeader: HeaderDescription = {
@@ -179,7 +179,7 @@ function describeResponses(operation: Operation): Json {
     },
   };
   for (const code of problemCodes(operation)) {
-    responses[problems[code].status] = { $ref: `#/components/responses/${code}` };
+    responses[errorCodes[code].status] = { $ref: `#/components/responses/${code}` };
   }
   return responses;
 }
@@ -216,8 +216,8 @@ const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, Header
 
 function describeProblemResponses(): Json {
   const usedCodes = new Set(operations.flatMap(problemCodes));
-  const used = Object.entries(problems).filter(([code]) => usedCodes.has(code as ErrorCode));
-  const usedProblems = Object.fromEntries(used) as typeof problems;
+  const used = Object.entries(errorCodes).filter(([code]) => usedCodes.has(code as ErrorCode));
+  const usedProblems = Object.fromEntries(used) as typeof errorCodes;
   return mapValues(usedProblems, ({ status, title, help }, code) => ({
     description: `${title}.`,
     headers: {
@@ -264,7 +264,7 @@ const problemSchema = {
   properties: {
     type: { type: "string", enum: codes.map(problemType) },
     title: { type: "string" },
-    status: { type: "integer", enum: Object.values(problems).map(({ status }) => status) },
+    status: { type: "integer", enum: Object.values(errorCodes).map(({ status }) => status) },
     detail: { type: "string", description: "What to fix. Safe to show." },
     requestId: { type: "string" },
     errors: {

@@ -1,6 +1,5 @@
 /** The files of the pages: built on first request, cached, and named by a hash of their content. */
 import { promisify } from "node:util";
-import { memoizeAsync } from "./lazy.ts";
 import { type PageSource, readConsole, readReference } from "./page-sources.ts";
 
 export interface PageFile {
@@ -11,6 +10,18 @@ export interface PageFile {
 }
 
 const assets = new Map<string, PageFile>();
+
+/** Runs `make` once for all callers; after a failure, again for the next one. */
+function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | undefined;
+  return () => {
+    result ??= make().catch((error) => {
+      result = undefined;
+      throw error;
+    });
+    return result;
+  };
+}
 
 /** The console's page; its script and style sheet are among the assets from then on. */
 export const loadConsole = memoizeAsync(() => makePage("console", readConsole));

@@ -32,14 +32,6 @@ export async function readReference(): Promise<PageSource> {
   };
 }
 
-/**
- * Starts the bundler, which all threads share, while there are file descriptors: without one it
- * would end the process.
- */
-export async function prepareSources(): Promise<void> {
-  if (Bun.isMainThread) await Bun.build({ entrypoints: ["/empty.js"], files: { "/empty.js": "" } });
-}
-
 /** One minified file with everything it imports. */
 async function bundle(name: string): Promise<string> {
   const { outputs } = await Bun.build({

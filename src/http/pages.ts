@@ -1,7 +1,6 @@
 /** The pages in the browser: the console, the API reference, and the files they load. */
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
-import { memoizeAsync } from "./lazy.ts";
 import { type Input, openOperation, type Reply } from "./operation.ts";
 import type { PageFile } from "./page-files.ts";
 
@@ -97,13 +96,8 @@ const readAsset = openOperation({
 
 export const pages = [readConsole, readReference, readAsset];
 
-/** What the pages need and the start does not. */
-export const loadFiles = memoizeAsync(async () => {
-  const files = await import("./page-files.ts");
-  const { prepareSources } = await import("./page-sources.ts");
-  await prepareSources();
-  return files;
-});
+/** Loaded late: the start does not need it. */
+export const loadFiles = () => import("./page-files.ts");
 
 function pageReply(file: PageFile, policy: string, input: Input): Reply {
   const headers = {

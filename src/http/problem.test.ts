@@ -1,7 +1,7 @@
 /** From an error to the problem that is shown: statuses, headers, and nothing of the inside. */
 import { describe, expect, test } from "bun:test";
-import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
-import { type ProblemContext, problemReply, problems, toShown } from "./problem.ts";
+import { type ErrorCode, errorCodes, PlantStoreError } from "../domain/errors.ts";
+import { type ProblemContext, problemReply, toShown } from "./problem.ts";
 
 const context: ProblemContext = { requestId: "r-1", isTokenSent: true, allow: "GET, HEAD" };
 
@@ -28,7 +28,7 @@ test.each(Object.entries(statuses))("%s is answered with %i", (code, status) => 
   expect(answer.contentType).toBe("application/problem+json");
   expect(JSON.parse(answer.body as string)).toEqual({
     type: `urn:plantstore:problem:${code}`,
-    title: problems[code as ErrorCode].title,
+    title: errorCodes[code as ErrorCode].title,
     status,
     detail: "Do this.",
     requestId: "r-1",

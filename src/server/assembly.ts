@@ -1,7 +1,4 @@
-/**
- * The parts behind a socket, put together over a storage. It does not know how many threads there
- * are.
- */
+/** Wires up what answers requests in one thread: app, authentication, group commit, tracing. */
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
@@ -9,7 +6,6 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
-import { memoizeAsync } from "../http/lazy.ts";
 import { loadFiles } from "../http/pages.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -83,7 +79,7 @@ export function assemble(
         await storage.ping();
       },
       renderMetrics: render,
-      renderOpenApi: memoizeAsync(() => renderOpenApi(config.basePath)),
+      renderOpenApi: () => renderOpenApi(config.basePath),
     },
     authenticator,
     log,
@@ -116,25 +112,11 @@ function createSpanExporter(
 }
 
 async function renderOpenApi(basePath: string): Promise<string> {
-  const { createOpenApi } = await loadOpenApi();
+  const { createOpenApi } = await import("../http/openapi.ts");
   return JSON.stringify(createOpenApi({ version, basePath }));
 }
 
-const loadOpenApi = memoizeAsync(() => import("../http/openapi.ts"));
-
-/**
- * Loads what can't be loaded once clients hold all file descriptors: the first `fetch` of a process
- * would then end it, so one that goes nowhere comes first.
- */
-export async function loadFirst({
-  jwt,
-  tracing,
-}: Pick<AssemblyConfig, "jwt" | "tracing">): Promise<void> {
-  if (jwt) await import("jose");
-  if (jwt || tracing) await fetch("http://x", { unix: "/dev/null/nowhere" }).catch(() => {});
-}
-
-/** Loads what the start need not wait for, before clients hold all file descriptors. */
+/** Loads soon after the start what the start need not wait for. */
 export async function loadLater(): Promise<void> {
-  await Promise.all([loadOpenApi(), loadFiles()]);
+  await Promise.all([import("../http/openapi.ts"), loadFiles()]);
 }

@@ -15,10 +15,7 @@ export interface Certificate {
   readonly expires: string;
 }
 
-/**
- * Fails with `invalid-request`, in one line, if the files do not hold a pair that can be used; with
- * `unavailable` if no descriptor is left to read them.
- */
+/** Fails with `invalid-request`, in one line, if the files don't hold a pair that can be used. */
 export async function readCertificate(files: NonNullable<Config["tls"]>): Promise<Certificate> {
   const [cert, key] = await Promise.all([readPem("cert", files.cert), readPem("key", files.key)]);
   // Not imported above: a service without TLS starts faster.
@@ -41,9 +38,7 @@ export async function readCertificate(files: NonNullable<Config["tls"]>): Promis
 
 function readPem(kind: "cert" | "key", path: string): Promise<string> {
   return readFile(path, "utf8").catch((error) => {
-    const reason = `--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`;
-    if (!["EMFILE", "ENFILE"].includes(error.code)) throw refuse(reason);
-    throw new PlantStoreError("unavailable", `${reason}.`);
+    throw refuse(`--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`);
   });
 }
 

@@ -8,7 +8,7 @@ import type { App } from "../http/app.ts";
 import { respondToUncaught } from "../http/problem.ts";
 import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
-import { assemble, type Counting, loadFirst, loadLater } from "./assembly.ts";
+import { assemble, type Counting, loadLater } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
 
@@ -64,7 +64,7 @@ export async function openListener(
   const refreshed = authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
-  await Promise.all([refreshed, loadFirst(config)]);
+  await refreshed;
   let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);

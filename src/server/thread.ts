@@ -5,14 +5,10 @@ import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { openStorage } from "../storage/open.ts";
 import { version } from "../version.ts";
-import type { Certificate } from "./certificate.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { FromThread, ToThread } from "./listener-thread.ts";
 
 declare const self: Worker;
-
-/** Of a certificate that the other threads show already. */
-const retryMs = 1_000;
 
 const tell = (message: FromThread) => self.postMessage(message);
 
@@ -21,7 +17,6 @@ const waitingForMetrics: ((text: string | undefined) => void)[] = [];
 let log: Log | undefined;
 let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
-let wanted: Certificate | undefined;
 
 async function renderAll(): Promise<string> {
   const text = await new Promise<string | undefined>((resolve) => {
@@ -46,36 +41,21 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
   return openListener(config, storage, log, { metrics, render: renderAll });
 }
 
-/**
- * It may come while this thread is still opening with the one before. Where it cannot be shown, as
- * when no descriptor is left, it is tried again: nobody else would, until the old one has expired.
- */
-async function useCertificate(certificate: Certificate): Promise<void> {
-  wanted = certificate;
-  const listener = await opening?.catch(() => undefined);
-  while (listener && wanted === certificate) {
-    try {
-      return listener.useCertificate(certificate);
-    } catch (error) {
-      log?.event("error", "certificate reload failed", { error });
-    }
-    await Bun.sleep(retryMs);
-  }
-}
-
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
   switch (message.kind) {
     case "open":
       opening = open(message);
       return opening.catch((error) => tell({ kind: "failed", message: error.message }));
     case "certificate":
-      return useCertificate(message.certificate);
+      // It may come while this thread is still opening with the old one.
+      return opening
+        ?.then((listener) => listener.useCertificate(message.certificate))
+        .catch((error) => log?.event("error", "certificate reload failed", { error }));
     case "counts-wanted":
       return tell({ kind: "counts", counts: metrics.counts });
     case "metrics":
       return waitingForMetrics.shift()?.(message.text);
     case "stop":
-      wanted = undefined;
       await opening?.then(
         (listener) => listener.drain(),
         () => {},
