@@ -1,5 +1,5 @@
 /**
- * The wiring of the process: opens the storage, listens on as many threads as are wanted, and
+ * The wiring of the process: opens the storage, listens on the configured threads, and
  * stops.
  */
 import type { Config } from "./config.ts";
@@ -19,7 +19,7 @@ import { version } from "./version.ts";
 const keyGraceMs = 60_000;
 
 export interface Service {
-  /** Where it answers, without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly storage: Storage;
   /** Rejects if the service has broken down and must end. */
@@ -31,15 +31,15 @@ export interface Service {
 }
 
 export async function serve(
-  wanted: Config,
+  settings: Config,
   log: Log,
   intervals: Partial<Intervals> = {},
 ): Promise<Service> {
-  const limits = shareOf(wanted.limits, wanted.threads);
-  const certificate = wanted.tls && (await readCertificate(wanted.tls));
-  const buckets = wanted.usage.rate && createBucketMemory();
+  const limits = shareOf(settings.limits, settings.threads);
+  const certificate = settings.tls && (await readCertificate(settings.tls));
+  const buckets = settings.usage.rate && createBucketMemory();
   const config = {
-    ...wanted,
+    ...settings,
     limits,
     certificate,
     buckets,
@@ -81,7 +81,7 @@ async function start(
   const listener = await openListener(config, storage, log, { metrics, render });
 
   const { intervals, usage } = config;
-  // This thread answers already; the others join it.
+  // This thread is serving already; the others join it.
   for (let index = 1; index < config.threads; index++) {
     threads.push(
       new ListenerThread({
@@ -139,7 +139,7 @@ async function start(
   };
 }
 
-/** Each thread has connections of its own; together they are as many as the process may have. */
+/** Threads have their own connections and share the limit of the process. */
 function shareOf(limits: ConnectionLimits, threads: number): ConnectionLimits {
   return { ...limits, poolSize: Math.max(1, Math.floor(limits.poolSize / threads)) };
 }

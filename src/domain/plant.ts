@@ -1,6 +1,6 @@
 /**
  * The plant: its fields, their limits and their types. Validation and the OpenAPI document both
- * read this one source; it does not know how a plant travels or where it is kept.
+ * read this one source; it knows nothing of HTTP or storage.
  */
 import * as v from "valibot";
 
@@ -42,7 +42,7 @@ function findTextError(text: string, rule: TextRule): string | undefined {
   return text.includes("\0") ? "must not hold the character U+0000" : undefined;
 }
 
-/** One check for all rules of a text, in the order in which they are told. */
+/** One check for all rules of a text, in the order in which they are reported. */
 function fits(rule: TextRule) {
   return v.check<string, (issue: v.CheckIssue<string>) => string>(
     (text) => findTextError(text, rule) === undefined,

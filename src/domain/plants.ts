@@ -38,7 +38,7 @@ export interface Listing {
 export interface Pages {
   /** Absent after the last page. */
   next(): Promise<readonly Plant[] | undefined>;
-  /** To be called when nobody wants further pages. */
+  /** Call it when no further pages are needed. */
   close(): void;
 }
 
@@ -230,7 +230,7 @@ class Lists {
     };
   }
 
-  /** Reads a page, and tells whether it is surely the last one of the garden. */
+  /** Reads a page. `isLast` is true only if the garden surely has no more plants. */
   async #read(garden: string, after: PlantId | undefined, count: number) {
     const share = Math.max(pageTextMin, openPagesTextMax / (this.#open + 1));
     const textMax = Math.min(pageTextMax, share);

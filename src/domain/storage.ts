@@ -63,11 +63,11 @@ export interface PlantReader {
     textMax?: number,
   ): Promise<readonly Plant[]>;
 
-  /** The id of the last of the first `count` plants behind `after`; absent when there is none. */
+  /** The id of the last of the first `count` plants after `after`; absent when there is none. */
   seek(garden: string, after: PlantId | undefined, count: number): Promise<PlantId | undefined>;
 }
 
-/** Takes one write and answers once it is on stable storage. */
+/** Takes one write and resolves once it is on stable storage. */
 export interface PlantWriter {
   write(write: Write): Promise<Outcome>;
 }
@@ -94,7 +94,7 @@ export interface PlantStorage extends PlantReader {
   /**
    * A number that is different after any plant of the garden has changed; absent where the engine
    * has none that is cheaper than reading, because every list asks for it. What was read after a
-   * version holds while it stands. What `apply` has answered, on any thread, always counts; what
+   * version holds while it stands. What `apply` has returned, on any thread, always counts; what
    * another process wrote may count a second later.
    */
   version(garden: string): number | undefined;
@@ -138,7 +138,7 @@ export interface BucketLevel {
 
 /** The buckets that the processes have in common. They run out by themselves. */
 export interface BucketStorage {
-  /** Pours into buckets, and answers how much each of them holds then. */
+  /** Adds to buckets, and returns how much each of them holds then. */
   pour(pours: readonly BucketLevel[]): Promise<readonly BucketLevel[]>;
 
   /** Drops those that have run out. */
@@ -165,7 +165,7 @@ export interface Storage extends PlantStorage, TokenStorage {
 /** One thread's way to what the threads of a process have in common. */
 export interface StorageShare {
   readonly end: MessagePort;
-  /** Counts the changes of gardens; a change is counted before it is answered. */
+  /** Counts the changes of gardens; a change is counted before it is acknowledged. */
   readonly versions: SharedArrayBuffer;
   /** Where the first of the files is, which links led to when the process opened it. */
   readonly path: string;
@@ -175,7 +175,7 @@ export interface StorageShare {
 
 /** How a process means to use the storage that it opens. */
 export interface OpenOptions {
-  /** It answers requests from it, which an engine may permit to one process at a time. */
+  /** The process is a service. An engine may allow one at a time. */
   readonly isServing: boolean;
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;

@@ -55,7 +55,7 @@ export class Admission {
     this.#write = new Lane(options);
   }
 
-  /** Runs a request now or in a later tick. It is told whether it waited too long. */
+  /** Runs a request now or in a later tick. `isAdmitted` is false if it waited too long. */
   start<Result>(run: (isAdmitted: boolean) => Result | Promise<Result>): Result | Promise<Result> {
     const { tickMs, startedMin } = this.#options;
     const nowMs = performance.now();

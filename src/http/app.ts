@@ -1,6 +1,7 @@
 /**
- * The way of a request, stage by stage: host, path, method, token, rate, scope, content type and
- * body, the operation, the response. One catch turns an error into a problem, one log line ends it.
+ * The pipeline of a request, stage by stage: admission, host, path, method, token, rate, scope,
+ * content type and body, the operation, the response. One catch turns an error into a problem, and
+ * one log line ends it.
  */
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
@@ -63,8 +64,8 @@ export function createApp(deps: AppDeps): App {
   const finishExchange = createFinish(log, metrics);
   const frequentHeaders = new WeakMap<object, Headers>();
 
-  /** At once where the answer is known, and later where something must be asked for it. */
-  function answer(exchange: Exchange): Reply | Promise<Reply> {
+  /** Synchronous where nothing must be looked up: a promise costs as much as a cached list. */
+  function route(exchange: Exchange): Reply | Promise<Reply> {
     const { request } = exchange;
     checkHost(request.headers);
     if (exchange.body !== "none") checkFraming(request.headers);
@@ -101,7 +102,7 @@ export function createApp(deps: AppDeps): App {
       .then((found) => enter(found, operation, exchange));
   }
 
-  /** Every request of the caller's counts, whatever becomes of it. */
+  /** Every request of the caller counts, also a refused one. */
   function meterBy(rates: RateLimiter): typeof admit {
     return (caller, operation, exchange) => {
       exchange.caller = caller;
@@ -111,9 +112,7 @@ export function createApp(deps: AppDeps): App {
     };
   }
 
-  /**
-   * Whoever the caller is: the scope, and then the operation, unless its answer is known already.
-   */
+  /** The caller is known: checks the scope, then runs the operation unless its reply is cached. */
   function admit(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
     exchange.caller = caller;
     if (operation.scope && !permits(caller, operation.scope)) {
@@ -123,7 +122,7 @@ export function createApp(deps: AppDeps): App {
     if (!operation.isCacheable || exchange.body !== "none") return run(operation, exchange);
     // A garden's name holds no line break.
     const key = `${caller.garden}\n${operation.name}?${exchange.query}`;
-    // Before the plants are read: a response that misses a later commit must not count as its.
+    // Read before the plants are: a list that misses a later commit must not count as current.
     const version = context.readVersion(caller.garden);
     const cached = cache.find(key, version);
     if (cached) return cached;
@@ -141,17 +140,17 @@ export function createApp(deps: AppDeps): App {
     const input = readInput(operation, exchange, admission);
     if (!(input instanceof Promise)) return operate(operation, input, exchange);
     return input.then((whole) => {
-      const again = readmit(exchange);
+      const again = authenticateAgain(exchange);
       if (!again) return operate(operation, whole, exchange);
       return again.then(() => operate(operation, whole, exchange));
     });
   }
 
   /**
-   * A body may take its time, and its token must still be good when it has come. Absent where that
-   * is known; else it fails as the first time, and nobody is the caller.
+   * A body may take up to 15 seconds, and the token must still be valid when it has arrived.
+   * Undefined where that is known without a look-up.
    */
-  function readmit(exchange: Exchange): Promise<void> | undefined {
+  function authenticateAgain(exchange: Exchange): Promise<void> | undefined {
     const { caller, token = "" } = exchange;
     if (!caller || authenticator.recall(token) === caller) return undefined;
     exchange.caller = undefined;
@@ -166,7 +165,7 @@ export function createApp(deps: AppDeps): App {
     return admission.run(operation.scope, () => operation.run(context, input));
   }
 
-  /** With its headers ready, unless they depend on the origin that asks. */
+  /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
   function prepare(reply: Reply, { request }: Exchange): Reply {
     if (deps.allowedOrigins !== "*") return reply;
     const prepared = new Headers(sharedHeaders("on-token", reply.contentType, request.headers));
@@ -174,7 +173,7 @@ export function createApp(deps: AppDeps): App {
     return { ...reply, prepared };
   }
 
-  /** The same for problems that are frequent, whose headers are one of three objects each time. */
+  /** The same for frequent problems, whose headers are always one of three objects. */
   function prepareFrequent(reply: Reply, exchange: Exchange): Reply {
     const { headers = {} } = reply;
     const known = frequentHeaders.get(headers);
@@ -226,7 +225,7 @@ export function createApp(deps: AppDeps): App {
   function respond(exchange: Exchange, reply: Reply): Response {
     const { request, requestId } = exchange;
     const { status, contentType, body } = reply;
-    exchange.trace?.enter("answer");
+    exchange.trace?.enter("respond");
     const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
     const finish = (error?: unknown) => finishExchange(exchange, status, error);
     let content: string | Blob | ReadableStream | null = null;
@@ -245,9 +244,9 @@ export function createApp(deps: AppDeps): App {
       for (const name in reply.headers) headers.set(name, reply.headers[name] as string);
     }
     if (setLimitHeaders && exchange.caller) setLimitHeaders(headers, exchange.level);
-    // As GET would have it. The runtime would send a length of 0.
+    // HEAD of a stream: as GET would have it. The runtime would send a length of 0.
     if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
-    // The runtime dates all answers but these.
+    // The runtime adds a date to all other responses.
     if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
     if (mustClose(exchange)) headers.set("Connection", "close");
     if (!(content instanceof ReadableStream)) finish();
@@ -257,7 +256,7 @@ export function createApp(deps: AppDeps): App {
   async function handle(exchange: Exchange): Promise<Response> {
     let reply: Reply;
     try {
-      reply = await answer(exchange);
+      reply = await route(exchange);
     } catch (error) {
       reply = explain(error, exchange);
     }
@@ -297,7 +296,7 @@ const inexactPath = new PlantStoreError(
   "Send the path in its normal form, without dot segments and backslashes.",
 );
 
-/** Made once, because it is always the same, and so that its problem is rendered once. */
+/** Made once, so that its problem is rendered once. */
 const tooMany = new PlantStoreError(
   "rate-limited",
   "This token has made too many requests. Wait as many seconds as Retry-After says.",

@@ -96,7 +96,7 @@ interface PlantInput<Declared extends Parameters, Schema extends v.GenericSchema
   readonly body: v.InferOutput<Schema>;
 }
 
-/** An operation behind a token. The types of its input follow from what it declares. */
+/** An operation that needs a token. The types of its input follow from what it declares. */
 export function plantOperation<
   const Declared extends Parameters,
   Schema extends v.GenericSchema = v.GenericSchema<never>,

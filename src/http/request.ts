@@ -56,7 +56,7 @@ export function createRequestIds(): (headers: Headers) => string {
   };
 }
 
-/** A request that has come so far that its input is wanted. */
+/** What is known of a request when its input is read. */
 export interface Arrival {
   readonly request: Request;
   query: string;
@@ -92,7 +92,7 @@ export function readInput(
     (text) => {
       arrival.body = "read";
       const validate = () => complete(validateBody(schema, text, errors));
-      // Hundreds of long bodies can end in the same tick, each good for milliseconds of work.
+      // Hundreds of long bodies can end in the same tick, and each takes milliseconds.
       return text.length > smallBodyBytes ? admission.start(validate) : validate();
     },
     (error) => {

@@ -1,4 +1,4 @@
-/** How plants, links and locations look in an answer. It does not know who asked or why. */
+/** Renders plants, links and locations. */
 import type { Plant, PlantField, PlantId } from "../domain/plant.ts";
 import type { Listing, ListQuery, Pages } from "../domain/plants.ts";
 import type { Reply } from "./operation.ts";

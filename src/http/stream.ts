@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 export interface TextSource {
   /** Absent after the last piece. */
   next(): Promise<string | undefined>;
-  /** To be called when nobody wants further pieces. */
+  /** Call it when no further pieces are needed. */
   close(): void;
 }
 
@@ -42,7 +42,7 @@ export function streamText(source: TextSource, onEnd: (error?: unknown) => void)
       },
       cancel: () => end(),
     },
-    // The runtime holds the piece that is being sent; no other one waits behind it.
+    // The runtime holds the piece that is being sent; nothing else is queued.
     { highWaterMark: 0 },
   );
 }

@@ -8,7 +8,7 @@ import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
 
 const stopMs = drainMs + 2_000;
-/** A thread that is too busy to tell what it counted is shown as it was last time. */
+/** A thread that is too busy to report its counts is shown with the last ones. */
 const countsMs = 1_000;
 
 export type ToThread =
@@ -19,7 +19,7 @@ export type ToThread =
       readonly logFormat: LogFormat;
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
-  | { readonly kind: "counts-wanted" }
+  | { readonly kind: "get-counts" }
   /** Without a text if there is none to be had. */
   | { readonly kind: "metrics"; readonly text: string | undefined }
   | { readonly kind: "stop" };
@@ -29,14 +29,14 @@ export type FromThread =
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "log"; readonly lines: string }
   | { readonly kind: "counts"; readonly counts: Counts }
-  | { readonly kind: "metrics-wanted" }
+  | { readonly kind: "get-metrics" }
   | { readonly kind: "stopped"; readonly counts: Counts };
 
 export interface ThreadOptions {
   readonly config: ListenerConfig;
   readonly joins: StorageShare | undefined;
   readonly log: Log;
-  /** The metrics of the whole process, for whoever is asked. */
+  /** The metrics of the whole process. */
   readonly renderMetrics: () => Promise<string>;
   /**
    * A thread that breaks down takes its connections with it, so the process must not go on as if
@@ -68,9 +68,9 @@ export class ListenerThread {
         case "counts":
           this.#lastCounts = message.counts;
           return this.#waitingForCounts.shift()?.(message.counts);
-        case "metrics-wanted":
+        case "get-metrics":
           // Whatever happens: the thread waits for it.
-          return this.#tell({
+          return this.#post({
             kind: "metrics",
             text: await renderMetrics().catch(() => undefined),
           });
@@ -85,7 +85,7 @@ export class ListenerThread {
     this.#worker.postMessage(opening, joins ? [joins.end] : []);
   }
 
-  /** Absent if it has never told any. */
+  /** Absent if it has never reported any. */
   async readCounts(): Promise<Counts | undefined> {
     if (this.#isStopped) return this.#lastCounts;
     return new Promise((resolve) => {
@@ -95,23 +95,23 @@ export class ListenerThread {
         clearTimeout(late);
         resolve(counts);
       });
-      this.#tell({ kind: "counts-wanted" });
+      this.#post({ kind: "get-counts" });
     });
   }
 
   useCertificate(certificate: Certificate): void {
-    this.#tell({ kind: "certificate", certificate });
+    this.#post({ kind: "certificate", certificate });
   }
 
-  /** Resolves once it has drained. One that does not answer any more is not waited for. */
+  /** Resolves once it has drained, or after a while if it doesn't respond. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#tell({ kind: "stop" });
+    this.#post({ kind: "stop" });
     await Promise.race([this.#stopped.promise, Bun.sleep(stopMs)]);
     this.#worker.terminate();
   }
 
-  #tell(message: ToThread): void {
+  #post(message: ToThread): void {
     this.#worker.postMessage(message);
   }
 }

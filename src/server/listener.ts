@@ -1,5 +1,5 @@
 /**
- * One thread's share of the service: listens on the port, answers over its own storage, and drains.
+ * What each thread runs: listens on the port, serves from its own storage, and drains.
  */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -12,12 +12,12 @@ import { assemble, type Counting, loadLater } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
 
-/** How long connections under the old certificate have to end by themselves, after an answer. */
+/** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
-/** And how long before a stop: those in use are told in time, and nothing waits for idle ones. */
-const farewellMs = 100;
+/** How long clients in use have to see `Connection: close` before the listener stops. */
+const closingMs = 100;
 const idleLookMs = 10;
-/** Whoever waits for the start has the first answers before what is rarely asked for is loaded. */
+/** The first responses come before what is rarely requested is loaded. */
 const loadAfterMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 export const idleTimeoutSeconds = 30;
@@ -103,12 +103,12 @@ export async function openListener(
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
-      // A connection that is closed behind an answer can have taken another request meanwhile, and
-      // whoever sent it would not know what became of it.
-      for (const each of servers) each.closeAfterAnswers();
-      await Bun.sleep(farewellMs);
+      // A connection closed right after a response may already carry the next request, whose sender
+      // would not know what became of it: so clients are asked to close first.
+      for (const each of servers) each.closeAfterResponses();
+      await Bun.sleep(closingMs);
       const isStopped = stop(false);
-      await Promise.race([isStopped, untilIdle(servers, drainMs - farewellMs)]);
+      await Promise.race([isStopped, untilIdle(servers, drainMs - closingMs)]);
       await Promise.race([isStopped, stop(true)]);
       for (const endTask of endTasks) endTask();
       await Promise.race([writer.drain(), isLate]);
@@ -126,7 +126,7 @@ function listen(config: ListenerConfig, app: App) {
   let isClosing = false;
   async function respond(request: Request, isPathExact: boolean): Promise<Response> {
     const response = await app.fetch(request, isPathExact);
-    // Looked at now, and not before: what was under way then has its last answer, too.
+    // Checked after the handler: requests in flight when closing began get the header, too.
     if (isClosing) response.headers.set("Connection", "close");
     return response;
   }
@@ -154,8 +154,8 @@ function listen(config: ListenerConfig, app: App) {
     port: server.port,
     isIdle: () => server.pendingRequests === 0,
     stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
-    /** Each connection ends with its next answer, which tells the client to come again. */
-    closeAfterAnswers() {
+    /** Each connection ends with its next response. */
+    closeAfterResponses() {
       isClosing = true;
     },
   };
@@ -179,7 +179,7 @@ async function untilIdle(servers: ReadonlySet<Server>, patienceMs: number): Prom
  * (docs/operating.md).
  */
 async function retire(server: Server): Promise<void> {
-  server.closeAfterAnswers();
+  server.closeAfterResponses();
   await Bun.sleep(handOverMs);
   await server.stop();
 }

@@ -1,5 +1,5 @@
 /// <reference lib="webworker" />
-/** A listener in a thread of its own. What it logs and counts goes out through the main thread. */
+/** A listener in its own thread. It logs and reports metrics through the main thread. */
 import type { Storage } from "../domain/storage.ts";
 import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -10,7 +10,7 @@ import type { FromThread, ToThread } from "./listener-thread.ts";
 
 declare const self: Worker;
 
-const tell = (message: FromThread) => self.postMessage(message);
+const post = (message: FromThread) => self.postMessage(message);
 
 const metrics = new Metrics(version);
 const waitingForMetrics: ((text: string | undefined) => void)[] = [];
@@ -21,7 +21,7 @@ let opening: Promise<Listener> | undefined;
 async function renderAll(): Promise<string> {
   const text = await new Promise<string | undefined>((resolve) => {
     waitingForMetrics.push(resolve);
-    tell({ kind: "metrics-wanted" });
+    post({ kind: "get-metrics" });
   });
   if (text === undefined) throw new Error("The main thread could not render the metrics.");
   return text;
@@ -29,7 +29,7 @@ async function renderAll(): Promise<string> {
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
   const { config, joins, logFormat } = message;
-  log = createLog(logFormat, (lines) => tell({ kind: "log", lines }));
+  log = createLog(logFormat, (lines) => post({ kind: "log", lines }));
   const { database, limits, usage } = config;
   storage = await openStorage(database, {
     isServing: true,
@@ -45,14 +45,14 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
   switch (message.kind) {
     case "open":
       opening = open(message);
-      return opening.catch((error) => tell({ kind: "failed", message: error.message }));
+      return opening.catch((error) => post({ kind: "failed", message: error.message }));
     case "certificate":
       // It may come while this thread is still opening with the old one.
       return opening
         ?.then((listener) => listener.useCertificate(message.certificate))
         .catch((error) => log?.event("error", "certificate reload failed", { error }));
-    case "counts-wanted":
-      return tell({ kind: "counts", counts: metrics.counts });
+    case "get-counts":
+      return post({ kind: "counts", counts: metrics.counts });
     case "metrics":
       return waitingForMetrics.shift()?.(message.text);
     case "stop":
@@ -62,6 +62,6 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       );
       await storage?.close();
       log?.flush();
-      return tell({ kind: "stopped", counts: metrics.counts });
+      return post({ kind: "stopped", counts: metrics.counts });
   }
 };

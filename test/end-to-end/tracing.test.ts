@@ -59,7 +59,7 @@ test("a request is seen through all its stages, in the trace of its caller", asy
     "authenticate",
     "read request",
     "createPlant",
-    "answer",
+    "respond",
   ]);
   let atNs = BigInt(whole?.startTimeUnixNano ?? 0);
   for (const stage of stages) {
