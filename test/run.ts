@@ -13,7 +13,7 @@ import { startPostgres } from "./postgres-server.ts";
 const root = join(import.meta.dir, "..");
 const timings = join(import.meta.dir, ".output/timings.json");
 /** Tests wait for processes and timers as much as they compute. */
-const workers = availableParallelism() + 1;
+const workers = 2 * availableParallelism();
 
 /** Whatever tests leave behind goes with it. PostgreSQL's own user must get in, too. */
 const folder = mkdtempSync(join(tmpdir(), "plantstore-tests-"));
@@ -59,6 +59,8 @@ const child = Bun.spawn(
     stdio: ["inherit", "inherit", "inherit"],
   },
 );
+// Then they end first, and what they used goes with them.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
 const exitCode = await child.exited;
 const breaches = guard.findBreaches();
 for (const breach of breaches) process.stderr.write(`\n${breach}\n`);

@@ -1,6 +1,6 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { type RunningService, runProgram } from "../end-to-end/running-service.ts";
+import { insist, type RunningService, runProgram } from "../end-to-end/running-service.ts";
 import { type OpenPage, openPage } from "./browser.ts";
 
 let gardens = 0;
@@ -41,7 +41,7 @@ export async function sow(
     const bodies = plants
       .slice(index, index + atOnce)
       .map((plant, offset) => JSON.stringify({ id: index + offset + 1, ...plant }));
-    const calls = bodies.map((body) => service.call("POST /plants", { token, body }));
+    const calls = bodies.map((body) => insist(() => service.call("POST /plants", { token, body })));
     for (const response of await Promise.all(calls)) {
       if (response.status !== 201) throw new Error(await response.text());
     }
