@@ -182,20 +182,29 @@ export class RateLimiter {
   }
 
   /**
-   * The caller's slot, or else the one of their set that is empty first. Times only grow, so two
-   * threads that look for the same caller's find the same one, and one of them fails to replace it.
+   * The caller's slot, or else the one of their set that is empty first. Two threads that look for a
+   * new caller's slot find the same one, and one of them fails to replace it.
    */
-  #find({ firstSlot, tag }: Place): number {
-    const end = firstSlot + setSlots;
-    for (let slot = firstSlot; slot < end; slot++) {
+  #find(place: Place): number {
+    const { firstSlot } = place;
+    const own = this.#findOwn(place);
+    if (own >= 0) return own;
+    const timeOf = (slot: number) => BigInt.asUintN(48, Atomics.load(this.#slots, slot));
+    let first = firstSlot;
+    for (let slot = firstSlot + 1; slot < firstSlot + setSlots; slot++) {
+      if (timeOf(slot) < timeOf(first)) first = slot;
+    }
+    // Another thread may have taken a slot for the same caller meanwhile, which made it fuller.
+    const taken = this.#findOwn(place);
+    return taken >= 0 ? taken : first;
+  }
+
+  #findOwn({ firstSlot, tag }: Place): number {
+    for (let slot = firstSlot; slot < firstSlot + setSlots; slot++) {
       // Little-endian: the second word has the tag.
       if (Atomics.load(this.#words, 2 * slot + 1) >>> 16 === tag) return slot;
     }
-    const timeOf = (slot: number) => BigInt.asUintN(48, Atomics.load(this.#slots, slot));
-    let first = firstSlot;
-    for (let slot = firstSlot + 1; slot < end; slot++)
-      if (timeOf(slot) < timeOf(first)) first = slot;
-    return first;
+    return -1;
   }
 
   #notePassed(place: Place): void {
