@@ -182,8 +182,8 @@ export class RateLimiter {
   }
 
   /**
-   * The caller's slot, or else the one of their set that is empty first. Two threads that look for a
-   * new caller's slot find the same one, and one of them fails to replace it.
+   * The caller's slot, or else the one of their set that is empty first. Two threads that look for
+   * a new caller's slot find the same one, and one of them fails to replace it.
    */
   #find(place: Place): number {
     const { firstSlot } = place;

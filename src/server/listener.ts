@@ -16,7 +16,7 @@ import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
 const handOverMs = 1_000;
 /** How long clients in use have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
-const idleLookMs = 10;
+const idleCheckMs = 10;
 /** The first responses come before what is rarely requested is loaded. */
 const loadAfterMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
@@ -162,21 +162,19 @@ function listen(config: ListenerConfig, app: App) {
 }
 
 /**
- * Resolves once nothing is under way, or after a while. Over TLS the runtime's own stop also waits
- * for clients to close what is idle, and many look at a connection only to send the next request.
+ * Resolves once no request is in flight, or after a while. Over TLS, Bun's own stop also waits for
+ * clients to close idle connections, which many only do when they send the next request.
  */
-async function untilIdle(servers: ReadonlySet<Server>, patienceMs: number): Promise<void> {
-  const endAtMs = performance.now() + patienceMs;
+async function untilIdle(servers: ReadonlySet<Server>, waitMs: number): Promise<void> {
+  const endAtMs = performance.now() + waitMs;
   const isIdle = () => Array.from(servers).every((each) => each.isIdle());
-  while (!isIdle() && performance.now() < endAtMs) await Bun.sleep(idleLookMs);
+  while (!isIdle() && performance.now() < endAtMs) await Bun.sleep(idleCheckMs);
 }
 
 /**
- * The runtime has no way to give a server another certificate, so another server takes its place. A
- * connection in use ends with its next answer; those that are idle after a while are closed, and
- * what is still being answered then is finished. Only connections that the kernel holds and nobody
- * has accepted are lost when a socket closes, unless it is told to hand them on
- * (docs/operating.md).
+ * Bun can't give a server another certificate, so a new server takes over. A connection in use ends
+ * with its next response, idle ones are closed after a while. Connections that nobody has accepted
+ * yet are lost, unless the kernel hands them on (docs/operating.md).
  */
 async function retire(server: Server): Promise<void> {
   server.closeAfterResponses();
