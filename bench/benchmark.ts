@@ -6,7 +6,7 @@ import type { Contender } from "./contenders/contender.ts";
 import { fastify } from "./contenders/fastify.ts";
 import { jsonServer } from "./contenders/json-server.ts";
 import { benchDirectory } from "./contenders/paths.ts";
-import { plantStore } from "./contenders/plant-store.ts";
+import { createPrevious, plantStore } from "./contenders/plant-store.ts";
 import { createPocketbase } from "./contenders/pocketbase.ts";
 import { help, type Options, readOptions } from "./options.ts";
 import { complain, say } from "./output.ts";
@@ -100,7 +100,8 @@ async function measureParts(context: BenchContext, { scenarios: chosen, parts }:
 /** Plant Store comes first, because `bare` repeats its answers. */
 function chooseContenders(options: Options): { contenders: Contender[]; skipped: Skipped[] } {
   const pocketbase = createPocketbase(options.pocketbasePath);
-  const all = [plantStore, bare, bareThreads, fastify, pocketbase, jsonServer];
+  const previous = createPrevious(options.previousPath);
+  const all = [plantStore, previous, bare, bareThreads, fastify, pocketbase, jsonServer];
   const contenders: Contender[] = [];
   const skipped: Skipped[] = [];
   for (const contender of all.filter(({ name }) => options.contenders.has(name))) {

@@ -15,6 +15,8 @@ export interface Options {
   /** Whether something was left out, so that the results do not stand for a whole run. */
   readonly isFiltered: boolean;
   readonly pocketbasePath: string | undefined;
+  /** A checkout of another version. */
+  readonly previousPath: string | undefined;
 }
 
 export const help = `Measures Plant Store beside what one would use instead.
@@ -27,6 +29,7 @@ export const help = `Measures Plant Store beside what one would use instead.
                       ${otherParts.join(", ")}
   --contenders LIST   of ${contenderNames.join(", ")}; Plant Store always runs
   --pocketbase PATH   an executable, where the npm package has none for this machine
+  --previous DIR      a checkout of another version, installed with npm ci, to compare with
   --help              this text
 
 A whole run writes results.json, results.md and chart.svg to bench/, any other to bench/.output/.
@@ -42,6 +45,7 @@ export function readOptions(words: readonly string[]): Options {
       only: { type: "string" },
       contenders: { type: "string" },
       pocketbase: { type: "string" },
+      previous: { type: "string" },
     },
   });
   const scenarioNames = scenarios
@@ -58,6 +62,7 @@ export function readOptions(words: readonly string[]): Options {
     contenders: new Set([...contenders, "plant-store"] as ContenderName[]),
     isFiltered: values.only !== undefined || values.contenders !== undefined,
     pocketbasePath: values.pocketbase,
+    previousPath: values.previous,
   };
 }
 

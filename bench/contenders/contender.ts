@@ -4,6 +4,7 @@ import type { ChildWish } from "../process/children.ts";
 
 export const contenderNames = [
   "plant-store",
+  "previous",
   "bare",
   "bare-threads",
   "fastify",

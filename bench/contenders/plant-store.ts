@@ -6,40 +6,51 @@ import { type Contender, firstPlantNumber, numbersUpTo, tag, user } from "./cont
 import { bunPath, rootDirectory } from "./paths.ts";
 import { describePlantAction } from "./plants-over-http.ts";
 
-const main = join(rootDirectory, "src", "main.ts");
+export const plantStore = createPlantStore("plant-store", rootDirectory);
 
-export const plantStore: Contender = {
-  name: "plant-store",
-  summary: "default settings, its JSON log on and sent to /dev/null",
-  deletesPerSecondMax: 60_000,
-  readyPath: "/healthz",
-  isEcho: false,
-  findObstacle: () => undefined,
-  async readVersion() {
-    const file = Bun.file(join(rootDirectory, "package.json"));
-    return `${((await file.json()) as { version: string }).version} on Bun ${Bun.version}`;
-  },
-  prepare: (directory) => createToken(directory, user),
-  seed: (directory, count) => seedGarden(directory, user, count),
-  describeStart: (directory, port): ChildWish => ({
-    command: [
-      ...[bunPath, main, "serve", "--port", String(port), "--log", "json"],
-      ...["--database", databasePath(directory)],
-    ],
-    directory: rootDirectory,
-  }),
-  describeAction: describePlantAction,
-};
+/** Another build, to compare with: a checkout in which `npm ci` was run. */
+export function createPrevious(root: string | undefined): Contender {
+  return {
+    ...createPlantStore("previous", root ?? rootDirectory),
+    findObstacle: () => (root === undefined ? "no checkout was given with --previous" : undefined),
+  };
+}
+
+function createPlantStore(name: "plant-store" | "previous", root: string): Contender {
+  const main = join(root, "src", "main.ts");
+  return {
+    name,
+    summary: "default settings, its JSON log on and sent to /dev/null",
+    deletesPerSecondMax: 60_000,
+    readyPath: "/healthz",
+    isEcho: false,
+    findObstacle: () => undefined,
+    async readVersion() {
+      const file = Bun.file(join(root, "package.json"));
+      return `${((await file.json()) as { version: string }).version} on Bun ${Bun.version}`;
+    },
+    prepare: (directory) => createToken(main, directory, user),
+    seed: (directory, count) => seedGarden(directory, user, count),
+    describeStart: (directory, port): ChildWish => ({
+      command: [
+        ...[bunPath, main, "serve", "--port", String(port), "--log", "json"],
+        ...["--database", databasePath(directory)],
+      ],
+      directory: root,
+    }),
+    describeAction: describePlantAction,
+  };
+}
 
 export function databasePath(directory: string): string {
   return join(directory, "plants.db");
 }
 
 /** Also makes the file, with the schema of the version at hand. */
-async function createToken(directory: string, owner: string): Promise<string> {
+async function createToken(main: string, directory: string, owner: string): Promise<string> {
   const output = await runToEnd({
     command: [bunPath, main, "token", "create", owner, "--database", databasePath(directory)],
-    directory: rootDirectory,
+    directory,
   });
   const token = output.standardOutput.trim();
   if (output.exitCode !== 0 || token === "") {

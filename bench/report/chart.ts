@@ -12,6 +12,7 @@ const barWidthMax = width - left - 150;
 
 const colors: Record<ContenderName, string> = {
   "plant-store": "#2e9e5b",
+  previous: "#a3c9a8",
   bare: "#8b949e",
   "bare-threads": "#c4cad1",
   fastify: "#4c8fd6",
