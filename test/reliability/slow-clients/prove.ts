@@ -35,7 +35,9 @@ await prove({
     const faults: string[] = [];
     const lines: string[] = [];
     for (const kind of ["readers", "bodies"] as const) {
-      await using service = await startService();
+      // As deploy/Containerfile sets it: the runtime collects harder near the limit.
+      const variables = { BUN_JSC_forceRAMSize: String(limitBytes) };
+      await using service = await startService({ variables });
       const release = limitMemory(service.pid);
       if (kind === "readers") await fillGarden(service);
       const impact = await attack(service, kind, counts[kind], holdMs);
@@ -50,6 +52,7 @@ await prove({
         faults.push(`slow ${kind}: /healthz took ${impact.healthMsMax} ms`);
       }
       await service[Symbol.asyncDispose]();
+      await Bun.sleep(100);
       release?.();
     }
     process.stdout.write(`${lines.join("\n")}\n`);
