@@ -21,13 +21,13 @@ export const catalog: Readonly<Record<string, Section>> = {
     "plants delete": async () => (await import("./plants-commands.ts")).deletePlantCommand,
   },
   Backups: {
-    backup: async () => (await import("./backup-command.ts")).backupCommand,
-    restore: async () => (await import("./restore-command.ts")).restoreCommand,
+    backup: async () => (await import("./backup-commands.ts")).backupCommand,
+    restore: async () => (await import("./backup-commands.ts")).restoreCommand,
   },
   "Moving data": {
     import: async () => (await import("./import-command.ts")).importCommand,
     export: async () => (await import("./export-command.ts")).exportCommand,
-    copy: async () => (await import("./copy-command.ts")).copyCommand,
+    copy: async () => (await import("./backup-commands.ts")).copyCommand,
   },
   Shell: {
     completion: async () => (await import("./completion-command.ts")).completionCommand,

@@ -10,10 +10,10 @@ import {
 import { quoteText, readSetting, readToken, settings } from "../config.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, textFlag } from "./command.ts";
-import { showSafely } from "./plant-table.ts";
+import { type Call, type Command, choiceFlag, numberFlag, textFlag } from "./command.ts";
 import { adviseConnection, cleanToken } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
+import { showSafely } from "./table.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;
@@ -63,10 +63,10 @@ export const checkCommand: Command = {
     const { url, rows } = options;
     const isJson = call.flags.json === true;
     const report = new CheckReport(call.terminal, { url, isJson, total: rows.length });
-    const listenNoMore = onStopSignal(() => {
+    const stopListening = onStopSignal(() => {
       report.say("Stopping. Deleting what was created.");
       interruption.abort();
-    }, exitCodes.interrupted);
+    });
     try {
       const result = await runCheck(options, (row) => report.add(row));
       report.end(result);
@@ -76,7 +76,7 @@ export const checkCommand: Command = {
       if (!(error instanceof CannotCheck)) throw error;
       return explain(call, error, url);
     } finally {
-      listenNoMore();
+      stopListening();
     }
   },
 };
@@ -90,15 +90,14 @@ function chooseExitCode({ results, leftBehind, isInterrupted }: CheckResult): nu
 function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   const [address] = call.words;
   const url = address === undefined ? readSetting("url", call.flags) : settings.url.parse(address);
-  if (url === undefined) throw invalid("URL", settings.url.expected, address);
-  const tokens = readTokens(call);
-  const only = textFlag(call, "only");
-  const topic = topics.find((each) => each === only);
-  if (only !== undefined && topic === undefined) {
-    throw invalid("--only", `one of ${topics.join(", ")}`, only);
+  if (url === undefined) {
+    throw usageError(`URL must be ${settings.url.expected}, not ${quoteText(address ?? "")}.`);
   }
-  const rows = only === undefined ? contract : contract.filter((row) => row.topic === topic);
-  const timeoutMs = readTimeout(textFlag(call, "timeout")) * 1_000;
+  const tokens = readTokens(call);
+  const topic = choiceFlag(call, "only", topics);
+  const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);
+  const seconds = numberFlag(call, "timeout", { min: 1, max: timeoutSecondsMax });
+  const timeoutMs = (seconds ?? timeoutSecondsDefault) * 1_000;
   return { url, tokens, rows, timeoutMs, isSlow: call.flags.slow === true };
 }
 
@@ -117,16 +116,6 @@ function readTokens(call: Call): Tokens {
     throw usageError("--token-2 must open another garden than --token.");
   }
   return { write, second, read: read("token-read", "_READ") };
-}
-
-function readTimeout(text = String(timeoutSecondsDefault)): number {
-  const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (seconds >= 1 && seconds <= timeoutSecondsMax) return seconds;
-  throw invalid("--timeout", `a number of seconds from 1 to ${timeoutSecondsMax}`, text);
-}
-
-function invalid(what: string, expected: string, text = ""): CliError {
-  return usageError(`${what} must be ${expected}, not ${quoteText(text)}.`);
 }
 
 async function explain({ terminal }: Call, error: CannotCheck, url: string): Promise<number> {

@@ -34,3 +34,8 @@ export function fileError(verb: "read" | "write", path: string, cause: unknown):
   const message = `Cannot ${verb} ${path}: ${whyNot(verb, cause)}.`;
   return new CliError(message, exitCodes.failed, { cause });
 }
+
+/** A failed system call as a `CliError`; any other error as it is. */
+export function toFileError(verb: "read" | "write", path: string, error: unknown): unknown {
+  return error instanceof Error && "syscall" in error ? fileError(verb, path, error) : error;
+}

@@ -1,6 +1,6 @@
 /** How a command's arguments are read, and what is said of wrong ones. */
 import { describe, expect, test } from "bun:test";
-import { alignColumns, type Command, readCall, type Terminal } from "./command.ts";
+import { type Command, readCall, type Terminal } from "./command.ts";
 
 const terminal: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 
@@ -101,20 +101,5 @@ describe("arguments", () => {
     expect(refusalOf(rain, ["cats"]).message).toBe(
       '"cats" is unexpected. Usage: plantstore rain [flags]. See plantstore rain --help.',
     );
-  });
-});
-
-describe("columns", () => {
-  test("stand under each other, without space at the end of a line", () => {
-    const rows = [
-      ["a", "bb", "c"],
-      ["aaa", "b"],
-      ["", undefined, "c"],
-    ];
-    expect(alignColumns(rows)).toEqual(["a    bb  c", "aaa  b", "         c"]);
-  });
-
-  test("of no rows are no lines", () => {
-    expect(alignColumns([])).toEqual([]);
   });
 });

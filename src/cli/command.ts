@@ -138,23 +138,41 @@ export function renderUsage(command: Command): string {
   return ["plantstore", command.name, ...command.words, "[flags]"].join(" ");
 }
 
+/** The flag `--json` of the commands that print text to a person. */
+export const jsonFlag: FlagDescription = { help: "as JSON, also at a terminal" };
+
+/** Whether to print text rather than JSON. */
+export function isForPeople({ flags, terminal }: Call): boolean {
+  return terminal.isInteractive && flags.json !== true;
+}
+
 export function textFlag(call: Call, name: string): string | undefined {
   const value = call.flags[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** Rows as lines with aligned columns. */
-export function alignColumns(rows: readonly (readonly (string | undefined)[])[]): string[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) {
-      widths[column] = Math.max(widths[column] ?? 0, (cell ?? "").length);
-    }
-  }
-  return rows.map((row) =>
-    row
-      .map((cell, column) => (cell ?? "").padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+/** Throws a `CliError` if the value isn't one of the choices. */
+export function choiceFlag<Choice extends string>(
+  call: Call,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const text = textFlag(call, name);
+  const choice = choices.find((each) => each === text);
+  if (text === undefined || choice !== undefined) return choice;
+  throw usageError(`--${name} must be one of ${choices.join(", ")}, not ${JSON.stringify(text)}.`);
+}
+
+/** Throws a `CliError` if the value isn't a whole number within the limits. */
+export function numberFlag(
+  call: Call,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number | undefined {
+  const text = textFlag(call, name);
+  if (text === undefined) return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  const range = max === Number.MAX_SAFE_INTEGER ? "" : ` from ${min} to ${max}`;
+  throw usageError(`--${name} must be a whole number${range}, not ${JSON.stringify(text)}.`);
 }

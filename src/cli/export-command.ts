@@ -1,17 +1,27 @@
 /** `plantstore export`: all plants of a garden to a file or to standard output. */
-import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
-import type { Plant, PlantStore } from "../client/plant-store.ts";
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import type { PlantStore } from "../client/plant-store.ts";
 import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
-import { CliError, exitCodes, fileError } from "./cli-error.ts";
-import { type Call, type Command, textFlag } from "./command.ts";
-import { cancellable } from "./long-work.ts";
+import { CliError, exitCodes, toFileError } from "./cli-error.ts";
+import type { Call, Command } from "./command.ts";
 import { writeResult } from "./output.ts";
-import { chooseFormat, type Format, formatFlag, PlantWriter } from "./plant-file.ts";
+import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
-import { isDatabase, locateTarget } from "./target-file.ts";
+import { cancellable } from "./stop-signals.ts";
 
+/** Long enough for a service that restarts. */
 const patience = { retries: 20 };
 
 export const exportCommand: Command = {
@@ -25,116 +35,92 @@ export const exportCommand: Command = {
     "plantstore export plants.csv",
     "plantstore export --format csv | gzip > plants.csv.gz",
   ],
-  run(call) {
+  async run(call) {
     const path = call.words[0] ?? "-";
-    const format = chooseFormat(textFlag(call, "format"), path);
-    const exportAll = async (store: PlantStore, signal?: AbortSignal) => {
-      const pages = store.pages({ signal });
-      if (path === "-") await exportTo(call, pages, format, (text) => call.terminal.out(text));
-      else {
-        await writeFile(path, (descriptor) =>
-          exportTo(call, pages, format, (text) => writeResult(descriptor, text, path)),
-        );
-      }
-      return exitCodes.done;
-    };
-    const work = (signal?: AbortSignal) =>
-      withStore(call, (store) => exportAll(store, signal), patience);
-    // A pipe needs no cleaning up, and a signal must end the process even while nobody reads.
-    if (path === "-" || !isRegularFile(path)) return work();
-    return cancellable(call.terminal, `${path} was not changed.`, work);
+    if (path === "-") return exportPlants(call, path, call.terminal.out);
+    try {
+      const older = statSync(path, { throwIfNoEntry: false });
+      if (older?.isFile() === false) return await writeToDevice(call, path);
+      return await cancellable(call.terminal, `${path} was not changed.`, (signal) =>
+        replaceFile(call, path, older, signal),
+      );
+    } catch (error) {
+      throw toFileError("write", path, error);
+    }
   },
 };
 
-async function exportTo(
-  { terminal }: Call,
-  pages: AsyncIterable<readonly Plant[]>,
-  format: Format,
+function exportPlants(
+  call: Call,
+  path: string,
   write: (text: string) => void,
-): Promise<void> {
-  let count = 0;
-  const writer = new PlantWriter(format);
-  const progress = new Progress(terminal, () => ({ count }));
-  try {
-    write(writer.header());
-    for await (const page of pages) {
-      write(writer.page(page));
-      count += page.length;
+  signal?: AbortSignal,
+): Promise<number> {
+  const writer = new PlantWriter(chooseFormat(call, path));
+  const exportAll = async (store: PlantStore) => {
+    let count = 0;
+    const progress = new Progress(call.terminal, () => ({ count }));
+    try {
+      write(writer.header());
+      for await (const page of store.pages({ signal })) {
+        write(writer.page(page));
+        count += page.length;
+      }
+      write(writer.footer());
+    } finally {
+      progress.end();
     }
-    write(writer.footer());
-  } finally {
-    progress.end();
-  }
-  const { elapsedMs } = progress;
-  const plants = `${count.toLocaleString("en")} plants`;
-  terminal.say(`${plants}, in ${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)}).`);
+    const { elapsedMs } = progress;
+    const took = `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
+    call.terminal.say(`${count.toLocaleString("en")} plants, in ${took}.`);
+    return exitCodes.done;
+  };
+  return withStore(call, exportAll, patience);
 }
 
-/** Also if it doesn't exist yet. */
-function isRegularFile(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
-  } catch {
-    // Opening it reports why.
-    return true;
-  }
+/** Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it. */
+async function writeToDevice(call: Call, path: string): Promise<number> {
+  const descriptor = openSync(path, "w");
+  const exitCode = await exportPlants(call, path, (text) => writeResult(descriptor, text, path));
+  closeSync(descriptor);
+  return exitCode;
 }
 
-/**
- * Replaces a regular file only once the new one is complete. Anything else, such as a pipe or a
- * device, is written to directly.
- */
-async function writeFile(path: string, write: (descriptor: number) => Promise<void>) {
-  const target = locateTarget(path);
-  if (!isRegularFile(target)) {
-    const descriptor = open(target, "w");
-    await write(descriptor);
-    return closeSync(descriptor);
-  }
-  // It may have been meant for `backup`; either way everyone's plants would be gone.
-  if (isDatabase(target) || isBackup(target)) {
+/** Replaces an older file only once the new one is complete and durable. */
+async function replaceFile(
+  call: Call,
+  path: string,
+  older: Stats | undefined,
+  signal: AbortSignal,
+): Promise<number> {
+  // Else a link would be replaced, not the file that it leads to.
+  const target = older ? realpathSync(path) : path;
+  if (older && ((await isDatabase(target)) || isBackup(target))) {
     throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
   }
   const partial = `${target}.${crypto.randomUUID()}.partial`;
-  const descriptor = open(partial, "wx", path);
+  // A new file is private, like the database.
+  const descriptor = openSync(partial, "wx", 0o600);
   try {
-    await write(descriptor);
-    replace(target, partial, descriptor);
+    const write = (text: string) => writeResult(descriptor, text, path);
+    const exitCode = await exportPlants(call, path, write, signal);
+    if (older) keepPermissions(descriptor, older);
+    fsyncSync(descriptor);
+    closeSync(descriptor);
+    renameDurably(partial, target);
+    return exitCode;
   } catch (error) {
     rmSync(partial, { force: true });
     throw error;
   }
 }
 
-/** A new file is private, like the database. */
-function open(path: string, flags: string, shownPath = path): number {
-  try {
-    return openSync(path, flags, 0o600);
-  } catch (error) {
-    throw fileError("write", shownPath, error);
-  }
+async function isDatabase(path: string): Promise<boolean> {
+  return (await Bun.file(path).slice(0, 16).text()) === "SQLite format 3\0";
 }
 
-/** Synced first: a power cut must not leave an empty file in place of the older one. */
-function replace(target: string, partial: string, descriptor: number): void {
-  try {
-    copyPermissions(target, descriptor);
-    fsyncSync(descriptor);
-    closeSync(descriptor);
-    renameDurably(partial, target);
-  } catch (error) {
-    throw fileError("write", target, error);
-  }
-}
-
-/** Whoever could read and write the older file still can. */
-function copyPermissions(from: string, descriptor: number): void {
-  const older = statSync(from, { throwIfNoEntry: false });
-  if (!older?.isFile()) return;
-  try {
-    fchownSync(descriptor, older.uid, older.gid);
-  } catch {
-    // Only root may give a file away.
-  }
-  fchmodSync(descriptor, older.mode & 0o777);
+/** Whoever could read and write the older file still can. Only root may give a file away. */
+function keepPermissions(descriptor: number, { uid, gid, mode }: Stats): void {
+  if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
+  fchmodSync(descriptor, mode & 0o777);
 }

@@ -10,14 +10,21 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
-import { CliError, exitCodes, fileError, usageError } from "./cli-error.ts";
-import { type Call, type Command, textFlag } from "./command.ts";
+import { exitCodes, fileError, toFileError } from "./cli-error.ts";
+import {
+  type Call,
+  type Command,
+  choiceFlag,
+  isForPeople,
+  numberFlag,
+  textFlag,
+} from "./command.ts";
 import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
 import { chooseFormat, formatFlag, type Row, readRows } from "./plant-file.ts";
-import { showSafely } from "./plant-table.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
+import { showSafely } from "./table.ts";
 
 const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
@@ -62,17 +69,21 @@ export const importCommand: Command = {
   async run(call) {
     const path = call.words[0] ?? "";
     const isDryRun = call.flags["dry-run"] === true;
-    const isStopping = readAction(textFlag(call, "on-error")) === "stop";
-    const concurrency = readConcurrency(textFlag(call, "concurrency"));
+    const isStopping = choiceFlag(call, "on-error", actions) !== "continue";
+    const concurrency = numberFlag(call, "concurrency", { min: 1, max: concurrencyMax });
     const batch = textFlag(call, "batch") ?? basename(path);
-    const format = chooseFormat(textFlag(call, "format"), path);
+    const format = chooseFormat(call, path);
     const openRows = async () => {
       const descriptor = await openSource(call, path);
-      return () => readRows(readChunks(descriptor, path), format);
+      return () => readRows(readChunks(descriptor), format);
     };
     if (isDryRun) return check(call, await openRows());
     const work = async (store: PlantStore) => {
-      const importer = new Importer(store, { batch, isStopping, concurrency });
+      const importer = new Importer(store, {
+        batch,
+        isStopping,
+        concurrency: concurrency ?? concurrencyDefault,
+      });
       await importRows(call, await openRows(), importer);
       return conclude(call, importer, isStopping);
     };
@@ -98,7 +109,7 @@ async function importRows(
     return { count, share: count / Math.max(1, counts.withId + counts.withoutId) };
   });
   // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.
-  onStopSignal(() => importer.cancel(), exitCodes.interrupted);
+  onStopSignal(() => importer.cancel());
   try {
     if (counts.withId > 0) await importer.send(draftsOf(read(), true));
     if (counts.withoutId > 0) await importer.send(draftsOf(read(), false));
@@ -125,7 +136,8 @@ function* draftsOf(rows: Iterable<Row>, hasId: boolean): Generator<ValidRow> {
 }
 
 /** A dry run: the exit code says whether every row can be sent. */
-function check({ terminal, flags }: Call, read: () => Generator<Row>): number {
+function check(call: Call, read: () => Generator<Row>): number {
+  const { terminal } = call;
   let refused = 0;
   const { withId, withoutId } = countRows(read(), (row) => {
     refused++;
@@ -133,7 +145,7 @@ function check({ terminal, flags }: Call, read: () => Generator<Row>): number {
     return true;
   });
   const tally = { valid: withId + withoutId, withoutId, refused };
-  if (flags.json === true || !terminal.isInteractive) terminal.out(`${JSON.stringify(tally)}\n`);
+  if (!isForPeople(call)) terminal.out(`${JSON.stringify(tally)}\n`);
   terminal.say(
     `${renderCount(tally.valid)} valid (${renderCount(withoutId)} without an id), ` +
       `${renderCount(refused)} refused. Nothing was sent.`,
@@ -153,11 +165,12 @@ function conclude({ terminal }: Call, importer: Importer, isStopping: boolean): 
   return exitCodes.rowsRefused;
 }
 
-function report({ terminal, flags }: Call, importer: Importer, elapsedMs: number): void {
+function report(call: Call, importer: Importer, elapsedMs: number): void {
+  const { terminal } = call;
   const { stored, alreadyThere, refused } = importer;
   const inOrder = refused.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
   for (const row of inOrder) terminal.say(renderRefusal(row));
-  if (flags.json === true || !terminal.isInteractive) {
+  if (!isForPeople(call)) {
     terminal.out(`${JSON.stringify({ stored, alreadyThere, refused: refused.length })}\n`);
   }
   const rate = renderRate(stored + alreadyThere, elapsedMs);
@@ -183,60 +196,37 @@ async function openSource({ terminal }: Call, path: string): Promise<number> {
     if (terminal.isWatched && process.stdin.isTTY) {
       terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
     }
-    return spool(path, process.stdin);
+    return spool(process.stdin);
   }
   try {
     const descriptor = openSync(path, "r");
-    if (fstatSync(descriptor).isFile()) return descriptor;
-    return await spool(path, createReadStream(path, { fd: descriptor }));
+    const stats = fstatSync(descriptor);
+    if (stats.isDirectory()) throw fileError("read", path, { code: "EISDIR" });
+    return stats.isFile() ? descriptor : await spool(createReadStream(path, { fd: descriptor }));
   } catch (error) {
-    throw error instanceof CliError ? error : fileError("read", path, error);
+    throw toFileError("read", path, error);
   }
 }
 
-async function spool(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-  const spoolPath = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
-  const write = <Result>(work: () => Result): Result => {
-    try {
-      return work();
-    } catch (error) {
-      throw fileError("write", spoolPath, error);
-    }
-  };
-  // Without a name it is gone when the process ends, however that happens.
-  const descriptor = write(() => openSync(spoolPath, "wx+", 0o600));
-  write(() => unlinkSync(spoolPath));
+async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  const path = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
   try {
-    for await (const chunk of chunks) write(() => writeFileSync(descriptor, chunk));
+    const descriptor = openSync(path, "wx+", 0o600);
+    // Without a name it is gone when the process ends, however that happens.
+    unlinkSync(path);
+    for await (const chunk of chunks) writeFileSync(descriptor, chunk);
+    return descriptor;
   } catch (error) {
-    throw error instanceof CliError ? error : fileError("read", path, error);
+    throw fileError("write", path, error);
   }
-  return descriptor;
 }
 
-function* readChunks(descriptor: number, path: string): Generator<Uint8Array, void> {
+function* readChunks(descriptor: number): Generator<Uint8Array, void> {
   const chunk = new Uint8Array(chunkBytes);
   for (let position = 0; ; ) {
-    let count: number;
-    try {
-      count = readSync(descriptor, chunk, 0, chunk.length, position);
-    } catch (error) {
-      throw fileError("read", path, error);
-    }
+    const count = readSync(descriptor, chunk, 0, chunk.length, position);
     if (count === 0) return;
     position += count;
     yield chunk.subarray(0, count);
   }
-}
-
-function readAction(text: string = actions[0]): (typeof actions)[number] {
-  const action = actions.find((each) => each === text);
-  if (action !== undefined) return action;
-  throw usageError(`--on-error must be ${actions.join(" or ")}, not "${text}".`);
-}
-
-function readConcurrency(text = String(concurrencyDefault)): number {
-  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= concurrencyMax) return value;
-  throw usageError(`--concurrency must be a number from 1 to ${concurrencyMax}, not "${text}".`);
 }

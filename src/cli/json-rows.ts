@@ -1,4 +1,4 @@
-/** Finds JSON records in a file, as JSON Lines or as one array, and where JSON is malformed. */
+/** Finds the JSON records in a file: one per line, or the elements of an array. */
 import type { Scanned } from "./record-splitter.ts";
 
 export interface JsonRecord extends Scanned {
@@ -50,44 +50,6 @@ function findElementEnd(text: string, start: number): number | undefined {
     if (depth === 0 && character === "}") return part.lastIndex;
   }
   return undefined;
-}
-
-const token =
-  /\s*(?:[{}[\],:]|"(?:[ !#-[\]-\u00ff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b)/y;
-
-/** A plant has three values; more would only exhaust the stack. */
-const nestedMax = 1_000;
-
-/**
- * The offset of the first token that doesn't belong there; absent if the text is JSON. `JSON.parse`
- * doesn't report it.
- */
-export function findSyntaxError(text: string): number | undefined {
-  let at = 0;
-  let nested = 0;
-  const peek = () => text[matchAt(/\s*/y, text, at)];
-  /** Whether the next token is one of these characters; `"` is any string. */
-  const take = (characters: string): boolean => {
-    const next = peek();
-    const end = matchAt(token, text, at);
-    if (next === undefined || end === at || !characters.includes(next)) return false;
-    at = end;
-    return true;
-  };
-  const members = (close: string, member: () => boolean): boolean => {
-    if (take(close)) return true;
-    do if (!member()) return false;
-    while (take(","));
-    return take(close);
-  };
-  const value = (): boolean => {
-    if (++nested > nestedMax) return false;
-    if (take("{")) return members("}", () => take('"') && take(":") && value());
-    if (take("[")) return members("]", value);
-    return take('"-0123456789tfn');
-  };
-  const isJson = value() && peek() === undefined;
-  return isJson ? undefined : matchAt(/\s*/y, text, at);
 }
 
 /** Where the match of a sticky pattern ends; `start` if there is none. */

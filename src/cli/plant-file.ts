@@ -4,10 +4,11 @@ import type { Plant, PlantDraft } from "../client/plant-store.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { parseJsonObject } from "../json-text.ts";
 import { usageError } from "./cli-error.ts";
+import { type Call, choiceFlag } from "./command.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
-import { createJsonScanner, findSyntaxError, type JsonRecord } from "./json-rows.ts";
-import { showSafely } from "./plant-table.ts";
-import { advance, decodeBytes, type Position, splitRecords } from "./record-splitter.ts";
+import { createJsonScanner, type JsonRecord } from "./json-rows.ts";
+import { advance, splitRecords } from "./record-splitter.ts";
+import { showSafely } from "./table.ts";
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
@@ -15,7 +16,7 @@ export type Format = (typeof formats)[number];
 /** A plant to create, or why there is none. */
 export type Row = {
   readonly line: number;
-  /** Where several rows may share a line, and where JSON is malformed. */
+  /** In a JSON array, where several rows may share a line. */
   readonly column?: number | undefined;
 } & ({ readonly draft: PlantDraft } | { readonly error: string });
 
@@ -25,16 +26,16 @@ export const formatFlag = {
   fallback: "by the file's extension, else jsonl",
 } as const;
 
-export function chooseFormat(flag: string | undefined, path: string): Format {
-  const extension = /\.(csv|json)$/i.exec(path)?.[1]?.toLowerCase() ?? "jsonl";
-  const format = formats.find((each) => each === (flag ?? extension));
-  if (format) return format;
-  throw usageError(`--format must be one of ${formats.join(", ")}, not "${flag}".`);
+/** By the flag, else by the file's extension. */
+export function chooseFormat(call: Call, path: string): Format {
+  const [, extension] = /\.(csv|json)$/i.exec(path) ?? [];
+  const byName = formats.find((each) => each === extension?.toLowerCase()) ?? "jsonl";
+  return choiceFlag(call, "format", formats) ?? byName;
 }
 
 /**
  * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
- * `CliError` if a CSV file has no usable header.
+ * `CliError` if the file isn't UTF-8, or a CSV file has no usable header.
  */
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   for (const row of format === "csv" ? readCsv(chunks) : readJson(chunks)) {
@@ -91,7 +92,6 @@ export function renderJsonPlant({ id, name, tag }: Plant): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
 }
 
-const notUtf8 = "the text is not UTF-8";
 const nothingAfter = "nothing after it was read";
 
 function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
@@ -137,32 +137,33 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
   if (record.fields.length !== columns.length) {
     return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
   }
-  const read = (name: FieldName) => decodeBytes(record.fields[columns.indexOf(name)] ?? "");
-  try {
-    const draft = { name: read("name"), tag: read("tag") };
-    const id = read("id");
-    if (id === "") return { draft };
-    if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
-      return { error: "the id must be an integer without leading zeros" };
-    }
-    return { draft: { ...draft, id: BigInt(id) } };
-  } catch {
-    return { error: notUtf8 };
+  const read = (name: FieldName) => record.fields[columns.indexOf(name)] ?? "";
+  const draft = { name: read("name"), tag: read("tag") };
+  const id = read("id");
+  if (id === "") return { draft };
+  if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
+    return { error: "the id must be an integer without leading zeros" };
   }
+  return { draft: { ...draft, id: BigInt(id) } };
 }
 
 function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
+  /** What must come before the next element of an array; absent in JSON Lines. */
   let expected: "[" | "," | "nothing" | undefined;
   for (const { record, ...start } of splitRecords(chunks, createJsonScanner())) {
     const { line } = start;
-    if (record?.isInArray !== true) {
-      if (record?.body.trim() === "") continue;
+    if (record === undefined) {
+      const error = "this is not closed, or too long";
+      yield { ...(expected ? start : { line }), error: `${error}; ${nothingAfter}` };
+      return;
+    }
+    if (!record.isInArray) {
+      if (record.body.trim() === "") continue;
       if (expected !== undefined) {
-        const error = expected === "nothing" ? "there is text after the array" : "it is not closed";
-        yield { ...start, error: `${error}; ${nothingAfter}` };
+        yield { ...start, error: `there is text after the array; ${nothingAfter}` };
         return;
       }
-      yield record ? readJsonRow(record, start) : { line, error: "the line is too long" };
+      yield { line, ...readJsonPlant(record) };
       continue;
     }
     expected ??= "[";
@@ -173,33 +174,16 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
       return;
     }
     expected = isEnd ? "nothing" : ",";
-    if (isEnd) continue;
-    yield readJsonRow(record, advance(start, record.lead, 0, record.lead.length));
+    if (!isEnd) yield { ...advance(start, record.lead), ...readJsonPlant(record) };
   }
   if (expected === ",") yield { line: 1, error: "the array that starts here is not closed" };
 }
 
-function readJsonRow({ isInArray, body }: JsonRecord, start: Position): Row {
-  const place = isInArray ? start : { line: start.line };
-  let text: string;
-  try {
-    text = decodeBytes(body);
-  } catch {
-    return { ...place, error: notUtf8 };
-  }
-  const object = parseJsonObject(text);
-  if (object) return { ...place, ...readMembers(object) };
-  const offset = findSyntaxError(body);
-  if (offset === undefined) return { ...place, error: "this is not a JSON object" };
-  const error = "this is not valid JSON; if the file is CSV, pass --format csv";
-  return { ...advance(start, body, 0, offset), error };
-}
-
-/** What would not reach the service as it is; the types are checked by `validate`. */
-function readMembers({
-  members,
-  repeatedKeys,
-}: NonNullable<ReturnType<typeof parseJsonObject>>): Reading {
+/** Checks what JSON allows and a plant doesn't; `validate` checks the types. */
+function readJsonPlant({ body }: JsonRecord): Reading {
+  const object = parseJsonObject(body);
+  if (!object) return { error: "this is not a JSON object; if the file is CSV, pass --format csv" };
+  const { members, repeatedKeys } = object;
   const unknown = Object.keys(members).find((key) => !fieldNames.some((name) => name === key));
   if (unknown !== undefined) return { error: `there is no field ${JSON.stringify(unknown)}` };
   if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };

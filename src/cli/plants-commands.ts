@@ -6,12 +6,10 @@ import {
   PlantStoreProblem,
 } from "../client/plant-store.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, textFlag } from "./command.ts";
+import { type Call, type Command, isForPeople, jsonFlag, numberFlag, textFlag } from "./command.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
-import { PlantTable, showSafely } from "./plant-table.ts";
 import { variables, withStore } from "./service-client.ts";
-
-const json = { help: "as JSON, also at a terminal" };
+import { renderTable, showSafely } from "./table.ts";
 
 export const addPlantCommand: Command = {
   name: "plants add",
@@ -20,7 +18,7 @@ export const addPlantCommand: Command = {
   flags: {
     tag: { placeholder: "TEXT", help: "its tag" },
     id: { placeholder: "ID", help: "its id; a negative one as --id=-7", fallback: "the next one" },
-    json,
+    json: jsonFlag,
   },
   settings: ["url"],
   variables,
@@ -47,7 +45,7 @@ export const listPlantsCommand: Command = {
   flags: {
     limit: { placeholder: "NUMBER", help: "at most so many", fallback: "all" },
     tag: { placeholder: "TEXT", help: "only those with this tag, found by reading all" },
-    json,
+    json: jsonFlag,
   },
   settings: ["url"],
   variables,
@@ -57,7 +55,7 @@ export const listPlantsCommand: Command = {
   ],
   run: (call) =>
     withStore(call, async (store) => {
-      const limit = readLimit(textFlag(call, "limit"));
+      const limit = numberFlag(call, "limit", { min: 0, max: Number.MAX_SAFE_INTEGER });
       const tag = textFlag(call, "tag");
       const show = isForPeople(call) ? showTable(call, { limit, tag }) : showJson(call);
       let count = 0;
@@ -78,7 +76,7 @@ export const deletePlantCommand: Command = {
   name: "plants delete",
   summary: "Delete plants by their ids.",
   words: ["ID..."],
-  flags: { json },
+  flags: { json: jsonFlag },
   settings: ["url"],
   variables,
   examples: [
@@ -115,14 +113,10 @@ async function tryToDelete(store: PlantStore, id: bigint): Promise<Deletion | un
     return await store.delete(id);
   } catch (error) {
     if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
-    // A wrong URL also answers 404, but lists no plants.
+    // A wrong URL also responds with 404, but lists no plants.
     for await (const _page of store.pages({ limit: 1 })) break;
     return undefined;
   }
-}
-
-function isForPeople(call: Call): boolean {
-  return call.terminal.isInteractive && call.flags.json !== true;
 }
 
 function describe({ id, name, tag }: Plant): string {
@@ -134,15 +128,19 @@ function showTable(
   { terminal }: Call,
   { limit, tag }: { limit: number | undefined; tag: string | undefined },
 ) {
-  const table = new PlantTable(terminal.columns);
+  const header = ["ID", "NAME", "TAG"];
+  let isFirst = true;
   const none =
     tag === undefined
       ? "There are no plants. Add one: plantstore plants add NAME"
       : `There are no plants with the tag "${showSafely(tag)}".`;
   return {
-    page: (plants: readonly Plant[]) => terminal.out(table.render(plants)),
+    page(plants: readonly Plant[]) {
+      const rows = plants.map(({ id, name, tag }) => [String(id), name, tag]);
+      terminal.out(renderTable(isFirst ? [header, ...rows] : rows));
+      isFirst = false;
+    },
     end(count: number) {
-      // With --limit 0 nothing says that there are none.
       if (count === 0 && limit !== 0) terminal.say(none);
     },
   };
@@ -160,10 +158,4 @@ function showJson({ terminal }: Call) {
 function readId(source: string, text: string): bigint {
   if (/^-?\d{1,30}$/.test(text)) return BigInt(text);
   throw usageError(`${source} must be an integer, not "${text}".`);
-}
-
-function readLimit(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw usageError(`--limit must be a whole number, not "${text}".`);
 }

@@ -1,9 +1,9 @@
 /** The bytes of a file → its records and where each starts, in constant memory. */
+import { usageError } from "./cli-error.ts";
 
+/** Both count from 1. */
 export interface Position {
-  /** From 1. */
   readonly line: number;
-  /** From 1, in code points. */
   readonly column: number;
 }
 
@@ -13,73 +13,60 @@ export interface Scanned {
 }
 
 export interface PlacedRecord<Record extends Scanned> extends Position {
-  /** Absent if the record is too long or never ends. */
+  /** Absent if the record is too long or never ends. Nothing follows it. */
   readonly record: Record | undefined;
 }
 
 /** More than any plant needs. */
-const recordBytesMax = 64 * 1024;
-const byteOrderMark = "\u00EF\u00BB\u00BF";
+const recordLengthMax = 64 * 1024;
 
 /**
  * `scan` returns the record that starts at an offset, or nothing if the text ends before the record
- * does. The text has one character per byte and is decoded field by field later, so that one record
- * that isn't UTF-8 doesn't spoil the others.
+ * does. Throws a `CliError` if the file isn't UTF-8.
  */
 export function* splitRecords<Record extends Scanned>(
   chunks: Iterable<Uint8Array>,
   scan: (text: string, start: number) => Record | undefined,
 ): Generator<PlacedRecord<Record>, void> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
   let position: Position = { line: 1, column: 1 };
-  let isFirst = true;
-  let isSkipping = false;
 
-  function* takeRecords(isLast: boolean): Generator<PlacedRecord<Record>> {
+  function* takeRecords(): Generator<PlacedRecord<Record>> {
     let at = 0;
     while (at < text.length) {
-      const start = isFirst && text.startsWith(byteOrderMark) ? byteOrderMark.length : at;
-      const found = isSkipping ? undefined : scan(text, start);
-      const record = found && found.end - start <= recordBytesMax ? found : undefined;
-      if (!record && !isSkipping && !isLast && text.length - at <= recordBytesMax) break;
-      // Skip the rest of the line of a record that doesn't end.
-      const end = record?.end ?? (text.indexOf("\n", at) + 1 || text.length);
-      if (!isSkipping) yield { ...position, record };
-      position = advance(position, text, start, end);
-      isSkipping = !record && text[end - 1] !== "\n";
-      isFirst = false;
-      at = end;
+      const record = scan(text, at);
+      if (record === undefined || record.end - at > recordLengthMax) break;
+      yield { ...position, record };
+      position = advance(position, text.slice(at, record.end));
+      at = record.end;
     }
     text = text.slice(at);
   }
 
   for (const chunk of chunks) {
-    text += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
-    yield* takeRecords(false);
+    text += decode(decoder, chunk);
+    yield* takeRecords();
+    if (text.length > recordLengthMax) return yield { ...position, record: undefined };
   }
-  if (text !== "" && !text.endsWith("\n")) text += "\n";
-  yield* takeRecords(true);
+  text += decode(decoder);
+  // The last line may lack its end.
+  if (text !== "") text += "\n";
+  yield* takeRecords();
+  if (text !== "") yield { ...position, record: undefined };
 }
 
-/** The position at `end`, given the one at `start`. */
-export function advance(from: Position, text: string, start: number, end: number): Position {
-  let { line, column } = from;
-  let lineStart = start;
-  for (let at = text.indexOf("\n", start); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) {
-    line++;
-    column = 1;
-    lineStart = at + 1;
+function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+  try {
+    return decoder.decode(chunk, { stream: chunk !== undefined });
+  } catch {
+    throw usageError("The file is not UTF-8. Convert it first, such as with iconv.");
   }
-  for (let at = lineStart; at < end; at++) {
-    // Continuation bytes of UTF-8 belong to the character before them.
-    if ((text.charCodeAt(at) & 0xc0) !== 0x80) column++;
-  }
-  return { line, column };
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Throws a `TypeError` if the bytes, one per character, aren't UTF-8. */
-export function decodeBytes(text: string): string {
-  return /^[\0-\x7f]*$/.test(text) ? text : decoder.decode(Buffer.from(text, "latin1"));
+/** The position after the text. */
+export function advance({ line, column }: Position, text: string): Position {
+  const lines = text.split("\n");
+  const lastLength = lines.at(-1)?.length ?? 0;
+  return { line: line + lines.length - 1, column: (lines.length > 1 ? 1 : column) + lastLength };
 }

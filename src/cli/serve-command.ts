@@ -7,7 +7,7 @@ import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
 import { writeLog } from "./output.ts";
-import { onStopSignal, serviceSignals } from "./stop-signals.ts";
+import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
 
 export const serveCommand: Command = {
@@ -50,7 +50,7 @@ export const serveCommand: Command = {
     for (const typo of findTypos(Object.keys(process.env), variables, "PLANTSTORE_")) {
       log.event("warn", "unknown variable", typo);
     }
-    const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1, serviceSignals));
+    const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help need not wait for all of the service.
     const { serve } = await import("../serve.ts");
     const starting = serve(config, log);

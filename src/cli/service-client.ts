@@ -10,7 +10,7 @@ import {
 import { readSetting, readToken } from "../config.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import type { Call } from "./command.ts";
-import { showSafely } from "./plant-table.ts";
+import { showSafely } from "./table.ts";
 
 export { exitCodes };
 

@@ -1,48 +1,47 @@
-/** The signal to stop, and a second one that ends the process at once. */
-import { readFileSync } from "node:fs";
+/** Ctrl+C and SIGTERM: the first one stops the work in good order, a later one exits at once. */
+import { exitCodes } from "./cli-error.ts";
+import type { Terminal } from "./command.ts";
 
-/** A service takes SIGHUP for something else. */
-export const serviceSignals = ["SIGINT", "SIGTERM"] as const;
-/**
- * One signal may come twice: npm passes on a Ctrl+C that the terminal has already sent, and
- * `timeout` sends one to the process and one to its group.
- */
+const stopSignals = ["SIGINT", "SIGTERM"] as const;
+
+/** npm and `timeout` pass on a signal that the process has already received. */
 const echoMs = 500;
 
-/**
- * A later signal, unless it repeats the first, exits at once with the code. Returns a function that
- * stops listening.
- */
+/** Returns a function that stops listening. */
 export function onStopSignal(
   stop: (signal: string) => void,
-  secondExitCode: number,
-  signals: readonly NodeJS.Signals[] = mayHearHangup()
-    ? [...serviceSignals, "SIGHUP"]
-    : serviceSignals,
+  secondExitCode: number = exitCodes.interrupted,
 ): () => void {
   let stoppedAtMs: number | undefined;
-  const hear = (signal: string) => {
+  const listener = (signal: string) => {
     if (stoppedAtMs === undefined) {
       stoppedAtMs = performance.now();
       stop(signal);
     } else if (performance.now() - stoppedAtMs > echoMs) process.exit(secondExitCode);
   };
-  for (const signal of signals) process.on(signal, hear);
+  for (const signal of stopSignals) process.on(signal, listener);
   return () => {
-    for (const signal of signals) process.off(signal, hear);
+    for (const signal of stopSignals) process.off(signal, listener);
   };
 }
 
-/**
- * Whether a closed terminal ends the process. `nohup` ignores the signal, and a listener would undo
- * that; where it can't be known, there is no listener.
- */
-function mayHearHangup(): boolean {
+/** Resolves to the exit code. A stop signal aborts the work; `hint` says what became of it. */
+export async function cancellable(
+  terminal: Terminal,
+  hint: string,
+  work: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const controller = new AbortController();
+  const stopListening = onStopSignal(() => controller.abort());
   try {
-    const status = readFileSync("/proc/self/status", "utf8");
-    const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(status)?.[1];
-    return ignored !== undefined && (BigInt(`0x${ignored}`) & 1n) === 0n;
-  } catch {
-    return false;
+    return await work(controller.signal);
+  } catch (error) {
+    // By name: streams throw an AbortError of their own.
+    const isAborted = controller.signal.aborted && (error as Error).name === "AbortError";
+    if (!isAborted) throw error;
+    terminal.say(`plantstore: Stopped. ${hint}`);
+    return exitCodes.interrupted;
+  } finally {
+    stopListening();
   }
 }

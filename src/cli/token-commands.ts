@@ -3,13 +3,13 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
-import { isIdentity, type Scope, scopes } from "../domain/caller.ts";
+import { isIdentity, scopes } from "../domain/caller.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { alignColumns, type Call, type Command, textFlag } from "./command.ts";
-import { showSafely } from "./plant-table.ts";
+import { type Call, type Command, choiceFlag, textFlag } from "./command.ts";
+import { renderTable } from "./table.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
@@ -42,16 +42,16 @@ export const createTokenCommand: Command = {
   async run(call) {
     const nowMs = Date.now();
     const [user = ""] = call.words;
-    const wish = {
+    const request = {
       user: checkIdentity("USER", user),
       garden: checkIdentity("--garden", textFlag(call, "garden") ?? user),
-      scope: readScope(textFlag(call, "scope") ?? "write"),
+      scope: choiceFlag(call, "scope", scopes) ?? "write",
       expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
       note: checkNote(textFlag(call, "note") ?? ""),
     };
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
-    const issue = (storage: Storage) => issueToken(storage, wish, nowMs);
+    const issue = (storage: Storage) => issueToken(storage, request, nowMs);
     // Another role may use another schema.
     const onNewSchema = (name: string) =>
       call.terminal.say(
@@ -64,12 +64,7 @@ export const createTokenCommand: Command = {
           "know this token; give the service's own file with --database.",
       );
     }
-    try {
-      call.terminal.out(`${token}\n`);
-    } catch (error) {
-      call.terminal.say(`The new token ${record.id} was never shown. Revoke it.`);
-      throw error;
-    }
+    call.terminal.out(`${token}\n`);
     if (call.terminal.isInteractive) {
       call.terminal.say(
         `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
@@ -96,18 +91,19 @@ export const listTokensCommand: Command = {
     const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
     const cells = rows.map((row) => [
       row.id,
-      showSafely(row.user),
-      showSafely(row.garden),
+      row.user,
+      row.garden,
       row.scope,
       row.state,
       row.createdAt.slice(0, 10),
       row.expiresAt?.slice(0, 10) ?? "never",
       row.lastUsedAt?.slice(0, 16).replace("T", " ") ?? "never",
-      showSafely(row.note),
+      row.note,
     ]);
-    call.terminal.out(`${alignColumns([header, ...cells]).join("\n")}\n`);
-    if (tokens.length === 0)
+    call.terminal.out(renderTable([header, ...cells]));
+    if (tokens.length === 0) {
       call.terminal.say("There are no tokens yet. Create one: plantstore token create USER");
+    }
     return 0;
   },
 };
@@ -168,12 +164,6 @@ function checkNote(text: string): string {
   throw usageError("--note must be one line of at most 255 characters.");
 }
 
-function readScope(text: string): Scope {
-  const scope = scopes.find((each) => each === text);
-  if (scope) return scope;
-  throw usageError(`--scope must be ${scopes.join(" or ")}, not "${text}".`);
-}
-
 const unitsMs: Readonly<Record<string, number>> = {
   s: 1_000,
   m: 60_000,
@@ -185,22 +175,14 @@ const unitsMs: Readonly<Record<string, number>> = {
 /** `30d` from now, or a date. Throws a `CliError` if it is neither, or has passed. */
 export function readExpiry(text: string | undefined, nowMs: number): number | undefined {
   if (text === undefined) return undefined;
-  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  const date = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text)?.[1];
-  let expiresAtMs = Number.NaN;
-  if (count !== undefined && unit !== undefined) {
-    expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
-  } else if (date !== undefined && isInCalendar(date)) expiresAtMs = Date.parse(text);
+  const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
+  let expiresAtMs = isDate ? Date.parse(text) : Number.NaN;
+  if (count !== undefined) expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
   if (expiresAtMs > nowMs) return expiresAtMs;
   throw usageError(
     `--expires must be a time from now such as 30d, 12h or 90m, or a future date, not "${text}".`,
   );
-}
-
-/** `Date` reads 30 February as 2 March. */
-function isInCalendar(date: string): boolean {
-  const timeMs = Date.parse(date);
-  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(date);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {

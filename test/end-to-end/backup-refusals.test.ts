@@ -46,7 +46,6 @@ test.each<[line: string, exitCode: number, reason: string]>([
   ["backup", 2, "FILE is missing"],
   ["backup NEW --database NEWER", 1, "there is no such file"],
   ["backup FILE --database FILE --force", 2, "is the database itself"],
-  ["backup FILE-wal --database FILE", 2, "is a file of the database"],
   ["restore PIPE --database NEWER", 1, "it is not a backup of Plant Store, or not complete"],
   ["backup SERVED --database FILE --force", 1, "exists already, and is not a backup"],
   ["backup FOLDER --database FILE --force", 1, "exists already, and is not a backup"],
@@ -74,7 +73,6 @@ test.each<[line: string, exitCode: number, reason: string]>([
   writeFileSync(text, "no database, whatever its name is".repeat(99));
   const places: Record<string, string> = {
     FILE: file,
-    "FILE-wal": `${file}-wal`,
     PIPE: join(folder.path, "pipe"),
     BACKUP: backup,
     "BACKUP-TEXT": text,

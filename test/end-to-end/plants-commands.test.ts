@@ -189,16 +189,6 @@ describe("an export", () => {
     expect(statSync(join(folder.path, "private.jsonl")).mode & 0o777).toBe(0o600);
   });
 
-  test("makes the file that a link leads to, where there is none yet", async () => {
-    const run = await openGarden("quinn");
-    symlinkSync("behind.jsonl", join(folder.path, "second.jsonl"));
-    symlinkSync(join(folder.path, "second.jsonl"), join(folder.path, "first.jsonl"));
-    expect(await run(["export", join(folder.path, "first.jsonl")])).toMatchObject({ exitCode: 0 });
-    const links = ["first", "second"].map((name) => lstatSync(join(folder.path, `${name}.jsonl`)));
-    expect(links.map((link) => link.isSymbolicLink())).toEqual([true, true]);
-    expect(readFileSync(join(folder.path, "behind.jsonl"), "utf8")).toBe("");
-  });
-
   test("replaces no database and no backup, and follows no links in a loop", async () => {
     const run = await openGarden("ruth");
     symlinkSync("circle", join(folder.path, "circle"));

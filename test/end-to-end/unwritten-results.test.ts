@@ -42,18 +42,6 @@ describe.skipIf(!existsSync("/dev/full"))("on a full disk", () => {
     },
   );
 
-  test("token create names the token that nobody has seen", async () => {
-    const create = ["token", "create", "alice", "--database", service.database];
-    const { exitCode, errors } = await runInShell('"$@" > /dev/full', create);
-    const { out } = await runProgram(["token", "list", "--json", "--database", service.database]);
-    const made = JSON.parse(out).find(({ user }: { user: string }) => user === "alice");
-    expect(exitCode).toBe(1);
-    expect(errors).toBe(
-      `The new token ${made.id} was never shown. Revoke it.\n` +
-        "plantstore: Cannot write standard output: the disk is full.\n",
-    );
-  });
-
   test("words that cannot be written stop no export", async () => {
     const finished = await runInShell('"$@" 2> /dev/full', ["export", "whole.csv"]);
     expect(finished.exitCode).toBe(0);

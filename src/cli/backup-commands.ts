@@ -1,0 +1,152 @@
+/** `plantstore backup|restore|copy`: everything in a store, to a file and back. */
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { readLimits, readSetting, storageSettings } from "../config.ts";
+import {
+  type BackupWork,
+  checkBackup,
+  copyStore,
+  isBackup,
+  restoreBackup,
+  writeBackup,
+} from "../storage/backup.ts";
+import { isSameDatabase, maskAddress } from "../storage/open.ts";
+import { CliError, exitCodes, usageError } from "./cli-error.ts";
+import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
+import { cancellable } from "./stop-signals.ts";
+
+const replaceFlag = { help: "replace a SQLite file that exists; it is kept under another name" };
+
+export const backupCommand: Command = {
+  name: "backup",
+  summary: "Write everything in a store to a file, while it is served.",
+  words: ["FILE"],
+  flags: {
+    force: { help: "replace FILE, if it is an older backup" },
+    json: jsonFlag,
+  },
+  settings: storageSettings,
+  examples: [
+    "plantstore backup plants.backup",
+    'plantstore backup "/backups/plants-$(date +%F).backup" --database /var/lib/plantstore/plants.db',
+  ],
+  run(call) {
+    const [path = ""] = call.words;
+    const database = readSetting("database", call.flags);
+    const target = chooseTarget(path, database, call.flags.force === true);
+    return cancellable(call.terminal, "Nothing was written.", async (signal) => {
+      const { madeAt, plants, tokens } = await writeBackup(database, target, toWork(call, signal));
+      const bytes = statSync(target).size;
+      show(call, `${path}:`, { file: path, madeAt, plants, tokens, bytes });
+      return exitCodes.done;
+    });
+  },
+};
+
+/** The file that a link leads to; else the link would be replaced. */
+function chooseTarget(path: string, database: string, mayReplace: boolean): string {
+  if (!existsSync(path)) return path;
+  if (isSameDatabase(path, database)) throw usageError(`${path} is the database itself.`);
+  if (!isBackup(path)) throw new CliError(`${path} exists already, and is not a backup.`);
+  if (!mayReplace) throw new CliError(`${path} exists already. With --force it is replaced.`);
+  return realpathSync(path);
+}
+
+export const restoreCommand: Command = {
+  name: "restore",
+  summary: "Restore a store that is not being served from a backup.",
+  words: ["FILE"],
+  flags: {
+    force: replaceFlag,
+    "dry-run": { help: "only check that FILE could be restored, and say what it holds" },
+    json: jsonFlag,
+  },
+  settings: storageSettings,
+  examples: [
+    "plantstore restore plants.backup",
+    "plantstore restore plants.backup --force",
+    "plantstore restore plants.backup --dry-run",
+    "PLANTSTORE_DATABASE=postgres://plants:secret@db1/plants plantstore restore plants.backup",
+  ],
+  run(call) {
+    const [path = ""] = call.words;
+    return cancellable(call.terminal, "Nothing was changed.", async (signal) => {
+      const work = toWork(call, signal);
+      if (call.flags["dry-run"] === true) {
+        const { madeAt, plants, tokens } = await checkBackup(path, work);
+        show(call, `${path} holds`, { madeAt, plants, tokens });
+        return exitCodes.done;
+      }
+      const database = readSetting("database", call.flags);
+      if (isSameDatabase(path, database))
+        throw usageError(`${path} cannot be restored into itself.`);
+      const mayReplace = call.flags.force === true;
+      const { madeAt, plants, tokens, kept } = await restoreBackup(path, database, {
+        ...work,
+        mayReplace,
+      });
+      show(call, `Restored ${maskAddress(database)}:`, { madeAt, plants, tokens, kept });
+      return exitCodes.done;
+    });
+  },
+};
+
+export const copyCommand: Command = {
+  name: "copy",
+  summary: "Copy all plants, tokens and idempotency keys to another database.",
+  words: [],
+  flags: { force: replaceFlag, json: jsonFlag },
+  settings: ["copyFrom", "copyTo", "databaseConnectTimeoutMs", "databaseStatementTimeoutMs"],
+  examples: [
+    "plantstore copy --from data/plants.db --to postgres://plants@db1,db2/plants",
+    "PLANTSTORE_COPY_FROM=postgres://plants:secret@db1/plants plantstore copy --to plants.db",
+  ],
+  run(call) {
+    const from = readSetting("copyFrom", call.flags);
+    const to = readSetting("copyTo", call.flags);
+    if (isSameDatabase(from, to)) throw usageError("--from and --to are the same database.");
+    return cancellable(call.terminal, "Nothing was changed.", async (signal) => {
+      const mayReplace = call.flags.force === true;
+      const options = { ...toWork(call, signal), mayReplace };
+      const { plants, tokens, kept } = await copyStore(from, to, options);
+      show(call, `Copied to ${maskAddress(to)}:`, { plants, tokens, kept });
+      return exitCodes.done;
+    });
+  },
+};
+
+function toWork({ flags, terminal }: Call, signal: AbortSignal): BackupWork {
+  return {
+    limits: readLimits(flags),
+    signal,
+    onPhase(phase) {
+      if (terminal.isWatched) terminal.say(`${phase} …`);
+    },
+  };
+}
+
+/** What a command did, as it is printed. */
+interface Summary {
+  readonly file?: string;
+  readonly plants: number;
+  readonly tokens: number;
+  readonly madeAt?: string;
+  /** The new name of the file that was replaced. */
+  readonly kept?: string | undefined;
+  readonly bytes?: number;
+}
+
+function show(call: Call, title: string, summary: Summary): void {
+  const { plants, tokens, madeAt, kept } = summary;
+  if (!isForPeople(call)) {
+    call.terminal.out(`${JSON.stringify(summary)}\n`);
+    return;
+  }
+  const contents = `${count(plants, "plant")} and ${count(tokens, "token")}`;
+  const time = madeAt === undefined ? "" : `, as of ${madeAt}`;
+  call.terminal.out(`${title} ${contents}${time}.\n`);
+  if (kept !== undefined) call.terminal.out(`The old file is kept as ${kept}.\n`);
+}
+
+function count(number: number, word: string): string {
+  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+}
