@@ -30,16 +30,14 @@ export class CheckReport {
     if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
     this.#topic = result.topic;
     this.#write(renderResult(result));
-    this.#draw(`  ${this.#count} of ${this.#total}`);
+    this.#terminal.draw?.(`  ${this.#count} of ${this.#total}`);
   }
 
   end(result: CheckResult): void {
     this.#clear();
-    const count = (wanted: string) =>
-      result.results.filter(({ outcome }) => outcome === wanted).length;
+    const { passed, failed, skipped } = countOutcomes(result);
     const took = renderDuration(performance.now() - this.#startedAtMs);
-    const counts = `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`;
-    this.#write(`\n${counts}, in ${took}.\n`);
+    this.#write(`\n${passed} passed, ${failed} failed, ${skipped} skipped, in ${took}.\n`);
     if (result.waitedSeconds > 0) {
       const waited = renderDuration(result.waitedSeconds * 1_000);
       this.#write(`The service limits the rate, and had requests wait, ${waited} in all.\n`);
@@ -59,16 +57,12 @@ export class CheckReport {
     if (!this.#isJson) this.#terminal.out(text);
   }
 
-  #draw(text: string): void {
-    if (this.#terminal.isWatched) this.#terminal.draw?.(text);
-  }
-
   #clear(): void {
-    this.#draw("\r\x1b[2K");
+    this.#terminal.draw?.("\r\x1b[2K");
   }
 }
 
-export function renderResult({ rule, outcome, reason, request, answer }: RowResult): string {
+function renderResult({ rule, outcome, reason, request, answer }: RowResult): string {
   const lines = [`  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}`];
   if (outcome === "failed") {
     lines.push(`      ${showLine(reason ?? "")}`);
@@ -87,18 +81,13 @@ function showLine(line: string): string {
   return showSafely(line.replace(/\r$/, ""));
 }
 
-export function renderJsonReport(url: string, result: CheckResult): string {
-  const { results, leftBehind, isInterrupted, waitedSeconds } = result;
+function countOutcomes({ results }: CheckResult) {
   const count = (wanted: string) => results.filter(({ outcome }) => outcome === wanted).length;
-  const summary = {
-    url,
-    passed: count("passed"),
-    failed: count("failed"),
-    skipped: count("skipped"),
-    isInterrupted,
-    waitedSeconds,
-    leftBehind,
-    rules: results,
-  };
-  return `${JSON.stringify(summary, null, 2)}\n`;
+  return { passed: count("passed"), failed: count("failed"), skipped: count("skipped") };
+}
+
+export function renderJsonReport(url: string, result: CheckResult): string {
+  const { results: rules, ...others } = result;
+  const report = { url, ...countOutcomes(result), ...others, rules };
+  return `${JSON.stringify(report, null, 2)}\n`;
 }

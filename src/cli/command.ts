@@ -54,10 +54,7 @@ export interface Terminal {
   readonly hasColor?: boolean;
   out(text: string): void;
   say(text: string): void;
-  /**
-   * Like `say`, but without a line end, so that the line can be drawn again. Absent where it can't
-   * be.
-   */
+  /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
   draw?(text: string): void;
 }
 

@@ -68,28 +68,45 @@ export const importCommand: Command = {
   ],
   async run(call) {
     const path = call.words[0] ?? "";
-    const isDryRun = call.flags["dry-run"] === true;
-    const isStopping = choiceFlag(call, "on-error", actions) !== "continue";
-    const concurrency = numberFlag(call, "concurrency", { min: 1, max: concurrencyMax });
-    const batch = textFlag(call, "batch") ?? basename(path);
+    const options = {
+      batch: textFlag(call, "batch") ?? basename(path),
+      isStopping: choiceFlag(call, "on-error", actions) !== "continue",
+      concurrency:
+        numberFlag(call, "concurrency", { min: 1, max: concurrencyMax }) ?? concurrencyDefault,
+    };
     const format = chooseFormat(call, path);
     const openRows = async () => {
       const descriptor = await openSource(call, path);
       return () => readRows(readChunks(descriptor), format);
     };
-    if (isDryRun) return check(call, await openRows());
+    if (call.flags["dry-run"] === true) return check(call, await openRows());
     const work = async (store: PlantStore) => {
-      const importer = new Importer(store, {
-        batch,
-        isStopping,
-        concurrency: concurrency ?? concurrencyDefault,
-      });
+      const importer = new Importer(store, options);
       await importRows(call, await openRows(), importer);
-      return conclude(call, importer, isStopping);
+      return conclude(call, importer, options.isStopping);
     };
     return withStore(call, work, patience);
   },
 };
+
+/** A dry run: the exit code says whether every row can be sent. */
+function check(call: Call, read: () => Iterable<Row>): number {
+  let refused = 0;
+  const { withId, withoutId } = countRows(read(), (row) => {
+    refused++;
+    call.terminal.say(renderRefusal(row));
+    return false;
+  });
+  const valid = withId + withoutId;
+  if (!isForPeople(call)) {
+    call.terminal.out(`${JSON.stringify({ valid, withoutId, refused })}\n`);
+  }
+  call.terminal.say(
+    `${renderCount(valid)} valid (${renderCount(withoutId)} without an id), ` +
+      `${renderCount(refused)} refused. Nothing was sent.`,
+  );
+  return refused === 0 ? exitCodes.done : exitCodes.rowsRefused;
+}
 
 /**
  * Reads the file three times: to check it and count its rows, for the rows with an id, and for the
@@ -97,60 +114,56 @@ export const importCommand: Command = {
  */
 async function importRows(
   call: Call,
-  read: () => Generator<Row>,
+  read: () => Iterable<Row>,
   importer: Importer,
 ): Promise<void> {
-  const counts = countRows(read(), (row) => {
+  const { withId, withoutId } = countRows(read(), (row) => {
     importer.refused.push(row);
-    return !importer.isStopped;
+    return importer.isStopped;
   });
   const progress = new Progress(call.terminal, () => {
     const count = importer.stored + importer.alreadyThere;
-    return { count, share: count / Math.max(1, counts.withId + counts.withoutId) };
+    return { count, share: count / Math.max(1, withId + withoutId) };
   });
   // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.
   onStopSignal(() => importer.cancel());
   try {
-    if (counts.withId > 0) await importer.send(draftsOf(read(), true));
-    if (counts.withoutId > 0) await importer.send(draftsOf(read(), false));
+    if (withId > 0) await importer.send(validRows(read(), true));
+    if (withoutId > 0) await importer.send(validRows(read(), false));
   } finally {
     progress.end();
     report(call, importer, progress.elapsedMs);
   }
 }
 
-/** `refuse` returns whether to go on. */
+/** Ends early where `refuse` returns true. */
 function countRows(rows: Iterable<Row>, refuse: (row: RefusedRow) => boolean) {
   const counts = { withId: 0, withoutId: 0 };
   for (const row of rows) {
     if ("draft" in row) counts[row.draft.id === undefined ? "withoutId" : "withId"]++;
-    else if (!refuse(row)) break;
+    else if (refuse(row)) break;
   }
   return counts;
 }
 
-function* draftsOf(rows: Iterable<Row>, hasId: boolean): Generator<ValidRow> {
+function* validRows(rows: Iterable<Row>, hasId: boolean): Generator<ValidRow> {
   for (const row of rows) {
     if ("draft" in row && (row.draft.id !== undefined) === hasId) yield row;
   }
 }
 
-/** A dry run: the exit code says whether every row can be sent. */
-function check(call: Call, read: () => Generator<Row>): number {
-  const { terminal } = call;
-  let refused = 0;
-  const { withId, withoutId } = countRows(read(), (row) => {
-    refused++;
-    terminal.say(renderRefusal(row));
-    return true;
-  });
-  const tally = { valid: withId + withoutId, withoutId, refused };
-  if (!isForPeople(call)) terminal.out(`${JSON.stringify(tally)}\n`);
-  terminal.say(
-    `${renderCount(tally.valid)} valid (${renderCount(withoutId)} without an id), ` +
-      `${renderCount(refused)} refused. Nothing was sent.`,
+function report(call: Call, importer: Importer, elapsedMs: number): void {
+  const { stored, alreadyThere, refused } = importer;
+  const inOrder = refused.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
+  for (const row of inOrder) call.terminal.say(renderRefusal(row));
+  if (!isForPeople(call)) {
+    call.terminal.out(`${JSON.stringify({ stored, alreadyThere, refused: refused.length })}\n`);
+  }
+  const took = `${renderDuration(elapsedMs)} (${renderRate(stored + alreadyThere, elapsedMs)})`;
+  call.terminal.say(
+    `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
+      `${renderCount(refused.length)} refused, in ${took}.`,
   );
-  return refused === 0 ? exitCodes.done : exitCodes.rowsRefused;
 }
 
 /** The exit code, and how to go on. */
@@ -163,21 +176,6 @@ function conclude({ terminal }: Call, importer: Importer, isStopping: boolean): 
   const orSkip = isStopping ? ", or skip such rows with --on-error continue" : "";
   terminal.say(`plantstore: Fix what was refused and run it again${orSkip}.`);
   return exitCodes.rowsRefused;
-}
-
-function report(call: Call, importer: Importer, elapsedMs: number): void {
-  const { terminal } = call;
-  const { stored, alreadyThere, refused } = importer;
-  const inOrder = refused.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
-  for (const row of inOrder) terminal.say(renderRefusal(row));
-  if (!isForPeople(call)) {
-    terminal.out(`${JSON.stringify({ stored, alreadyThere, refused: refused.length })}\n`);
-  }
-  const rate = renderRate(stored + alreadyThere, elapsedMs);
-  terminal.say(
-    `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
-      `${renderCount(refused.length)} refused, in ${renderDuration(elapsedMs)} (${rate}).`,
-  );
 }
 
 /** It may quote the file. */

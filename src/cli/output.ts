@@ -29,9 +29,6 @@ export function writeMessage(text: string): void {
   } catch {}
 }
 
-/** A message that is drawn over again; absent where escape codes would be shown. */
-export const drawMessage = mayDraw() ? writeMessage : undefined;
-
 /** Waits for a slow reader. Returns false if the reader went away. */
 function writeAll(descriptor: number, text: string): boolean {
   let bytes = Buffer.from(text);
@@ -58,6 +55,9 @@ export function isTerminal(descriptor: 1 | 2): boolean {
   if (output.rdev === statSync(devNull, { throwIfNoEntry: false })?.rdev) return false;
   return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
 }
+
+/** Draws a line over again; absent where nobody watches, or escape codes would be shown. */
+export const drawMessage = isTerminal(2) && mayDraw() ? writeMessage : undefined;
 
 /** Whether standard output may be colored. */
 export function hasColor(): boolean {

@@ -4,13 +4,10 @@ import type { Terminal } from "./command.ts";
 import { Progress, renderDuration, renderProgress } from "./progress.ts";
 
 test("shows the share, the count, the rate and the time left", () => {
-  const standing = { count: 250_000, share: 0.25 };
-  expect(renderProgress(standing, 20_000, true)).toBe(
-    `${"█".repeat(6)}${"░".repeat(18)} 25 %, 250,000 plants, 12,500/s, 1:00 left`,
-  );
-  expect(renderProgress(standing, 20_000, false)).toBe("25 %, 250,000 plants, 12,500/s, 1:00 left");
-  expect(renderProgress({ count: 0 }, 0, true)).toBe("0 plants, 0/s");
-  expect(renderProgress({ count: 9, share: 1 }, 9_000, false)).toEndWith("0:00 left");
+  const state = { count: 250_000, share: 0.25 };
+  expect(renderProgress(state, 20_000)).toBe("25 %, 250,000 plants, 12,500/s, 1:00 left");
+  expect(renderProgress({ count: 0 }, 0)).toBe("0 plants, 0/s");
+  expect(renderProgress({ count: 9, share: 1 }, 9_000)).toEndWith("0:00 left");
 });
 
 test.each([
@@ -24,32 +21,35 @@ test.each([
   expect(renderDuration(durationMs)).toBe(text);
 });
 
-test("draws within the width of a terminal, and clears before it says something else", async () => {
-  const written: string[] = [];
+function watch(columns: number) {
+  const drawn: string[] = [];
+  const draw = (text: string) => drawn.push(text);
   const terminal: Terminal = {
     isInteractive: true,
     isWatched: true,
-    columns: 30,
+    columns,
     out() {},
-    say: (text) => written.push(text),
-    draw: (text) => written.push(text),
+    say() {},
+    draw,
   };
+  return { drawn, terminal };
+}
+
+test("draws within the width of a terminal, and clears the line at the end", async () => {
+  const { drawn, terminal } = watch(30);
   const progress = new Progress(terminal, () => ({ count: 1, share: 0.5 }));
   await Bun.sleep(250);
-  progress.say("line 7: bad");
   progress.end();
-  expect(written[0]).toStartWith("\r\x1b[2K█");
-  expect(written[0]?.length).toBe("\r\x1b[2K".length + 29);
-  expect(written.slice(-3)).toEqual(["\r\x1b[2K", "line 7: bad", "\r\x1b[2K"]);
+  expect(drawn[0]).toStartWith(`\r\x1b[2K${"█".repeat(12)}${"░".repeat(12)} 50`);
+  expect(drawn[0]?.length).toBe("\r\x1b[2K".length + 29);
+  expect(drawn.at(-1)).toBe("\r\x1b[2K");
 });
 
-test("sends no codes to a terminal that nothing can be drawn on", () => {
-  const written: string[] = [];
-  const say = (text: string) => written.push(text);
-  const progress = new Progress({ isInteractive: true, isWatched: true, out: say, say }, () => ({
-    count: 1,
-  }));
-  progress.say("line 7: bad");
+test("says that it waits for the service when nothing moves", async () => {
+  const { drawn, terminal } = watch(100);
+  const progress = new Progress(terminal, () => ({ count: 7 }));
+  await Bun.sleep(2_500);
   progress.end();
-  expect(written).toEqual(["line 7: bad"]);
+  expect(drawn[0]).not.toContain("waiting");
+  expect(drawn.at(-2)).toEndWith("waiting for the service");
 });

@@ -9,59 +9,60 @@ export interface ProgressState {
 
 const drawEveryMs = 100;
 const sayEveryMs = 10_000;
+/** Requests that take longer are being retried. */
+const waitingAfterMs = 2_000;
 const barColumns = 24;
 
 export class Progress {
   readonly #terminal: Terminal;
   readonly #read: () => ProgressState;
-  readonly #hasBar: boolean;
   readonly #startedAtMs = performance.now();
   readonly #timer: Timer;
+  #lastCount = 0;
+  #changedAtMs = performance.now();
 
   /** `read` is called each time that the progress is shown. */
   constructor(terminal: Terminal, read: () => ProgressState) {
     this.#terminal = terminal;
     this.#read = read;
-    this.#hasBar = terminal.isWatched && terminal.draw !== undefined;
-    const everyMs = this.#hasBar ? drawEveryMs : sayEveryMs;
-    this.#timer = setInterval(() => this.#show(), everyMs);
+    this.#timer = setInterval(() => this.#show(), terminal.draw ? drawEveryMs : sayEveryMs);
   }
 
   get elapsedMs(): number {
     return performance.now() - this.#startedAtMs;
   }
 
-  /** Prints a line above the bar. */
-  say(text: string): void {
-    this.#clear();
-    this.#terminal.say(text);
-  }
-
   end(): void {
     clearInterval(this.#timer);
-    this.#clear();
+    this.#terminal.draw?.("\r\x1b[2K");
   }
 
   #show(): void {
-    const line = renderProgress(this.#read(), this.elapsedMs, this.#hasBar);
-    if (!this.#hasBar) this.#terminal.say(line);
-    else this.#terminal.draw?.(`\r\x1b[2K${line.slice(0, (this.#terminal.columns ?? 80) - 1)}`);
-  }
-
-  #clear(): void {
-    if (this.#hasBar) this.#terminal.draw?.("\r\x1b[2K");
+    const { draw, say, columns = 80 } = this.#terminal;
+    const state = this.#read();
+    if (state.count !== this.#lastCount) this.#changedAtMs = performance.now();
+    this.#lastCount = state.count;
+    const isWaiting = performance.now() - this.#changedAtMs > waitingAfterMs;
+    const line = renderProgress(state, this.elapsedMs, isWaiting);
+    if (draw) draw(`\r\x1b[2K${`${renderBar(state.share)}${line}`.slice(0, columns - 1)}`);
+    else say(line);
   }
 }
 
-export function renderProgress(state: ProgressState, elapsedMs: number, hasBar: boolean): string {
-  const { count, share } = state;
+function renderBar(share = 0): string {
+  const filled = Math.round(barColumns * Math.min(1, share));
+  return share === 0 ? "" : `${"█".repeat(filled)}${"░".repeat(barColumns - filled)} `;
+}
+
+export function renderProgress(
+  { count, share = 0 }: ProgressState,
+  elapsedMs: number,
+  isWaiting = false,
+): string {
   const parts = [`${count.toLocaleString("en")} plants`, renderRate(count, elapsedMs)];
-  if (share !== undefined && share > 0) {
-    const filled = Math.round(barColumns * Math.min(1, share));
-    const bar = "█".repeat(filled) + "░".repeat(barColumns - filled);
-    parts.unshift(`${hasBar ? `${bar} ` : ""}${Math.floor(share * 100)} %`);
-    parts.push(`${renderDuration((elapsedMs * (1 - share)) / share)} left`);
-  }
+  if (share > 0) parts.unshift(`${Math.floor(share * 100)} %`);
+  if (isWaiting) parts.push("waiting for the service");
+  else if (share > 0) parts.push(`${renderDuration((elapsedMs * (1 - share)) / share)} left`);
   return parts.join(", ");
 }
 

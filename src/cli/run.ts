@@ -85,24 +85,12 @@ function unknownCommand([first = "", second = ""]: readonly string[]): CliError 
         "See plantstore --help.",
     );
   }
-  const inGroup = commandNames.filter((name) => isIn(first, name));
-  const isGroup = inGroup.length > 0;
-  const sameVerb = commandNames.filter((name) => name.endsWith(` ${first}`));
-  const nearest = isGroup
-    ? suggest(second, inGroup.map(lastWord)).map((word) => `${first} ${word}`)
-    : suggest(first, ["help", "version", ...new Set(commandNames.map(firstWord))]);
-  const meant = isGroup || nearest.length > 0 ? nearest : sameVerb;
-  const isSafe = !meant.some((name) => destructiveCommands.includes(name));
+  const isGroup = commandNames.some((name) => isIn(first, name));
   const typed = isGroup ? `${first} ${second}` : first;
-  const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
+  const near = suggest(typed, commandNames);
+  const meant = near.length > 0 ? near : commandNames.filter((name) => name.endsWith(` ${first}`));
+  const isSafe = !meant.some((name) => destructiveCommands.includes(name));
   const suggestion = renderSuggestion(isSafe ? meant : []);
+  const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
   return usageError(`There is no command "${typed}". ${suggestion}See ${help}.`);
-}
-
-function firstWord(name: string): string {
-  return name.split(" ")[0] ?? "";
-}
-
-function lastWord(name: string): string {
-  return name.split(" ").at(-1) ?? "";
 }

@@ -12,8 +12,6 @@ import { CliError, exitCodes } from "./cli-error.ts";
 import type { Call } from "./command.ts";
 import { showSafely } from "./table.ts";
 
-export { exitCodes };
-
 export const variables = {
   PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",
 } as const;
