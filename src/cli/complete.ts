@@ -4,6 +4,7 @@
  */
 import { commandNames, loadCommand } from "./catalog.ts";
 import { type Command, type FlagDescription, flagsOf } from "./command.ts";
+import { firstSentence } from "./help.ts";
 
 type Candidate = readonly [word: string, description: string];
 
@@ -44,10 +45,6 @@ async function completeName(
   }
   if (start === "" && !isHelp) candidates.set("help", "Show what a command does.");
   return render([...candidates], typed);
-}
-
-function firstSentence({ summary }: Command): string {
-  return summary.split(/(?<=\.)\s/)[0] ?? summary;
 }
 
 function completeCall(command: Command, given: readonly string[], typed: string): string {

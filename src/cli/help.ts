@@ -1,17 +1,11 @@
-/**
- * Renders the help from how commands describe themselves, within the width of the terminal.
- */
+/** Renders the help from how commands describe themselves. */
 import { type Command, flagsOf, renderUsage, type Terminal } from "./command.ts";
 
 type Row = readonly [term: string, text: string];
 
-/** Longer lines are hard to read. Also the width for a pipe. */
-const columnsMax = 100;
-/** The text of a longer term starts on the next line. */
-const termColumnsMax = 30;
-
-/** On a narrower screen the terminal wraps the lines. */
-const textColumnsMin = 24;
+const lineColumns = 80;
+/** Where texts start. The text of a longer term starts on the next line. */
+const textColumn = 28;
 
 /** The help of one command. */
 export function renderHelp(command: Command, terminal: Terminal): string {
@@ -27,12 +21,10 @@ export function renderHelp(command: Command, terminal: Terminal): string {
   ];
   const variables = Object.entries(command.variables ?? {});
   return join([
-    wrap(command.summary, columnsOf(terminal)),
+    wrap(command.summary, lineColumns),
     [`${bolden("Usage:", terminal)} ${renderUsage(command)}`],
-    section("Flags:", renderRows([...flags, ...always], terminal), terminal),
-    variables.length === 0
-      ? []
-      : section("Environment:", renderRows(variables, terminal), terminal),
+    section("Flags:", renderRows([...flags, ...always]), terminal),
+    variables.length === 0 ? [] : section("Environment:", renderRows(variables), terminal),
     section("Examples:", command.examples, terminal),
   ]);
 }
@@ -42,24 +34,22 @@ export function renderOverview(
   groups: Readonly<Record<string, readonly Command[]>>,
   terminal: Terminal,
 ): string {
-  const rowsOf = (commands: readonly Command[]) =>
-    commands.map(({ name, words, summary }): Row => {
-      const [sentence = summary] = summary.split(/(?<=\.)\s/);
-      return [[name, ...words].join(" "), sentence];
-    });
-  const width = termWidth(Object.values(groups).flatMap(rowsOf));
+  const toRow = (command: Command): Row => [
+    [command.name, ...command.words].join(" "),
+    firstSentence(command),
+  ];
   return join([
     ["Plant Store keeps plants behind an HTTP API."],
     [`${bolden("Usage:", terminal)} plantstore COMMAND [flags]`],
     ...Object.entries(groups).map(([title, commands]) =>
-      section(`${title}:`, renderRows(rowsOf(commands), terminal, width), terminal),
+      section(`${title}:`, renderRows(commands.map(toRow)), terminal),
     ),
-    wrap(
-      "plantstore help COMMAND, or COMMAND --help, shows its flags and examples. " +
-        "--version shows the version.",
-      columnsOf(terminal),
-    ),
+    ["plantstore help COMMAND, or COMMAND --help, shows its flags and examples."],
   ]);
+}
+
+export function firstSentence({ summary }: Command): string {
+  return summary.split(/(?<=\.)\s/)[0] ?? summary;
 }
 
 /** Blocks of lines with an empty line between them. */
@@ -69,24 +59,17 @@ function join(blocks: readonly (readonly string[])[]): string {
 }
 
 function section(title: string, lines: readonly string[], terminal: Terminal): string[] {
-  return [bolden(title, terminal), ...lines.map((line) => `  ${line}`.trimEnd())];
+  return [bolden(title, terminal), ...lines.map((line) => `  ${line}`)];
 }
 
-function renderRows(rows: readonly Row[], terminal: Terminal, width = termWidth(rows)): string[] {
-  const column = " ".repeat(width + 2);
+function renderRows(rows: readonly Row[]): string[] {
+  const indent = " ".repeat(textColumn - 2);
   return rows.flatMap(([term, text]) => {
-    const lines = wrap(text, Math.max(textColumnsMin, columnsOf(terminal) - 2 - column.length));
-    const isLong = term.length > width;
-    const [first = "", ...others] = isLong ? [term, ...lines] : lines;
-    return [
-      isLong ? first : term.padEnd(column.length) + first,
-      ...others.map((line) => column + line),
-    ];
+    const lines = wrap(text, lineColumns - textColumn).map((line) => indent + line);
+    if (term.length > indent.length - 2) return [term, ...lines];
+    const [first = "", ...others] = lines;
+    return [term + first.slice(term.length), ...others];
   });
-}
-
-function termWidth(rows: readonly Row[]): number {
-  return Math.max(...rows.map(([{ length }]) => (length > termColumnsMax ? 0 : length)));
 }
 
 /** Wraps between words; a word that is too long stays whole. */
@@ -100,10 +83,6 @@ function wrap(text: string, columns: number): string[] {
     } else line = line === "" ? word : `${line} ${word}`;
   }
   return [...lines, line];
-}
-
-function columnsOf({ isInteractive, columns }: Terminal): number {
-  return isInteractive ? Math.min(columns ?? columnsMax, columnsMax) : columnsMax;
 }
 
 function bolden(text: string, { hasColor }: Terminal): string {

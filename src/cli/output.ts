@@ -1,7 +1,5 @@
-/**
- * Writes to standard output and error: results completely, log lines as fast as they are read.
- */
-import { constants, fstatSync, openSync, statSync, writeSync } from "node:fs";
+/** What commands print: results in full, messages if they can be written, and tables. */
+import { fstatSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayColor, mayDraw } from "../config.ts";
 import { fileError } from "./cli-error.ts";
@@ -64,61 +62,28 @@ export function hasColor(): boolean {
   return isTerminal(1) && mayColor();
 }
 
-const retryMs = 100;
-const bufferedBytesMax = 4 * 1024 * 1024;
+/** A longer cell doesn't widen its column; it only shifts the rest of its line. */
+const columnWidthMax = 40;
 
-/**
- * A log must not stop the service: what its reader doesn't take is buffered, then dropped.
- */
-export function createLogOutput(write: (bytes: Uint8Array) => number): (text: string) => void {
-  let buffered = Buffer.alloc(0);
-  let droppedBytes = 0;
-  let timer: Timer | undefined;
-
-  function flush(): void {
-    timer = undefined;
-    try {
-      while (buffered.length > 0) buffered = buffered.subarray(write(buffered));
-      if (droppedBytes > 0) {
-        const event = { time: new Date().toISOString(), level: "warn", event: "log lines dropped" };
-        buffered = Buffer.from(`${JSON.stringify({ ...event, droppedBytes })}\n`);
-        droppedBytes = 0;
-        flush();
-      }
-    } catch {
-      timer ??= setTimeout(flush, retryMs);
-      timer.unref();
+/** Lines with aligned columns. Wide characters take two columns. */
+export function renderTable(rows: readonly (readonly string[])[]): string {
+  const shown = rows.map((row) => row.map(showSafely));
+  const widths: number[] = [];
+  for (const row of shown) {
+    for (const [column, cell] of row.entries()) {
+      const width = Math.min(Bun.stringWidth(cell), columnWidthMax);
+      widths[column] = Math.max(widths[column] ?? 0, width);
     }
   }
-
-  return (text) => {
-    const bytes = Buffer.from(text);
-    if (buffered.length + bytes.length > bufferedBytesMax) droppedBytes += bytes.length;
-    else buffered = buffered.length === 0 ? bytes : Buffer.concat([buffered, bytes]);
-    if (timer === undefined) flush();
-  };
+  const pad = (cell: string, column: number) =>
+    cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - Bun.stringWidth(cell)));
+  return shown.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-/** Opened with the first line: only a service has a log. */
-let logDescriptor: number | undefined;
-
-export const writeLog = createLogOutput((bytes) => {
-  logDescriptor ??= openLogDescriptor();
-  return writeSync(logDescriptor, bytes);
-});
-
-/**
- * Writing to a full pipe would block the process, so a pipe is opened again as non-blocking. A
- * socket, such as the journal's, can't be reopened, but creating a writer of the runtime for it
- * makes it non-blocking too. Everything else, and systems without /proc, stay as they are.
- */
-function openLogDescriptor(): number {
-  try {
-    const output = fstatSync(1);
-    if (output.isSocket()) Bun.file(1).writer();
-    if (!output.isFIFO()) return 1;
-    return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
-  } catch {
-    return 1;
-  }
+/** Escapes control characters, which could move the cursor or reverse the text. */
+export function showSafely(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

@@ -6,7 +6,7 @@ import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command, Terminal } from "./command.ts";
-import { writeLog } from "./output.ts";
+import { writeLog } from "./log-output.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
 

@@ -1,0 +1,63 @@
+/** The log's way out: it holds what a reader does not take, then drops and says so. */
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { createLogOutput } from "./log-output.ts";
+
+const line = `${"x".repeat(1023)}\n`;
+
+function openOutput() {
+  const output = { taken: "", isStuck: false };
+  const write = createLogOutput((bytes) => {
+    if (output.isStuck) throw Object.assign(new Error("EAGAIN"), { code: "EAGAIN" });
+    // Never more than 100 bytes at a time, as a pipe may do.
+    const part = bytes.subarray(0, 100);
+    output.taken += Buffer.from(part).toString();
+    return part.length;
+  });
+  return { output, write };
+}
+
+test("hands over everything, also in small parts", () => {
+  const { output, write } = openOutput();
+  write(line);
+  write(line);
+  expect(output.taken).toBe(line + line);
+});
+
+test("holds lines while the reader is stuck, without failing or waiting", async () => {
+  const { output, write } = openOutput();
+  output.isStuck = true;
+  write("first\n");
+  write("second\n");
+  output.isStuck = false;
+  await Bun.sleep(150);
+  expect(output.taken).toBe("first\nsecond\n");
+});
+
+test("drops what is too much, and says how much once the reader is back", async () => {
+  const { output, write } = openOutput();
+  output.isStuck = true;
+  for (let lines = 0; lines < 5_000; lines++) write(line);
+  output.isStuck = false;
+  await Bun.sleep(300);
+  const last = output.taken.trimEnd().split("\n").at(-1) ?? "";
+  expect(JSON.parse(last)).toMatchObject({ event: "log lines dropped", droppedBytes: 904 * 1024 });
+});
+
+test("a socket that nobody reads, as the journal's may be, holds nothing up", async () => {
+  using folder = makeTemporaryFolder();
+  const done = join(folder.path, "done");
+  const script = `
+    import { writeLog } from ${JSON.stringify(join(import.meta.dir, "log-output.ts"))};
+    for (let lines = 0; lines < 2_000; lines++) writeLog(${JSON.stringify(line)});
+    await Bun.write(${JSON.stringify(done)}, "");
+  `;
+  // What the runtime calls a pipe is a socket, and is read in turns of the event loop only.
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  for (let tries = 0; tries < 200 && !existsSync(done); tries++) Bun.sleepSync(50);
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(existsSync(done)).toBe(true);
+});
