@@ -39,14 +39,14 @@ describe("the help of a command", () => {
     "--base-path PATH",
     "--help",
     "--version",
-    "WATERING_CAN  which one",
+    "WATERING_CAN              which one",
   ])("shows %s", (term) => {
     expect(help).toContain(`\n  ${term}`);
   });
 
   test("shows the default of a flag, and the variable of a setting", () => {
     expect(help).toContain("how much [default a cup]");
-    expect(help).toContain("[PLANTSTORE_DATABASE, default data/plants.db]");
+    expect(help).toContain("[PLANTSTORE_DATABASE,\n");
     expect(help).toContain("[PLANTSTORE_BASE_PATH]");
   });
 
@@ -70,6 +70,6 @@ describe("the help of a command", () => {
 
 test("the overview shows the first sentence about each command, by what it is for", () => {
   const overview = renderOverview({ Care: [water], Harm: [{ ...water, name: "forget" }] }, pipe);
-  expect(overview).toContain("\nCare:\n  water PLANT   Water a plant.\n\nHarm:\n  forget PLANT  ");
+  expect(overview).toMatch(/\nCare:\n {2}water PLANT +Water a plant\.\n\nHarm:\n {2}forget PLANT /);
   expect(overview).not.toContain("cactus");
 });

@@ -4,7 +4,7 @@ import type { Row } from "./plant-file.ts";
 import { describeErrors } from "./service-client.ts";
 
 export interface ImportOptions {
-  /** Rows without an id are recognized by this, their place in the file and what they hold. */
+  /** A row without an id is recognized by this name, its place in the file and its content. */
   readonly batch: string;
   /** Whether the first refused row ends the import. */
   readonly isStopping: boolean;
@@ -14,7 +14,7 @@ export interface ImportOptions {
 export type ValidRow = Extract<Row, { draft: unknown }>;
 export type RefusedRow = Extract<Row, { error: unknown }>;
 
-/** What is wrong with one row. Any other problem would affect every row, and ends the import. */
+/** Problems with a single row. Any other would affect every row, and ends the import. */
 const rowCodes: readonly string[] = [
   "invalid-request",
   "conflict",
@@ -26,7 +26,7 @@ const idMin = -(2n ** 63n);
 
 export class Importer {
   stored = 0;
-  /** Stored by an earlier run, and the same. */
+  /** Stored unchanged by an earlier run. */
   alreadyThere = 0;
   readonly refused: RefusedRow[] = [];
   readonly #store: PlantStore;

@@ -1,4 +1,7 @@
-/** Finds the command that the arguments name and runs it; shows help, version and errors. */
+/**
+ * The way of a call: `main.ts` → `runCommand` → the command found in `catalog.ts` → its arguments
+ * parsed by `command.ts` → its `run`. Help, version and errors are handled here.
+ */
 import { PlantStoreError } from "../domain/errors.ts";
 import { aliases, catalog, commandNames, destructiveCommands, loadCommand } from "./catalog.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";

@@ -1,4 +1,4 @@
-/** `plantstore serve`: runs the service until it is told to stop. */
+/** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
 import { type Config, readConfig, settings, storageSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
@@ -47,27 +47,27 @@ export const serveCommand: Command = {
     const config = readConfig(flags);
     const log = openLog(config, terminal);
     const variables = Object.values(settings).map(({ environment }) => environment);
-    for (const typo of findTypos(Object.keys(process.env), variables, "PLANTSTORE_")) {
+    for (const typo of findTypos(Object.keys(process.env), variables)) {
       log.event("warn", "unknown variable", typo);
     }
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
-    // Loaded here, so that the help need not wait for all of the service.
+    // Loaded here, so that the help doesn't load the whole service.
     const { serve } = await import("../serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
-    // Also while it starts, which may take seconds: the files may have been read before they
-    // changed. Without TLS the signal ends the process, as it does any other.
+    // Also during the start, which may have read the files before they changed. Without TLS, the
+    // signal ends the process as usual.
     if (config.tls) {
       process.on("SIGHUP", () =>
         starting.then((service) => service.reloadCertificate()).catch(() => {}),
       );
     }
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
-    // Told to stop while it was waiting for its storage; what it had begun ends with the process.
+    // Stopped while it was waiting for its storage.
     if (!service) return 0;
-    // Before it is said to have started, so that who waits for that finds the first token.
+    // Before the event "started": whoever waits for that expects the first token to exist.
     await welcome(service, config, terminal);
-    // A person has the banner instead.
+    // A person sees the banner instead.
     if (!terminal.isInteractive || !terminal.isWatched) {
       const database = maskAddress(config.database);
       log.event("info", "started", { url: service.url, database, version });
@@ -105,15 +105,12 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
     if (where === "") terminal.say("with the same PLANTSTORE_DATABASE as the service.\n");
     return;
   }
-  const wish = { user: "gardener", note: "made at the first start" };
-  const { token } = await issueToken(service.storage, wish, Date.now());
+  const request = { user: "gardener", note: "made at the first start" };
+  const { token } = await issueToken(service.storage, request, Date.now());
   terminal.say(firstSteps(service.url, token));
 }
 
-/**
- * As the reader can call it. Where npm did not start it there may be no npx, or one that would
- * fetch a stranger's package of this name.
- */
+/** How to call this program. Unless npm started it, npx may fetch another package of this name. */
 const programName = process.env.npm_lifecycle_event === undefined ? "plantstore" : "npx plantstore";
 
 function isLoopback(host: string): boolean {

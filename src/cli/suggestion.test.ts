@@ -26,7 +26,7 @@ test("of no known words there is none", () => {
 
 test("a variable with a slip is found, and no other", () => {
   const settings = ["PLANTSTORE_PORT", "PLANTSTORE_DATABASE", "PLANTSTORE_HOST"];
-  const find = (...variables: string[]) => findTypos(variables, settings, "PLANTSTORE_");
+  const find = (...variables: string[]) => findTypos(variables, settings);
   expect(find("PLANTSTORE_PROT", "PLANTSTORE_DATABSE")).toEqual([
     { variable: "PLANTSTORE_PROT", meant: "PLANTSTORE_PORT" },
     { variable: "PLANTSTORE_DATABSE", meant: "PLANTSTORE_DATABASE" },

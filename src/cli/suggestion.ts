@@ -1,4 +1,4 @@
-/** What somebody who mistyped a word may have meant. */
+/** Suggestions for mistyped commands, flags and environment variables. */
 
 /** The nearest known words, with at most one typo per three letters. */
 export function suggest(typed: string, known: readonly string[]): string[] {
@@ -8,11 +8,12 @@ export function suggest(typed: string, known: readonly string[]): string[] {
   return ranked.filter(({ typos }) => typos === fewest).map(({ word }) => word);
 }
 
+const prefix = "PLANTSTORE_";
+
 /** Environment variables with a typo in their name, and what they were meant to be. */
 export function findTypos(
   variables: readonly string[],
   known: readonly string[],
-  prefix: string,
 ): { variable: string; meant: string }[] {
   const endings = known.map((name) => name.slice(prefix.length).toLowerCase());
   return variables

@@ -1,4 +1,4 @@
-/** `plantstore token create|list|revoke`: the tokens in a store, also while it is served. */
+/** `plantstore token create|list|revoke`: the tokens in a store, even while a service uses it. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
@@ -52,7 +52,7 @@ export const createTokenCommand: Command = {
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, request, nowMs);
-    // Another role may use another schema.
+    // A service that connects as another role may use another schema.
     const onNewSchema = (name: string) =>
       call.terminal.say(
         `Created a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
