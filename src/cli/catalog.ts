@@ -1,9 +1,9 @@
-/** Every command by its name, loaded when it is called. */
+/** Every command by its name. To add one, write its `Command` and add a line here. */
 import type { Command } from "./command.ts";
 
 type Section = Readonly<Record<string, () => Promise<Command>>>;
 
-/** In the order of the help. Importing all of them would slow every start. */
+/** In the order of the help. Loaded when called: importing all of them would slow every start. */
 export const catalog: Readonly<Record<string, Section>> = {
   Service: {
     serve: async () => (await import("./serve-command.ts")).serveCommand,
@@ -50,6 +50,11 @@ export const destructiveCommands: readonly string[] = ["plants delete", "token r
 const loaders = new Map(Object.values(catalog).flatMap((section) => Object.entries(section)));
 
 export const commandNames: readonly string[] = [...loaders.keys()];
+
+/** The command that the words start with. */
+export function findCommandName(words: readonly string[]): string | undefined {
+  return commandNames.find((name) => name.split(" ").every((word, index) => word === words[index]));
+}
 
 export async function loadCommand(name: string): Promise<Command> {
   const load = loaders.get(name);

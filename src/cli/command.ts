@@ -117,13 +117,19 @@ function refuse(command: Command, reason: string): CliError {
 }
 
 function refuseFlag(command: Command, given: string, known: readonly string[]): CliError {
-  const near = suggest(given.replace(/^-+/, ""), [...known, "help", "version"]);
+  const near = suggest(given.replace(/^-+/, ""), [...known, ...Object.keys(globalFlags)]);
   const hint =
     near.length === 0 && command.words.length > 0
       ? "Put -- before a word that starts with a dash. "
       : renderSuggestion(near.map((name) => `--${name}`));
   return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());
 }
+
+/** Flags of every command. */
+export const globalFlags: Readonly<Record<string, FlagDescription>> = {
+  help: { help: "show this help" },
+  version: { help: "show the version" },
+};
 
 /** Its own flags and those of its settings. */
 export function flagsOf(command: Command): Readonly<Record<string, FlagDescription>> {

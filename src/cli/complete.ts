@@ -2,29 +2,20 @@
  * The hidden `plantstore __complete -- WORDS`: what the last word may become. Prints one candidate
  * per line, with a tab and a description, or `:file` for any file name.
  */
-import { commandNames, loadCommand } from "./catalog.ts";
-import { type Command, type FlagDescription, flagsOf } from "./command.ts";
+import { commandNames, findCommandName, loadCommand } from "./catalog.ts";
+import { type Command, type FlagDescription, flagsOf, globalFlags } from "./command.ts";
 import { firstSentence } from "./help.ts";
 
 type Candidate = readonly [word: string, description: string];
-
-const globalFlags: Readonly<Record<string, FlagDescription>> = {
-  help: { help: "show what the command does" },
-  version: { help: "show the version" },
-};
 
 export async function complete(words: readonly string[]): Promise<string> {
   const typed = words.at(-1) ?? "";
   const isHelp = words.length > 1 && words[0] === "help";
   const given = words.slice(isHelp ? 1 : 0, -1);
-  const name = commandNames.find((each) => startsWith(given, each));
+  const name = findCommandName(given);
   if (name === undefined) return completeName(given, typed, isHelp);
   if (isHelp) return "";
   return completeCall(await loadCommand(name), given.slice(name.split(" ").length), typed);
-}
-
-function startsWith(words: readonly string[], name: string): boolean {
-  return name.split(" ").every((word, index) => word === words[index]);
 }
 
 async function completeName(

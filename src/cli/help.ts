@@ -1,5 +1,5 @@
 /** Renders the help from how commands describe themselves. */
-import { type Command, flagsOf, renderUsage, type Terminal } from "./command.ts";
+import { type Command, flagsOf, globalFlags, renderUsage, type Terminal } from "./command.ts";
 
 type Row = readonly [term: string, text: string];
 
@@ -9,21 +9,17 @@ const textColumn = 28;
 
 /** The help of one command. */
 export function renderHelp(command: Command, terminal: Terminal): string {
-  const flags = Object.entries(flagsOf(command)).map(([name, flag]): Row => {
+  const flags = Object.entries({ ...flagsOf(command), ...globalFlags }).map(([name, flag]): Row => {
     const { placeholder, help, environment, fallback } = flag;
     const term = placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
     const notes = [environment, fallback && `default ${fallback}`].filter(Boolean).join(", ");
     return [term, notes === "" ? help : `${help} [${notes}]`];
   });
-  const always: readonly Row[] = [
-    ["--help", "show this help"],
-    ["--version", "show the version"],
-  ];
   const variables = Object.entries(command.variables ?? {});
   return join([
     wrap(command.summary, lineColumns),
     [`${bolden("Usage:", terminal)} ${renderUsage(command)}`],
-    section("Flags:", renderRows([...flags, ...always]), terminal),
+    section("Flags:", renderRows(flags), terminal),
     variables.length === 0 ? [] : section("Environment:", renderRows(variables), terminal),
     section("Examples:", command.examples, terminal),
   ]);

@@ -54,24 +54,23 @@ export class Importer {
 
   /** Throws the first problem that isn't about a single row. */
   async send(rows: Iterator<ValidRow>): Promise<void> {
-    let failure: { readonly error: unknown } | undefined;
     const work = async () => {
       while (!this.isStopped) {
         const { value: row, done } = rows.next();
         if (done) return;
         const error = await this.#sendRow(row);
-        const { line, column } = row;
-        if (error !== undefined) this.refused.push({ line, column, error });
+        if (error !== undefined) this.refused.push({ line: row.line, column: row.column, error });
       }
     };
+    let failure: unknown;
     const fail = (error: unknown) => {
       // Whatever follows a cancellation is a consequence of it.
-      if (!this.isCancelled) failure = { error };
+      if (!this.isCancelled) failure = error;
       this.cancel();
     };
     const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
     await Promise.all(workers);
-    if (failure) throw failure.error;
+    if (failure !== undefined) throw failure;
   }
 
   /** Resolves to why the row was refused, if it was. */

@@ -15,7 +15,11 @@ const moss = '[{"id":1,"name":"Moss","tag":"sun"}]';
 
 test.each<[flags: string[], garden: string, told: string[]]>([
   [[], "[]", ["There are no plants. Add one: plantstore plants add NAME"]],
-  [["--tag", "shade"], moss, ['There are no plants with the tag "shade".']],
+  [
+    ["--tag", "shade"],
+    moss,
+    ['There are no plants with the tag "shade". Add one: plantstore plants add NAME'],
+  ],
   [["--limit", "0"], moss, []],
 ])("plants list %j of %s", async (flags, garden, told) => {
   using service = Bun.serve({ port: 0, fetch: () => new Response(garden) });

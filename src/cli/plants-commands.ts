@@ -57,17 +57,24 @@ export const listPlantsCommand: Command = {
     withStore(call, async (store) => {
       const limit = numberFlag(call, "limit", { min: 0, max: Number.MAX_SAFE_INTEGER });
       const tag = textFlag(call, "tag");
-      const show = isForPeople(call) ? showTable(call, { limit, tag }) : showJson(call);
+      const isTable = isForPeople(call);
+      const writer = new PlantWriter("json");
       let count = 0;
-      // What is filtered here counts towards the limit here.
+      // The service doesn't know the tag, so the limit is counted here.
       for await (const page of store.pages(tag === undefined ? { limit } : {})) {
         const fitting = tag === undefined ? page : page.filter((plant) => plant.tag === tag);
-        const shown = fitting.slice(0, (limit ?? Number.POSITIVE_INFINITY) - count);
-        if (shown.length > 0) show.page(shown);
-        count += shown.length;
+        const plants = fitting.slice(0, (limit ?? Number.POSITIVE_INFINITY) - count);
+        if (plants.length > 0) {
+          call.terminal.out(isTable ? renderPlants(plants, count === 0) : writer.page(plants));
+        }
+        count += plants.length;
         if (count === limit) break;
       }
-      show.end(count);
+      if (!isTable) call.terminal.out(writer.footer());
+      else if (count === 0 && limit !== 0) {
+        const which = tag === undefined ? "" : ` with the tag "${showSafely(tag)}"`;
+        call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
+      }
       return exitCodes.done;
     }),
 };
@@ -124,35 +131,9 @@ function describe({ id, name, tag }: Plant): string {
   return `plant ${id}: ${showSafely(name)}${suffix}`;
 }
 
-function showTable(
-  { terminal }: Call,
-  { limit, tag }: { limit: number | undefined; tag: string | undefined },
-) {
-  const header = ["ID", "NAME", "TAG"];
-  let isFirst = true;
-  const none =
-    tag === undefined
-      ? "There are no plants. Add one: plantstore plants add NAME"
-      : `There are no plants with the tag "${showSafely(tag)}".`;
-  return {
-    page(plants: readonly Plant[]) {
-      const rows = plants.map(({ id, name, tag }) => [String(id), name, tag]);
-      terminal.out(renderTable(isFirst ? [header, ...rows] : rows));
-      isFirst = false;
-    },
-    end(count: number) {
-      if (count === 0 && limit !== 0) terminal.say(none);
-    },
-  };
-}
-
-/** One array with a plant per line. */
-function showJson({ terminal }: Call) {
-  const writer = new PlantWriter("json");
-  return {
-    page: (plants: readonly Plant[]) => terminal.out(writer.page(plants)),
-    end: () => terminal.out(writer.footer()),
-  };
+function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {
+  const rows = plants.map(({ id, name, tag }) => [String(id), name, tag]);
+  return renderTable(hasHeader ? [["ID", "NAME", "TAG"], ...rows] : rows);
 }
 
 function readId(source: string, text: string): bigint {

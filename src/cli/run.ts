@@ -3,7 +3,14 @@
  * parsed by `command.ts` → its `run`. Help, version and errors are handled here.
  */
 import { PlantStoreError } from "../domain/errors.ts";
-import { aliases, catalog, commandNames, destructiveCommands, loadCommand } from "./catalog.ts";
+import {
+  aliases,
+  catalog,
+  commandNames,
+  destructiveCommands,
+  findCommandName,
+  loadCommand,
+} from "./catalog.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Command, readCall, type Terminal } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
@@ -45,7 +52,7 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     terminal.out(await renderHelpFor(words[0] === "help" ? words.slice(1) : words, terminal));
     return exitCodes.done;
   }
-  const name = findName(args);
+  const name = findCommandName(args);
   if (name === undefined) {
     if (args.length > 1 || !commandNames.some((each) => isIn(first, each))) {
       throw unknownCommand(args);
@@ -57,10 +64,6 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   return command.run(readCall(command, args.slice(name.split(" ").length), terminal));
 }
 
-function findName(args: readonly string[]): string | undefined {
-  return commandNames.find((name) => name.split(" ").every((word, index) => word === args[index]));
-}
-
 /** Whether a command belongs to a group such as `token`; without a group, all do. */
 function isIn(group: string | undefined, name: string): boolean {
   return group === undefined || name.startsWith(`${group} `);
@@ -68,7 +71,7 @@ function isIn(group: string | undefined, name: string): boolean {
 
 async function renderHelpFor(words: readonly string[], terminal: Terminal): Promise<string> {
   const { renderHelp, renderOverview } = await import("./help.ts");
-  const name = findName(words);
+  const name = findCommandName(words);
   if (name !== undefined) return renderHelp(await loadCommand(name), terminal);
   const [group, ...others] = words;
   const sections: Record<string, readonly Command[]> = {};
