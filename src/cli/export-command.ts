@@ -10,7 +10,7 @@ import {
   type Stats,
   statSync,
 } from "node:fs";
-import type { PlantStore } from "../client/plant-store.ts";
+import type { Plant } from "../client/plant-store.ts";
 import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { CliError, exitCodes, toFileError } from "./cli-error.ts";
@@ -37,12 +37,19 @@ export const exportCommand: Command = {
   ],
   async run(call) {
     const path = call.words[0] ?? "-";
-    if (path === "-") return exportPlants(call, path, call.terminal.out);
+    const writer = new PlantWriter(chooseFormat(call, path));
+    const exportTo = (write: Write, signal?: AbortSignal) =>
+      withStore(
+        call,
+        (store) => exportPlants(call, store.pages({ signal }), writer, write),
+        patience,
+      );
+    if (path === "-") return exportTo(call.terminal.out);
     try {
       const older = statSync(path, { throwIfNoEntry: false });
-      if (older?.isFile() === false) return await writeToDevice(call, path);
+      if (older?.isFile() === false) return await writeToDevice(path, exportTo);
       return await cancellable(call.terminal, `${path} was not changed.`, (signal) =>
-        replaceFile(call, path, older, signal),
+        replaceFile(path, older, (write) => exportTo(write, signal)),
       );
     } catch (error) {
       throw toFileError("write", path, error);
@@ -50,48 +57,47 @@ export const exportCommand: Command = {
   },
 };
 
-function exportPlants(
-  call: Call,
-  path: string,
-  write: (text: string) => void,
-  signal?: AbortSignal,
+type Write = (text: string) => void;
+/** Resolves to the exit code. */
+type Export = (write: Write) => Promise<number>;
+
+async function exportPlants(
+  { terminal }: Call,
+  pages: AsyncIterable<readonly Plant[]>,
+  writer: PlantWriter,
+  write: Write,
 ): Promise<number> {
-  const writer = new PlantWriter(chooseFormat(call, path));
-  const exportAll = async (store: PlantStore) => {
-    let count = 0;
-    const progress = new Progress(call.terminal, () => ({ count }));
-    try {
-      write(writer.header());
-      for await (const page of store.pages({ signal })) {
-        write(writer.page(page));
-        count += page.length;
-      }
-      write(writer.footer());
-    } finally {
-      progress.end();
+  let count = 0;
+  const progress = new Progress(terminal, () => ({ count }));
+  try {
+    write(writer.header());
+    for await (const page of pages) {
+      write(writer.page(page));
+      count += page.length;
     }
-    const { elapsedMs } = progress;
-    const took = `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
-    call.terminal.say(`${count.toLocaleString("en")} plants, in ${took}.`);
-    return exitCodes.done;
-  };
-  return withStore(call, exportAll, patience);
+    write(writer.footer());
+  } finally {
+    progress.end();
+  }
+  const { elapsedMs } = progress;
+  const took = `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
+  terminal.say(`${count.toLocaleString("en")} plants, in ${took}.`);
+  return exitCodes.done;
 }
 
 /** Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it. */
-async function writeToDevice(call: Call, path: string): Promise<number> {
+async function writeToDevice(path: string, exportTo: Export): Promise<number> {
   const descriptor = openSync(path, "w");
-  const exitCode = await exportPlants(call, path, (text) => writeResult(descriptor, text, path));
+  const exitCode = await exportTo((text) => writeResult(descriptor, text, path));
   closeSync(descriptor);
   return exitCode;
 }
 
 /** Replaces an older file only once the new one is complete and durable. */
 async function replaceFile(
-  call: Call,
   path: string,
   older: Stats | undefined,
-  signal: AbortSignal,
+  exportTo: Export,
 ): Promise<number> {
   // Else a link would be replaced, not the file that it leads to.
   const target = older ? realpathSync(path) : path;
@@ -102,8 +108,7 @@ async function replaceFile(
   // A new file is private, like the database.
   const descriptor = openSync(partial, "wx", 0o600);
   try {
-    const write = (text: string) => writeResult(descriptor, text, path);
-    const exitCode = await exportPlants(call, path, write, signal);
+    const exitCode = await exportTo((text) => writeResult(descriptor, text, path));
     if (older) keepPermissions(descriptor, older);
     fsyncSync(descriptor);
     closeSync(descriptor);

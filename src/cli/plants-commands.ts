@@ -60,7 +60,7 @@ export const listPlantsCommand: Command = {
       const isTable = isForPeople(call);
       const writer = new PlantWriter("json");
       let count = 0;
-      // The service doesn't know the tag, so the limit is counted here.
+      // Plants are filtered by tag here, so the limit is counted here, too.
       for await (const page of store.pages(tag === undefined ? { limit } : {})) {
         const fitting = tag === undefined ? page : page.filter((plant) => plant.tag === tag);
         const plants = fitting.slice(0, (limit ?? Number.POSITIVE_INFINITY) - count);
