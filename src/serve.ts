@@ -9,7 +9,7 @@ import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
 import { readCertificate } from "./server/certificate.ts";
-import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
+import { type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startPeriodicTask } from "./server/periodic-tasks.ts";
 import { openStorage } from "./storage/open.ts";
@@ -57,7 +57,6 @@ export async function serve(
     plantsMax: usage.plantsMax,
   });
   try {
-    claimPort(config);
     const service = await start(config, storage, log, onFailure);
     return { ...service, failed: failure.promise };
   } catch (error) {
@@ -78,7 +77,7 @@ async function start(
     const counts = await Promise.all(threads.map((thread) => thread.readCounts()));
     return metrics.render(counts.filter((each) => each !== undefined));
   };
-  const listener = await openListener(config, storage, log, { metrics, render });
+  const listener = await openListener(config, storage, log, { metrics, render }, true);
 
   const { intervals, usage } = config;
   // This thread is serving already; the others join it.

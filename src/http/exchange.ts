@@ -2,6 +2,7 @@
  * A request on its way through the pipeline: what each stage learned about it, and its end, where
  * it is counted, logged and traced.
  */
+import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace } from "../tracing/request-trace.ts";
@@ -45,7 +46,9 @@ export function createFinish(log: Log, metrics: Metrics): Finish {
     const route = exchange.route?.path;
     const garden = caller?.garden;
     const durationMs = performance.now() - exchange.startedAtMs;
-    if (error !== undefined) {
+    if (isRevocation(error))
+      log.event("info", "list ended: its token is not valid any more", { requestId });
+    else if (error !== undefined) {
       metrics.countBrokenStream();
       log.event("error", "stream broke off", { requestId, error });
     }
@@ -62,6 +65,10 @@ export function createFinish(log: Log, metrics: Metrics): Finish {
     });
     trace?.end({ method, route, status, requestId, garden });
   };
+}
+
+function isRevocation(error: unknown): boolean {
+  return error instanceof PlantStoreError && error.code === "unauthenticated";
 }
 
 const overloadLogMs = 1_000;

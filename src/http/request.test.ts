@@ -38,7 +38,7 @@ describe("the header Host", () => {
     "xn--bcher-kva.example",
     "a_b.example",
   ])("may be %s", (host) => {
-    expect(() => checkHost(new Headers({ host }))).not.toThrow();
+    expect(() => checkHost(new Headers({ host }).get("host"))).not.toThrow();
   });
 
   test.each([
@@ -61,7 +61,7 @@ describe("the header Host", () => {
     "a\\b",
     "<a>",
   ])("is refused as %p", (host) => {
-    const check = () => checkHost(new Headers({ host }));
+    const check = () => checkHost(new Headers({ host }).get("host"));
     expect(check).toThrow(
       expect.objectContaining({
         code: "invalid-request",
@@ -76,7 +76,7 @@ describe("the header Host", () => {
       ["Host", "b"],
     ]);
     for (const headers of [new Headers(), twice]) {
-      expect(() => checkHost(headers)).toThrow(
+      expect(() => checkHost(headers.get("host"))).toThrow(
         expect.objectContaining({ code: "invalid-request" }),
       );
     }

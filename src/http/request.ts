@@ -26,9 +26,8 @@ export function readTarget(url: string): Target {
 const hostForm = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Repeated headers arrive joined by a comma, which no host holds. */
-export function checkHost(headers: Headers): void {
-  const host = headers.get("host") ?? "";
-  if (hostForm.test(host)) return;
+export function checkHost(host: string | null): void {
+  if (hostForm.test(host ?? "")) return;
   throw refuse([{ header: "Host", detail: "must be given once and name a host." }]);
 }
 

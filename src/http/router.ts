@@ -5,8 +5,8 @@ export interface Route {
   readonly path: string;
   /** By method; HEAD goes where GET does. */
   readonly operations: ReadonlyMap<string, Operation>;
-  /** Whether it takes OPTIONS: every path that needs a token does, for CORS preflights. */
-  readonly takesOptions: boolean;
+  /** No token is needed. Every other path takes OPTIONS, for CORS preflights. */
+  readonly isOpen: boolean;
   /** The value of the header `Allow`. */
   readonly allow: string;
 }
@@ -57,9 +57,9 @@ function createRoute(path: string, group: readonly Operation[]): Route {
     operations.set(operation.method, operation);
     if (operation.method === "GET") operations.set("HEAD", operation);
   }
-  const takesOptions = group.some((operation) => operation.scope !== undefined);
+  const isOpen = group.every((operation) => operation.scope === undefined);
   const allowed = methods.filter(
-    (method) => operations.has(method) || (method === "OPTIONS" && takesOptions),
+    (method) => operations.has(method) || (method === "OPTIONS" && !isOpen),
   );
-  return { path, operations, takesOptions, allow: allowed.join(", ") };
+  return { path, operations, isOpen, allow: allowed.join(", ") };
 }

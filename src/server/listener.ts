@@ -57,6 +57,7 @@ export async function openListener(
   storage: Storage,
   log: Log,
   counting: Counting,
+  isFirst: boolean,
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, counting);
   const { app, authenticator, jwts, writer, limiter, spans } = assembly;
@@ -65,6 +66,7 @@ export async function openListener(
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   await refreshed;
+  if (isFirst) claimPort(config);
   let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
@@ -184,10 +186,10 @@ async function retire(server: Server): Promise<void> {
 
 /**
  * Fails, as listening does, if another program has the port. Threads share a port by SO_REUSEPORT,
- * which another process of the same user could join; this probe binds without it. Two processes
- * that start in the same millisecond can both pass.
+ * which another process of the same user could join; this probe binds without it. It comes right
+ * before the first thread listens, so that two services that start together don't both pass.
  */
-export function claimPort(config: ListenerConfig): void {
+function claimPort(config: ListenerConfig): void {
   const { host: hostname, port } = config;
   orExplain(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
 }

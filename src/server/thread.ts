@@ -38,7 +38,7 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
     limits,
     plantsMax: usage.plantsMax,
   });
-  return openListener(config, storage, log, { metrics, render: renderAll });
+  return openListener(config, storage, log, { metrics, render: renderAll }, false);
 }
 
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {

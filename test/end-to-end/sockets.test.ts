@@ -87,3 +87,10 @@ describe("a path that a proxy's rules do not recognise", () => {
 test.if(process.platform === "linux")("takes no name that another user could take", async () => {
   expect(await Bun.file("/proc/net/unix").text()).not.toContain(`-${service.port}`);
 });
+
+test("a health check without Host, as HAProxy sends it by HTTP/1.0, gets its response", async () => {
+  for (const path of ["/healthz", "/readyz"]) {
+    expect(await sendRaw(service.port, `GET ${path} HTTP/1.0\r\n\r\n`)).toStartWith("HTTP/1.1 200");
+  }
+  expect(await sendRaw(service.port, "GET /plants HTTP/1.0\r\n\r\n")).toStartWith("HTTP/1.1 400");
+});
