@@ -3,7 +3,7 @@
  * among the hosts of the URL. It knows when a connection is lost, not what is asked over it.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
-import { overloaded, PlantStoreError } from "../../domain/errors.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "../../domain/storage.ts";
 import {
   checkServer,
@@ -56,7 +56,7 @@ export class PrimaryPool {
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#url = url;
     this.#limits = limits;
-    // One connection is left to writes: behind many lists they would be too late themselves.
+    // Reads leave one connection to writes, which would be late after many lists.
     this.#reads = new Semaphore(Math.max(1, limits.poolSize - 1));
   }
 
@@ -131,7 +131,7 @@ export class PrimaryPool {
     }
   }
 
-  /** The same for a read, which waits for its turn; fails with `overloaded` after too long. */
+  /** The same for a read, which leaves one connection to writes. */
   async useForRead<Result>(
     work: (client: PoolClient) => Promise<Result>,
     dueAtMs: number,
@@ -272,22 +272,10 @@ async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<R
   }
 }
 
-const waitingMax = 16_384;
-const patienceMs = 500;
-
-interface Waiter {
-  readonly sinceMs: number;
-  readonly start: () => void;
-  readonly refuse: (error: Error) => void;
-}
-
-/**
- * Runs so many at a time, in the order of their coming. Whoever has waited too long is refused with
- * `overloaded`, so that those after them are answered in time.
- */
+/** Runs so many at a time, first come, first served. */
 class Semaphore {
   #free: number;
-  readonly #waiting: Waiter[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   constructor(places: number) {
     this.#free = places;
@@ -295,30 +283,13 @@ class Semaphore {
 
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#free > 0) this.#free--;
-    else await this.#wait();
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await work();
     } finally {
-      this.#release();
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
     }
-  }
-
-  #wait(): Promise<void> {
-    if (this.#waiting.length >= waitingMax) throw overloaded;
-    const sinceMs = performance.now();
-    return new Promise((start, refuse) => this.#waiting.push({ sinceMs, start, refuse }));
-  }
-
-  #release(): void {
-    const oldestMs = performance.now() - patienceMs;
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      // The last one holds nobody up.
-      if (next.sinceMs >= oldestMs || this.#waiting.length === 0) {
-        next.start();
-        return;
-      }
-      next.refuse(overloaded);
-    }
-    this.#free++;
   }
 }

@@ -20,7 +20,7 @@ export interface RunOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;
-  /** Whether it waits for its turn, and can be refused with `overloaded`. */
+  /** Whether it leaves one connection to writes. */
   readonly isRead?: boolean;
   /** What to do when the outcome is unknown, where no request is answered. */
   readonly advice?: string | undefined;
@@ -43,9 +43,12 @@ export class TransactionRunner {
     return this.run((client) => client.query(text, [...values]));
   }
 
-  /** The same for a request, which is refused with `overloaded` if it waits too long. */
-  read(text: string, values: readonly unknown[]): Promise<QueryResult> {
-    return this.run((client) => client.query(text, [...values]), { isRead: true });
+  /** The same for a request, of which there may be many: it leaves one connection to writes. */
+  read(text: string, values: readonly unknown[], dueAtMs?: number): Promise<QueryResult> {
+    return this.run((client) => client.query(text, [...values]), {
+      isRead: true,
+      ...(dueAtMs !== undefined && { dueAtMs }),
+    });
   }
 
   /** One statement that is a transaction of its own. */
