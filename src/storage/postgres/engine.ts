@@ -74,68 +74,64 @@ function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
 
 interface List {
   readonly garden: string;
-  /** The lowest id that it may hold. */
-  readonly from: PlantId;
+  readonly first: PlantId;
   readonly count: number;
 }
 
-/** Longer lists would hold up those that share their statement. */
-const groupedPlantsMax = 128;
-
 function createReader(runner: TransactionRunner): PlantReader {
-  const lists = new ReadGroup(
-    async (group: readonly List[], dueAtMs) => {
-      const { rows } = await runner.read(
-        `SELECT position, id, name, tag
-           FROM unnest($1::text[], $2::bigint[], $3::int[]) WITH ORDINALITY
-             AS list (garden, first, count, position)
-           CROSS JOIN LATERAL (SELECT id, name, tag FROM plants
-             WHERE plants.garden = list.garden AND id >= first ORDER BY id LIMIT count) AS plant
-           ORDER BY position, id`,
-        [
-          group.map(({ garden }) => garden),
-          group.map(({ from }) => from),
-          group.map(({ count }) => count),
-        ],
-        dueAtMs,
-      );
-      const pages: Plant[][] = group.map(() => []);
-      for (const { position, id, name, tag } of rows) {
-        pages[Number(position) - 1]?.push({ id, name, tag });
-      }
-      return pages;
-    },
-    () => runner.dueAtMs(),
-  );
+  const lists = new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
+    const { rows } = await runner.read(
+      `SELECT position, id, name, tag
+         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
+           AS list (garden, first, count, position)
+         CROSS JOIN LATERAL (SELECT id, name, tag FROM plants
+           WHERE plants.garden = list.garden AND id >= first ORDER BY id LIMIT count) AS plant
+         ORDER BY position, id`,
+      [
+        group.map(({ garden }) => garden),
+        group.map(({ first }) => first),
+        group.map(({ count }) => count),
+      ],
+      dueAtMs,
+    );
+    const pages: Plant[][] = group.map(() => []);
+    for (const { position, id, name, tag } of rows) {
+      pages[Number(position) - 1]?.push({ id, name, tag });
+    }
+    return pages;
+  });
   return {
     async list(garden, after, count, textMax) {
-      if (textMax === undefined && count <= groupedPlantsMax && after !== plantIdMax) {
-        return lists.read({ garden, from: after === undefined ? plantIdMin : after + 1n, count });
-      }
-      // `null` in place of `after` would cost the index.
-      const from = after === undefined ? "" : "AND id > $3";
-      const plants = `SELECT id, name, tag FROM plants
-        WHERE garden = $1 ${from} ORDER BY id LIMIT $2`;
-      const values: unknown[] = after === undefined ? [garden, count] : [garden, count, after];
-      if (textMax === undefined) return (await runner.read(plants, values)).rows as Plant[];
+      const first = idAfter(after);
+      if (first === undefined) return [];
+      if (textMax === undefined) return lists.read({ garden, first, count });
       const { rows } = await runner.read(
         `SELECT id, name, tag FROM (
            SELECT *, row_number() OVER by_id AS row,
              sum(length(name) + length(tag)) OVER by_id AS text
-           FROM (${plants}) AS plants WINDOW by_id AS (ORDER BY id)
-         ) AS counted WHERE row = 1 OR text <= ${Math.floor(textMax)} ORDER BY id`,
-        values,
+           FROM (SELECT id, name, tag FROM plants
+             WHERE garden = $1 AND id >= $2 ORDER BY id LIMIT $3) AS plants
+           WINDOW by_id AS (ORDER BY id)
+         ) AS counted WHERE row = 1 OR text <= $4 ORDER BY id`,
+        [garden, first, count, Math.floor(textMax)],
       );
       return rows as Plant[];
     },
     async seek(garden, after, count) {
-      const from = after === undefined ? "" : "AND id > $3";
+      const first = idAfter(after);
+      if (first === undefined) return undefined;
       const { rows } = await runner.read(
-        `SELECT max(id) AS id FROM
-           (SELECT id FROM plants WHERE garden = $1 ${from} ORDER BY id LIMIT $2) AS sought`,
-        after === undefined ? [garden, count] : [garden, count, after],
+        `SELECT max(id) AS id FROM (SELECT id FROM plants
+           WHERE garden = $1 AND id >= $2 ORDER BY id LIMIT $3) AS sought`,
+        [garden, first, count],
       );
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },
   };
+}
+
+/** Absent where there is none. */
+function idAfter(after: PlantId | undefined): PlantId | undefined {
+  if (after === undefined) return plantIdMin;
+  return after < plantIdMax ? after + 1n : undefined;
 }

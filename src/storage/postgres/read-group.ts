@@ -2,6 +2,7 @@
  * Sends reads that wait at the same time as one statement. Each still sees everything that was
  * answered before it came, because the statement starts after it.
  */
+import type { TransactionRunner } from "./transaction.ts";
 
 /** More reads in a statement gain little, and their rows would hold up the event loop. */
 const groupReadsMax = 64;
@@ -15,25 +16,24 @@ interface Waiter<Key, Result> {
   readonly reject: (error: unknown) => void;
 }
 
+/** Returns one result for each key, in their order, or fails for all of them. */
+type Send<Key, Result> = (keys: readonly Key[], dueAtMs: number) => Promise<readonly Result[]>;
+
 export class ReadGroup<Key, Result> {
-  readonly #send: (keys: readonly Key[], dueAtMs: number) => Promise<readonly Result[]>;
-  readonly #dueAtMs: () => number;
+  readonly #runner: TransactionRunner;
+  readonly #send: Send<Key, Result>;
   #waiting: Waiter<Key, Result>[] = [];
   #statements = 0;
   #isScheduled = false;
 
-  /** `send` returns one result for each key, in their order, or fails for all of them. */
-  constructor(
-    send: (keys: readonly Key[], dueAtMs: number) => Promise<readonly Result[]>,
-    dueAtMs: () => number,
-  ) {
+  constructor(runner: TransactionRunner, send: Send<Key, Result>) {
+    this.#runner = runner;
     this.#send = send;
-    this.#dueAtMs = dueAtMs;
   }
 
   read(key: Key): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ key, dueAtMs: this.#dueAtMs(), resolve, reject });
+      this.#waiting.push({ key, dueAtMs: this.#runner.dueAtMs(), resolve, reject });
       this.#schedule();
     });
   }
@@ -55,10 +55,9 @@ export class ReadGroup<Key, Result> {
     this.#statements++;
     try {
       // The first has waited longest, so all of them are answered in time.
-      const results = await this.#send(
-        group.map(({ key }) => key),
-        group[0]?.dueAtMs ?? 0,
-      );
+      const [{ dueAtMs } = { dueAtMs: 0 }] = group;
+      const keys = group.map(({ key }) => key);
+      const results = await this.#send(keys, dueAtMs);
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result);
     } catch (error) {
       for (const { reject } of group) reject(error);

@@ -14,15 +14,12 @@ const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES 
 const advice = "See plantstore token list.";
 
 export function createTokenStorage(runner: TransactionRunner): Omit<TokenStorage, "noteTokenUses"> {
-  const lookUps = new ReadGroup(
-    async (hashes: readonly string[], dueAtMs) => {
-      const text = "SELECT * FROM tokens WHERE hash = ANY($1::text[])";
-      const { rows } = await runner.read(text, [hashes], dueAtMs);
-      const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
-      return hashes.map((hash) => tokens.get(hash));
-    },
-    () => runner.dueAtMs(),
-  );
+  const lookUps = new ReadGroup(runner, async (hashes: readonly string[], dueAtMs) => {
+    const text = "SELECT * FROM tokens WHERE hash = ANY($1::text[])";
+    const { rows } = await runner.read(text, [hashes], dueAtMs);
+    const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
+    return hashes.map((hash) => tokens.get(hash));
+  });
   return {
     findToken: (hash) => lookUps.read(hash),
 

@@ -44,11 +44,8 @@ export class TransactionRunner {
   }
 
   /** The same for a request, of which there may be many: it leaves one connection to writes. */
-  read(text: string, values: readonly unknown[], dueAtMs?: number): Promise<QueryResult> {
-    return this.run((client) => client.query(text, [...values]), {
-      isRead: true,
-      ...(dueAtMs !== undefined && { dueAtMs }),
-    });
+  read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
+    return this.run((client) => client.query(text, [...values]), { isRead: true, dueAtMs });
   }
 
   /** One statement that is a transaction of its own. */
