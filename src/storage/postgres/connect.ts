@@ -7,7 +7,15 @@ import type { ConnectionLimits } from "../../domain/storage.ts";
 import { ConnectionLost, hasState, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
 
-/** How a server can be asked. */
+/** Where to connect, and how. */
+export interface Target {
+  readonly url: DatabaseUrl;
+  readonly limits: ConnectionLimits;
+  /** Where the tables are: the search path of all connections once it is known. */
+  readonly schema: string | undefined;
+}
+
+/** A way to reach a server. */
 interface Route extends Host {
   readonly isEncrypted: boolean;
   /** Whether it takes startup options. A PgBouncer in front of it may not. */
@@ -39,12 +47,7 @@ const settings = {
 const oldestVersion = 15;
 const int8 = 20;
 
-export function clientConfig(
-  url: DatabaseUrl,
-  route: Route,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): ClientConfig {
+export function clientConfig({ url, limits, schema }: Target, route: Route): ClientConfig {
   return {
     host: route.host,
     port: route.port,
@@ -77,37 +80,27 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
 }
 
 /** The first of the hosts that takes writes. Fails with the reason of each that does not. */
-export async function findServer(
-  url: DatabaseUrl,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): Promise<Server> {
+export async function findServer(target: Target): Promise<Server> {
+  const { hosts } = target.url;
   try {
-    return await Promise.any(url.hosts.map((host) => tryHost(url, host, limits, schema)));
+    return await Promise.any(hosts.map((host) => tryHost(target, host)));
   } catch (failure) {
-    const each = (failure as AggregateError).errors.map((error, index) => {
-      const host = url.hosts[index];
-      const where = url.hosts.length > 1 && host ? `${describeHost(host)}: ` : "";
-      return where + explain(error, url);
-    });
-    throw new PlantStoreError("unavailable", each.join("; "), { cause: failure });
+    const found = (failure as AggregateError).errors.map((error) => explain(error, target.url));
+    const named = hosts.map((host, index) => `${describeHost(host)}: ${found[index]}`);
+    const message = (hosts.length > 1 ? named : found).join("; ");
+    throw new PlantStoreError("unavailable", message, { cause: failure });
   }
 }
 
-async function tryHost(
-  url: DatabaseUrl,
-  host: Host,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): Promise<Server> {
-  let route: Route = { ...host, isEncrypted: url.tls !== "disable", takesOptions: true };
+async function tryHost(target: Target, host: Host): Promise<Server> {
+  const isEncrypted = target.url.tls !== "disable";
+  let route: Route | undefined = { ...host, isEncrypted, takesOptions: true };
   for (;;) {
     try {
-      return { ...route, ...(await tryRoute(url, route, limits, schema)) };
+      return { ...route, ...(await tryRoute(target, route)) };
     } catch (error) {
-      const next = lessDemanding(url, route, error);
-      if (next === undefined) throw error;
-      route = next;
+      route = lessDemanding(target.url, route, error);
+      if (route === undefined) throw error;
     }
   }
 }
@@ -123,16 +116,11 @@ function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | 
   return undefined;
 }
 
-async function tryRoute(
-  url: DatabaseUrl,
-  route: Route,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): Promise<Pick<Server, "schema">> {
-  const client = new Client(clientConfig(url, route, limits, schema));
+async function tryRoute(target: Target, route: Route): Promise<Pick<Server, "schema">> {
+  const client = new Client(clientConfig(target, route));
   client.on("error", () => {});
   try {
-    return await inTime(client, limits, async () => {
+    return await inTime(client, target.limits, async () => {
       await client.connect();
       return checkServer(client);
     });

@@ -84,13 +84,17 @@ function createReader(runner: TransactionRunner): PlantReader {
       `SELECT position, id, name, tag
          FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
            AS list (garden, first, count, position)
-         CROSS JOIN LATERAL (SELECT id, name, tag FROM plants
-           WHERE plants.garden = list.garden AND id >= first ORDER BY id LIMIT count) AS plant
+         CROSS JOIN LATERAL (SELECT * FROM (
+             SELECT id, name, tag FROM plants
+               WHERE plants.garden = list.garden AND id >= first ORDER BY id LIMIT $4) AS page
+           ORDER BY id LIMIT count) AS plant
          ORDER BY position, id`,
       [
         group.map(({ garden }) => garden),
         group.map(({ first }) => first),
         group.map(({ count }) => count),
+        // The planner sees this one. Without it, large gardens seem so costly that it compiles them.
+        Math.max(...group.map(({ count }) => count)),
       ],
       dueAtMs,
     );

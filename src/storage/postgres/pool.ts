@@ -13,6 +13,7 @@ import {
   findServer,
   inTime,
   type Server,
+  type Target,
 } from "./connect.ts";
 import { ConnectionLost, hasState, isLost, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
@@ -25,12 +26,10 @@ const closeMs = 2_000;
 /** How long the start may wait for migrations, its own or another process's. */
 const preparationMs = 60 * 60 * 1000;
 
-/** Goes on until a server takes writes, or the storage is closed. */
+/** Lasts until a server takes writes, or the storage is closed. */
 interface Search {
   readonly sinceMs: number;
   readonly found: Promise<Pool>;
-  /** Why there is none yet. */
-  reason: unknown;
 }
 
 export interface UseOptions {
@@ -41,20 +40,20 @@ export interface UseOptions {
 }
 
 export class PrimaryPool {
-  readonly #url: DatabaseUrl;
   readonly #limits: ConnectionLimits;
   readonly #reads: Semaphore;
+  #target: Target;
   #pool: Pool | undefined;
   #search: Search | undefined;
-  /** Where the tables are: the search path of all connections once it is known. */
-  #schema: string | undefined;
+  /** Why the last try found no server. */
+  #searchFailure: unknown;
   #isClosed = false;
   /** Clients that have reported an error, so that their connection is gone. */
   readonly #lost = new WeakSet<ClientBase>();
   #ping: Promise<void> | undefined;
 
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
-    this.#url = url;
+    this.#target = { url, limits, schema: undefined };
     this.#limits = limits;
     // Reads leave one connection to writes, which would be late after many lists.
     this.#reads = new Semaphore(Math.max(1, limits.poolSize - 1));
@@ -73,12 +72,12 @@ export class PrimaryPool {
     const pool = new PrimaryPool(parsed, limits);
     try {
       // Over a connection with the role's own search path, which may lead to another store.
-      const server = await findServer(parsed, limits, undefined);
+      const server = await findServer(pool.#target);
       const first = pool.#makePool(server);
       pool.#pool = first;
       await pool.use(prepare, { dueAtMs: performance.now() + preparationMs });
       await first.end();
-      pool.#schema = server.schema;
+      pool.#target = { ...pool.#target, schema: server.schema };
       pool.#pool = pool.#makePool(server);
       // So that the first request finds a connection.
       await pool.ping();
@@ -189,7 +188,7 @@ export class PrimaryPool {
 
   /**
    * Everyone shares one search, so that a server that is down is not stormed. Nobody waits for it
-   * once it has lasted longer than a connection may.
+   * once it has lasted longer than connecting may.
    */
   async #find(dueAtMs: number): Promise<Pool> {
     const search = this.#startSearch();
@@ -197,30 +196,29 @@ export class PrimaryPool {
     try {
       return await before(giveUpAtMs, search.found);
     } catch {
-      throw new ConnectionLost("No server takes writes.", { cause: search.reason });
+      throw new ConnectionLost("No server takes writes.", { cause: this.#searchFailure });
     }
   }
 
   #startSearch(): Search {
     if (this.#search) return this.#search;
-    const { promise: found, resolve, reject } = Promise.withResolvers<Pool>();
+    const found = this.#searchOn();
     found.catch(() => {});
-    const search: Search = { sinceMs: performance.now(), found, reason: undefined };
-    this.#search = search;
-    this.#searchOn(search).then(resolve, reject);
-    return search;
+    this.#search = { sinceMs: performance.now(), found };
+    return this.#search;
   }
 
-  async #searchOn(search: Search): Promise<Pool> {
+  async #searchOn(): Promise<Pool> {
     for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
       try {
-        const server = await findServer(this.#url, this.#limits, this.#schema);
-        this.#schema ??= server.schema;
+        const server = await findServer(this.#target);
+        const schema = this.#target.schema ?? server.schema;
+        this.#target = { ...this.#target, schema };
         this.#pool = this.#makePool(server);
         this.#search = undefined;
         return this.#pool;
       } catch (error) {
-        search.reason = error;
+        this.#searchFailure = error;
         if (this.#isClosed) throw error;
       }
       await Bun.sleep(pauseMs * (0.5 + Math.random()));
@@ -230,7 +228,7 @@ export class PrimaryPool {
   #makePool(server: Server): Pool {
     if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
     const pool = new Pool({
-      ...clientConfig(this.#url, server, this.#limits, this.#schema),
+      ...clientConfig(this.#target, server),
       max: this.#limits.poolSize,
       connectionTimeoutMillis: this.#limits.connectTimeoutMs,
       onConnect: async (client) => {
