@@ -18,7 +18,7 @@ import {
 } from "./statements.ts";
 import type { TransactionRunner, Work } from "./transaction.ts";
 
-/** Few enough that writers who wait behind it do not notice. */
+/** Few enough that writers who wait for it do not notice. */
 const forgottenKeysMax = 1_000;
 
 export interface Writer {
@@ -126,16 +126,14 @@ async function createAll(
   plantsMax: number | undefined,
 ): Promise<Outcome[] | undefined> {
   const counts = new Map<string, number>();
-  const positions = writes.map(({ garden }) => {
-    const position = (counts.get(garden) ?? 0) + 1;
-    counts.set(garden, position);
-    return position;
-  });
-  const gardens = [...counts.keys()].sort(inOneOrder((garden) => garden));
   /** How many plants of its garden come after each. */
-  const after = writes.map(
-    ({ garden }, index) => (counts.get(garden) ?? 0) - (positions[index] ?? 0),
-  );
+  const after = writes.map(() => 0);
+  for (const [index, { garden }] of [...writes.entries()].reverse()) {
+    const count = counts.get(garden) ?? 0;
+    after[index] = count;
+    counts.set(garden, count + 1);
+  }
+  const gardens = [...counts.keys()].sort(inOneOrder((garden) => garden));
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
     result = await runner.write(createPlants(plantsMax), [
