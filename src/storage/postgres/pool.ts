@@ -37,10 +37,13 @@ export interface UseOptions {
   readonly dueAtMs?: number;
   /** Whether a server that has changed is looked for. */
   readonly isPatient?: boolean;
+  /** Whether it leaves one connection to writes. */
+  readonly isRead?: boolean;
 }
 
 export class PrimaryPool {
   readonly #limits: ConnectionLimits;
+  /** Reads leave one connection to writes, which would be late after many lists. */
   readonly #reads: Semaphore;
   #target: Target;
   #pool: Pool | undefined;
@@ -55,7 +58,6 @@ export class PrimaryPool {
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#target = { url, limits, schema: undefined };
     this.#limits = limits;
-    // Reads leave one connection to writes, which would be late after many lists.
     this.#reads = new Semaphore(Math.max(1, limits.poolSize - 1));
   }
 
@@ -108,8 +110,9 @@ export class PrimaryPool {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    { dueAtMs = this.dueAtMs(), isPatient = true }: UseOptions = {},
+    { dueAtMs = this.dueAtMs(), isPatient = true, isRead = false }: UseOptions = {},
   ): Promise<Result> {
+    if (isRead) return this.#reads.run(() => this.use(work, { dueAtMs, isPatient }));
     const [pool, client] = await this.#acquire(dueAtMs, isPatient);
     const sinceMs = performance.now();
     let isBroken = false;
@@ -128,15 +131,6 @@ export class PrimaryPool {
     } finally {
       client.release(isBroken);
     }
-  }
-
-  /** The same for a read, which leaves one connection to writes. */
-  async useForRead<Result>(
-    work: (client: PoolClient) => Promise<Result>,
-    dueAtMs: number,
-  ): Promise<Result> {
-    if (!this.#pool) await this.#find(dueAtMs);
-    return this.#reads.run(() => this.use(work, { dueAtMs }));
   }
 
   /**

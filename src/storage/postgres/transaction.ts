@@ -64,7 +64,7 @@ export class TransactionRunner {
    * All tries together are over by `dueAtMs`, or when one operation must be.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead, advice } = options;
+    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead = false, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const attempt = (client: ClientBase) =>
@@ -74,9 +74,7 @@ export class TransactionRunner {
           }),
         );
       try {
-        const [result, warning] = isRead
-          ? await this.#pool.useForRead(attempt, dueAtMs)
-          : await this.#pool.use(attempt, { dueAtMs });
+        const [result, warning] = await this.#pool.use(attempt, { dueAtMs, isRead });
         if (isCommitting && warning !== undefined) throw unknownOutcome(warning, advice);
         return result;
       } catch (error) {
