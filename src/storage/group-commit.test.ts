@@ -180,7 +180,7 @@ describe("the deadline", () => {
   });
 
   test("is over when the commit comes back, and writes are taken again", async () => {
-    const group = create({ deadlineMs: 1 });
+    const group = create({ deadlineMs: 200 });
     await overstay(group);
     commits[0]?.succeed();
     await settle();
