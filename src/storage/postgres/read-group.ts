@@ -4,7 +4,7 @@
  */
 import type { TransactionRunner } from "./transaction.ts";
 
-/** More reads in a statement gain little, and their rows would hold up the event loop. */
+/** Bounds how long the rows of one statement hold up the event loop. */
 const groupReadsMax = 64;
 /** While the rows of one statement are parsed, the server works on the next. */
 const statementsMax = 2;
