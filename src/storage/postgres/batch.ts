@@ -16,7 +16,7 @@ export interface BatchOptions {
   /** Whether plants may have ids that their garden has not counted, as of whoever loaded them. */
   readonly isUncounted: boolean;
   readonly recounts: Recounts;
-  readonly highGardens: Set<string>;
+  readonly hardGardens: HardGardens;
 }
 
 /** How long the count of a full garden is trusted, and how many are remembered. */
@@ -48,11 +48,26 @@ export class Recounts {
   }
 }
 
-/** Remembers a garden whose next ids may be taken by ids that clients chose. */
-export function noteHighGarden(gardens: Set<string>, garden: string, lastId: PlantId): void {
-  if (lastId <= countedIdMax - 10_000n) return;
-  if (gardens.size >= remembered) gardens.clear();
-  gardens.add(garden);
+/**
+ * Gardens that need a batch: they are full, or clients chose ids that may be next. One statement
+ * would fail for all writes that share it.
+ */
+export class HardGardens {
+  readonly #gardens = new Set<string>();
+
+  has(garden: string): boolean {
+    return this.#gardens.has(garden);
+  }
+
+  note(garden: string, lastId: PlantId, isFull = false): void {
+    const isHigh = lastId > countedIdMax - 10_000n;
+    if (!isFull && !isHigh) {
+      this.#gardens.delete(garden);
+      return;
+    }
+    if (this.#gardens.size >= remembered) this.#gardens.clear();
+    this.#gardens.add(garden);
+  }
 }
 
 /** Calls `commit` before it sends what is to last. */
@@ -76,8 +91,8 @@ export async function applyBatch(
     await store(client, decision, known);
     recounts.note("plants", [...counted.plants.keys()]);
     recounts.note("keys", [...counted.keys.keys()]);
-    for (const [garden, { lastId }] of decision.gardens) {
-      noteHighGarden(options.highGardens, garden, lastId);
+    for (const [garden, { lastId, plants = 0 }] of decision.gardens) {
+      options.hardGardens.note(garden, lastId, limits && plants >= limits.plants);
     }
     return decision.outcomes;
   } catch (error) {

@@ -58,7 +58,9 @@ test("a page is read in order also where the server does not know how large a ga
   await database.query("ALTER TABLE plants SET (autovacuum_enabled = off)");
   await storage.apply(Array.from({ length: 1_000 }, () => create()));
   const way = { host: "localhost", port: server.port, isEncrypted: false, takesOptions: true };
-  const config = clientConfig(parseUrl(database.url), way, defaultConnectionLimits, undefined);
+  const limits = defaultConnectionLimits;
+  const target = { url: parseUrl(database.url), limits, schema: undefined };
+  const config = clientConfig(target, way);
   const explainIn = async (options: object) => {
     const client = new Client({ ...config, ...options });
     await client.connect();

@@ -7,7 +7,15 @@ import type { ConnectionLimits } from "../../domain/storage.ts";
 import { ConnectionLost, hasState, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
 
-/** How a server can be asked. */
+/** Where to connect, and how. */
+export interface Target {
+  readonly url: DatabaseUrl;
+  readonly limits: ConnectionLimits;
+  /** Where the tables are: the search path of all connections once it is known. */
+  readonly schema: string | undefined;
+}
+
+/** A way to reach a server. */
 interface Route extends Host {
   readonly isEncrypted: boolean;
   /** Whether it takes startup options. A PgBouncer in front of it may not. */
@@ -39,12 +47,7 @@ const settings = {
 const oldestVersion = 15;
 const int8 = 20;
 
-export function clientConfig(
-  url: DatabaseUrl,
-  route: Route,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): ClientConfig {
+export function clientConfig({ url, limits, schema }: Target, route: Route): ClientConfig {
   return {
     host: route.host,
     port: route.port,
@@ -77,37 +80,27 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
 }
 
 /** The first of the hosts that takes writes. Fails with the reason of each that does not. */
-export async function findServer(
-  url: DatabaseUrl,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): Promise<Server> {
+export async function findServer(target: Target): Promise<Server> {
+  const { hosts } = target.url;
   try {
-    return await Promise.any(url.hosts.map((host) => tryHost(url, host, limits, schema)));
+    return await Promise.any(hosts.map((host) => tryHost(target, host)));
   } catch (failure) {
-    const reasons = (failure as AggregateError).errors.map((error, index) => {
-      const host = url.hosts[index];
-      const where = url.hosts.length > 1 && host ? `${describeHost(host)}: ` : "";
-      return where + explain(error, url);
-    });
-    throw new PlantStoreError("unavailable", reasons.join("; "), { cause: failure });
+    const found = (failure as AggregateError).errors.map((error) => explain(error, target.url));
+    const named = hosts.map((host, index) => `${describeHost(host)}: ${found[index]}`);
+    const message = (hosts.length > 1 ? named : found).join("; ");
+    throw new PlantStoreError("unavailable", message, { cause: failure });
   }
 }
 
-async function tryHost(
-  url: DatabaseUrl,
-  host: Host,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): Promise<Server> {
-  let route: Route = { ...host, isEncrypted: url.tls !== "disable", takesOptions: true };
+async function tryHost(target: Target, host: Host): Promise<Server> {
+  const isEncrypted = target.url.tls !== "disable";
+  let route: Route | undefined = { ...host, isEncrypted, takesOptions: true };
   for (;;) {
     try {
-      return { ...route, ...(await tryRoute(url, route, limits, schema)) };
+      return { ...route, ...(await tryRoute(target, route)) };
     } catch (error) {
-      const next = lessDemanding(url, route, error);
-      if (next === undefined) throw error;
-      route = next;
+      route = lessDemanding(target.url, route, error);
+      if (route === undefined) throw error;
     }
   }
 }
@@ -123,16 +116,11 @@ function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | 
   return undefined;
 }
 
-async function tryRoute(
-  url: DatabaseUrl,
-  route: Route,
-  limits: ConnectionLimits,
-  schema: string | undefined,
-): Promise<Pick<Server, "schema">> {
-  const client = new Client(clientConfig(url, route, limits, schema));
+async function tryRoute(target: Target, route: Route): Promise<Pick<Server, "schema">> {
+  const client = new Client(clientConfig(target, route));
   client.on("error", () => {});
   try {
-    return await inTime(client, limits, async () => {
+    return await inTime(client, target.limits, async () => {
       await client.connect();
       return checkServer(client);
     });
@@ -170,10 +158,6 @@ export function cut(client: ClientBase, reason?: Error): void {
   connection.stream.destroy(reason);
 }
 
-const checked = [
-  ...["transaction_read_only", "synchronous_commit", "client_min_messages", "server_encoding"],
-];
-
 /**
  * The one check of a new connection. Fails with `ConnectionLost` on a server that takes no writes,
  * and with `unavailable` on one that does not fit. Behind a PgBouncer the settings are its own.
@@ -181,28 +165,26 @@ const checked = [
 export async function checkServer(
   client: Pick<Client, "query">,
 ): Promise<{ schema: string | undefined }> {
-  const columns = checked.map((name) => `current_setting('${name}') AS ${name}`);
   const { rows } = await client.query(
-    `SELECT ${columns}, version() AS version, current_schema() AS schema`,
+    `SELECT current_setting('transaction_read_only') AS read_only,
+       current_setting('synchronous_commit') AS synchronous_commit,
+       current_setting('client_min_messages') AS client_min_messages,
+       current_setting('server_encoding') AS encoding,
+       version() AS version, current_schema() AS schema`,
   );
   const server = rows[0] as Record<string, string | null>;
-  if (server.transaction_read_only !== "off") {
-    throw new ConnectionLost("The server takes no writes.", { cause: readOnly });
+  if (server.read_only !== "off") {
+    throw new ConnectionLost("The server takes no writes.", { cause: { code: "READ_ONLY" } });
   }
   const reason = unfit(server);
   if (reason !== undefined) throw new PlantStoreError("unavailable", reason);
   return { schema: server.schema ?? undefined };
 }
 
-/** Not a failure of the network: the server responded. */
-const readOnly = Object.assign(new Error("It is a standby or read-only."), { code: "READ_ONLY" });
-
 function unfit(server: Readonly<Record<string, string | null>>): string | undefined {
   // Under these a server confirms what can still be lost, or does not say so.
-  for (const [name, value] of [
-    ["synchronous_commit", "off"],
-    ["client_min_messages", "error"],
-  ] as const) {
+  const unsafe = { synchronous_commit: "off", client_min_messages: "error" };
+  for (const [name, value] of Object.entries(unsafe)) {
     if (server[name] !== value) continue;
     return `its ${name} is ${value}, so that answered writes could be lost: have ALTER ROLE set another`;
   }
@@ -211,11 +193,8 @@ function unfit(server: Readonly<Record<string, string | null>>): string | undefi
   if (version !== undefined && Number(version) < oldestVersion) {
     return `it is PostgreSQL ${version}, and ${oldestVersion} or later is needed`;
   }
-  const encoding = server.server_encoding ?? "";
-  if (encoding.replace("-", "").toUpperCase() !== "UTF8") {
-    return `its encoding is ${encoding}, and UTF8 is needed`;
-  }
-  return undefined;
+  const isUtf8 = /^utf-?8$/i.test(server.encoding ?? "");
+  return isUtf8 ? undefined : `its encoding is ${server.encoding}, and UTF8 is needed`;
 }
 
 /** `require` encrypts and trusts anyone, unless it is told whom; the others verify, as in libpq. */
@@ -246,50 +225,42 @@ export async function liftTimeouts(client: Pick<Client, "query">): Promise<void>
   );
 }
 
+const nothingListens = "nothing listens there";
+const unknownHost = "the host is not known";
+const noAnswer = "the host does not answer";
+
+/** By SQLSTATE, or the code of a system's error. */
+const reasons: Readonly<Record<string, string>> = {
+  "28P01": "the user or the password is wrong",
+  "28000": "the server does not let this user in from here",
+  "3F000": "no schema of the role's search path is there, or open to the role",
+  "42501":
+    "the role lacks rights on it (CREATE on the schema to make the tables; " +
+    "SELECT, INSERT, UPDATE and DELETE to use them)",
+  "42P07": "it holds tables of another program",
+  "53300": "the server has no connection left",
+  "57P03": "the server is starting or stopping",
+  READ_ONLY: "the server takes no writes: it is a standby or read-only",
+  ECONNREFUSED: nothingListens,
+  // Of a socket in the file system.
+  ENOENT: nothingListens,
+  ENOTFOUND: unknownHost,
+  EAI_AGAIN: unknownHost,
+  ETIMEDOUT: noAnswer,
+  EHOSTUNREACH: noAnswer,
+  ENETUNREACH: noAnswer,
+};
+
 /** In words that follow "Cannot open …: ". */
-export function explain(error: unknown, url: DatabaseUrl): string {
+export function explain(error: unknown, { database, user, tls }: DatabaseUrl): string {
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
-  const code = reasonOf(error) ?? "";
-  switch (code) {
-    case "28P01":
-      return "the user or the password is wrong";
-    case "28000":
-      return "the server does not let this user in from here";
-    case "3D000":
-      return `there is no database ${JSON.stringify(url.database ?? url.user ?? "")}`;
-    case "3F000":
-      return "no schema of the role's search path is there, or open to the role";
-    case "42501":
-      return (
-        "the role lacks rights on it (CREATE on the schema to make the tables; " +
-        "SELECT, INSERT, UPDATE and DELETE to use them)"
-      );
-    case "42P07":
-      return "it holds tables of another program";
-    case "53300":
-      return "the server has no connection left";
-    case "57P03":
-      return "the server is starting or stopping";
-    case "READ_ONLY":
-      return "the server takes no writes: it is a standby or read-only";
-    case "ECONNREFUSED":
-    // Of a socket in the file system.
-    case "ENOENT":
-      return "nothing listens there";
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return "the host is not known";
-    case "ETIMEDOUT":
-    case "EHOSTUNREACH":
-    case "ENETUNREACH":
-      return "the host does not answer";
-    case "":
-      return url.tls === "prefer" || url.tls === "disable"
-        ? "the connection was refused or cut"
-        : `it cut the connection, or does not offer TLS, which sslmode=${url.tls} asks for`;
-    default:
-      return /CERT|SIGNATURE|TLS|SSL/.test(code)
-        ? `its certificate is not trusted (${code})`
-        : `the server refused (${code})`;
+  const code = reasonOf(error);
+  if (code === undefined) {
+    return tls === "prefer" || tls === "disable"
+      ? "the connection was refused or cut"
+      : `it cut the connection, or does not offer TLS, which sslmode=${tls} asks for`;
   }
+  if (code === "3D000") return `there is no database ${JSON.stringify(database ?? user ?? "")}`;
+  if (/CERT|SIGNATURE|TLS|SSL/.test(code)) return `its certificate is not trusted (${code})`;
+  return reasons[code] ?? `the server refused (${code})`;
 }

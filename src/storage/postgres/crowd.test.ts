@@ -1,18 +1,15 @@
-/**
- * More requests than connections: who waits too long for one is refused, and who must not be is
- * not.
- */
+/** More reads than connections: they share statements, and leave a connection to writes. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { overloaded } from "../../domain/errors.ts";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
 
 const limits = { ...defaultConnectionLimits, poolSize: 2 };
-const patienceMs = 500;
 
 let database: TestDatabase;
 let storage: Storage;
@@ -31,47 +28,59 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** All connections that lists may have are in use until the lock is gone. */
-async function hold(): Promise<Promise<unknown>[]> {
+test("one connection is left to writes, however many lists wait", async () => {
   await intruder.query("BEGIN");
   await intruder.query("LOCK TABLE plants");
-  return Array.from({ length: limits.poolSize - 1 }, list);
-}
-
-const list = () =>
-  storage.list("home", undefined, 1).then(
-    () => "listed",
-    (error) => (error === overloaded ? "refused" : error),
-  );
-
-const release = () => intruder.query("ROLLBACK");
-
-function count(outcomes: readonly unknown[]): Record<string, number> {
-  const groups = Object.groupBy(outcomes, String);
-  return Object.fromEntries(
-    Object.entries(groups).map(([outcome, each]) => [outcome, each?.length ?? 0]),
-  );
-}
-
-test("who waited long is refused while others wait behind, and all is well again afterwards", async () => {
-  const first = await hold();
-  const waiting = Array.from({ length: 10 }, list);
-  await Bun.sleep(patienceMs + 100);
-  await release();
-  expect(await Promise.all(first)).toEqual(["listed"]);
-  // The last has nobody behind it.
-  expect(count(await Promise.all(waiting))).toEqual({ refused: 9, listed: 1 });
-  expect(await list()).toBe("listed");
+  // Of all kinds: those that share a statement, and those that don't.
+  const lists = Array.from({ length: 10 }, (_, index) => storage.list("home", 1n, 100 * index));
+  const seeks = Array.from({ length: 10 }, () => storage.seek("home", undefined, 1));
+  await Bun.sleep(200);
+  await storage.noteTokenUses([]);
+  await intruder.query("ROLLBACK");
+  expect(await Promise.all(lists)).toEqual(lists.map(() => []));
+  expect(await Promise.all(seeks)).toEqual(seeks.map(() => undefined));
 });
 
-test("one connection is left to what is not a list, however many lists wait", async () => {
-  const first = await hold();
-  const waiting = Array.from({ length: 10 }, list);
-  // Until the lists have the connections that they get.
-  await Bun.sleep(200);
-  expect(await storage.countTokenChanges()).toBe(0);
-  await release();
-  expect(count(await Promise.all([...first, ...waiting]))).toEqual({ listed: 11 });
+test("lists that wait at the same time each get their own plants", async () => {
+  const ids = [plantIdMin, -1n, 0n, 1n, 2n, plantIdMax];
+  const gardens = Array.from({ length: 150 }, (_, index) => `garden ${index}`);
+  await storage.apply(
+    gardens.flatMap((garden) => ids.map((id) => create({ garden, id, name: `${garden} ${id}` }))),
+  );
+  const expected = (garden: string, after: bigint | undefined, count: number) =>
+    ids
+      .filter((id) => after === undefined || id > after)
+      .slice(0, count)
+      .map((id) => ({ id, name: `${garden} ${id}`, tag: "" }));
+  const lists = gardens.flatMap((garden, index) =>
+    [undefined, ...ids].map((after) => [garden, after, index % 9] as const),
+  );
+  const pages = await Promise.all(lists.map((list) => storage.list(...list)));
+  expect(pages).toEqual(lists.map((list) => expected(...list)));
+});
+
+test("tokens that are looked up at the same time are each their own", async () => {
+  const who = { user: "ada", garden: "home", scope: "write", note: "", createdAtMs: 1 } as const;
+  const times = { expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined };
+  const tokens = Array.from({ length: 100 }, (_, index) => ({
+    ...{ ...who, ...times, id: `t${index}`, hash: `h${index}` },
+  }));
+  for (const token of tokens) await storage.addToken(token);
+  const hashes = [...tokens, ...tokens].map(({ hash }) => hash);
+  const found = await Promise.all(["nobody's", ...hashes].map((hash) => storage.findToken(hash)));
+  expect(found.map((each) => each?.id)).toEqual([
+    undefined,
+    ...[...tokens, ...tokens].map(({ id }) => id),
+  ]);
+});
+
+test("a list that follows an answered create holds its plant, whatever is under way", async () => {
+  const busy = Array.from({ length: 300 }, () => storage.list("home", undefined, 20));
+  for (let index = 1; index <= 20; index++) {
+    await storage.apply([create()]);
+    expect((await storage.list("home", undefined, 100)).length).toBe(index);
+  }
+  await Promise.all(busy);
 });
 
 test("who waited for another to look a token up has no more time than all others", async () => {
@@ -84,6 +93,6 @@ test("who waited for another to look a token up has no more time than all others
   expect(await Promise.all(lookUps)).toEqual(["unavailable", "unavailable"]);
   // The statement timeout and a second; not two statement timeouts.
   expect(performance.now() - sinceMs).toBeLessThan(4_500);
-  await release();
+  await intruder.query("ROLLBACK");
   await other.close();
 });

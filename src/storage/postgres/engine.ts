@@ -1,16 +1,17 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
-import type { Plant, PlantId } from "../../domain/plant.ts";
+import { type Plant, type PlantId, plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import {
+  type BucketStorage,
   defaultConnectionLimits,
   type OpenOptions,
   type PlantReader,
   type Storage,
 } from "../../domain/storage.ts";
 import { createErrorMapper } from "../map-errors.ts";
-import { createBucketStorage } from "./buckets.ts";
 import { mapError } from "./errors.ts";
 import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
+import { ReadGroup } from "./read-group.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
 import { parseUrl } from "./url.ts";
@@ -71,33 +72,101 @@ function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
   };
 }
 
+interface List {
+  readonly garden: string;
+  readonly first: PlantId;
+  readonly count: number;
+}
+
 function createReader(runner: TransactionRunner): PlantReader {
+  const lists = new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
+    const { rows } = await runner.read(
+      `SELECT position, id, name, tag
+         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
+           AS list (garden, first, count, position)
+         CROSS JOIN LATERAL (SELECT * FROM (
+             SELECT id, name, tag FROM plants
+               WHERE plants.garden = list.garden AND id >= first ORDER BY id LIMIT $4) AS page
+           ORDER BY id LIMIT count) AS plant
+         ORDER BY position, id`,
+      [
+        group.map(({ garden }) => garden),
+        group.map(({ first }) => first),
+        group.map(({ count }) => count),
+        // Bounds the planner's estimate: else large gardens seem worth a just-in-time compilation.
+        Math.max(...group.map(({ count }) => count)),
+      ],
+      dueAtMs,
+    );
+    const pages: Plant[][] = group.map(() => []);
+    for (const { position, id, name, tag } of rows) {
+      pages[Number(position) - 1]?.push({ id, name, tag });
+    }
+    return pages;
+  });
   return {
     async list(garden, after, count, textMax) {
-      // `null` in place of `after` would cost the index.
-      const from = after === undefined ? "" : "AND id > $3";
-      const plants = `SELECT id, name, tag FROM plants
-        WHERE garden = $1 ${from} ORDER BY id LIMIT $2`;
-      const values: unknown[] = after === undefined ? [garden, count] : [garden, count, after];
-      if (textMax === undefined) return (await runner.read(plants, values)).rows as Plant[];
+      const first = idAfter(after);
+      if (first === undefined) return [];
+      if (textMax === undefined) return lists.read({ garden, first, count });
       const { rows } = await runner.read(
         `SELECT id, name, tag FROM (
            SELECT *, row_number() OVER by_id AS row,
              sum(length(name) + length(tag)) OVER by_id AS text
-           FROM (${plants}) AS plants WINDOW by_id AS (ORDER BY id)
-         ) AS counted WHERE row = 1 OR text <= ${Math.floor(textMax)} ORDER BY id`,
-        values,
+           FROM (SELECT id, name, tag FROM plants
+             WHERE garden = $1 AND id >= $2 ORDER BY id LIMIT $3) AS plants
+           WINDOW by_id AS (ORDER BY id)
+         ) AS counted WHERE row = 1 OR text <= $4 ORDER BY id`,
+        [garden, first, count, Math.floor(textMax)],
       );
       return rows as Plant[];
     },
     async seek(garden, after, count) {
-      const from = after === undefined ? "" : "AND id > $3";
+      const first = idAfter(after);
+      if (first === undefined) return undefined;
       const { rows } = await runner.read(
-        `SELECT max(id) AS id FROM
-           (SELECT id FROM plants WHERE garden = $1 ${from} ORDER BY id LIMIT $2) AS sought`,
-        after === undefined ? [garden, count] : [garden, count, after],
+        `SELECT max(id) AS id FROM (SELECT id FROM plants
+           WHERE garden = $1 AND id >= $2 ORDER BY id LIMIT $3) AS sought`,
+        [garden, first, count],
       );
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
+    },
+  };
+}
+
+/** Absent where there is none. */
+function idAfter(after: PlantId | undefined): PlantId | undefined {
+  if (after === undefined) return plantIdMin;
+  return after < plantIdMax ? after + 1n : undefined;
+}
+
+/** One type throughout, so that no operator from another schema fits better. */
+const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
+
+export function createBucketStorage(runner: TransactionRunner): BucketStorage {
+  return {
+    async pour(pours) {
+      // Sorted, so that instances don't deadlock. If the clock was set back, as by a failover to
+      // another machine, a bucket holds what it held, without the difference.
+      const sorted = pours.toSorted((one, other) => one.key - other.key);
+      const { rows } = await runner.write(
+        `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)
+           SELECT key, now_us, now_us + level_us
+             FROM unnest($1::bigint[], $2::bigint[]) AS poured (key, level_us)
+             CROSS JOIN (SELECT ${nowUs} AS now_us) AS clock
+           ON CONFLICT (key) DO UPDATE SET
+             poured_at_us = excluded.poured_at_us,
+             empty_at_us = greatest(excluded.poured_at_us, least(rate_buckets.empty_at_us,
+                 excluded.poured_at_us + rate_buckets.empty_at_us - rate_buckets.poured_at_us))
+               + excluded.empty_at_us - excluded.poured_at_us
+           RETURNING key, empty_at_us - poured_at_us AS level_us`,
+        [sorted.map(({ key }) => key), sorted.map(({ levelMs }) => Math.ceil(levelMs * 1_000))],
+      );
+      return rows.map((row) => ({ key: Number(row.key), levelMs: Number(row.level_us) / 1_000 }));
+    },
+
+    async forgetEmpty() {
+      await runner.write(`DELETE FROM rate_buckets WHERE empty_at_us < ${nowUs}`);
     },
   };
 }

@@ -19,25 +19,16 @@ const failures: readonly [prefix: string, code: ErrorCode, message: string][] = 
     "unavailable",
     "Too many writes at the same time. Nothing was changed; try again shortly.",
   ],
-  ["08", "unavailable", unavailable],
-  ["25P", "unavailable", unavailable],
-  ["28", "unavailable", unavailable],
-  ["3D", "unavailable", unavailable],
-  ["42501", "unavailable", unavailable],
-  ["53", "unavailable", unavailable],
-  ["55P03", "unavailable", unavailable],
-  ["57P", "unavailable", unavailable],
-  ["58", "unavailable", unavailable],
-  ["XX", "unavailable", unavailable],
 ];
+
+const outages = ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"];
 
 /** The domain's error for a failure of the engine; anything else comes back as it is. */
 export function mapError(error: unknown): unknown {
-  if (error instanceof ConnectionLost) {
-    return new PlantStoreError("unavailable", unavailable, { cause: error });
-  }
   const failure = failures.find(([prefix]) => hasState(error, prefix));
-  return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
+  if (failure) return new PlantStoreError(failure[1], failure[2], { cause: error });
+  const isOutage = error instanceof ConnectionLost || hasState(error, ...outages);
+  return isOutage ? new PlantStoreError("unavailable", unavailable, { cause: error }) : error;
 }
 
 /** The code of a refusal, by the server or the system; absent if time ran out. */

@@ -119,7 +119,10 @@ describe("a server that is well", () => {
 
   test("is not given up for work that had too little time left for its answer", async () => {
     await pool.ping();
-    const late = pool.useForRead((client) => client.query("SELECT pg_sleep(5)"), performance.now());
+    const late = pool.use((client) => client.query("SELECT pg_sleep(5)"), {
+      dueAtMs: performance.now(),
+      isRead: true,
+    });
     expect(await ending(late)).toContain("No response in time");
     expect(await ending(pool.ping())).toBe("done");
   });

@@ -3,7 +3,7 @@
  * among the hosts of the URL. It knows when a connection is lost, not what is asked over it.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
-import { overloaded, PlantStoreError } from "../../domain/errors.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "../../domain/storage.ts";
 import {
   checkServer,
@@ -13,6 +13,7 @@ import {
   findServer,
   inTime,
   type Server,
+  type Target,
 } from "./connect.ts";
 import { ConnectionLost, hasState, isLost, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
@@ -25,12 +26,10 @@ const closeMs = 2_000;
 /** How long the start may wait for migrations, its own or another process's. */
 const preparationMs = 60 * 60 * 1000;
 
-/** Goes on until a server takes writes, or the storage is closed. */
+/** Lasts until a server takes writes, or the storage is closed. */
 interface Search {
   readonly sinceMs: number;
   readonly found: Promise<Pool>;
-  /** Why there is none yet. */
-  reason: unknown;
 }
 
 export interface UseOptions {
@@ -38,25 +37,27 @@ export interface UseOptions {
   readonly dueAtMs?: number;
   /** Whether a server that has changed is looked for. */
   readonly isPatient?: boolean;
+  /** Whether it leaves one connection to writes. */
+  readonly isRead?: boolean;
 }
 
 export class PrimaryPool {
-  readonly #url: DatabaseUrl;
   readonly #limits: ConnectionLimits;
+  /** Reads leave one connection to writes, which would be late after many lists. */
   readonly #reads: Semaphore;
+  #target: Target;
   #pool: Pool | undefined;
   #search: Search | undefined;
-  /** Where the tables are: the search path of all connections once it is known. */
-  #schema: string | undefined;
+  /** Why the last try found no server. */
+  #searchFailure: unknown;
   #isClosed = false;
   /** Clients that have reported an error, so that their connection is gone. */
   readonly #lost = new WeakSet<ClientBase>();
   #ping: Promise<void> | undefined;
 
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
-    this.#url = url;
+    this.#target = { url, limits, schema: undefined };
     this.#limits = limits;
-    // One connection is left to writes: behind many lists they would be too late themselves.
     this.#reads = new Semaphore(Math.max(1, limits.poolSize - 1));
   }
 
@@ -73,12 +74,12 @@ export class PrimaryPool {
     const pool = new PrimaryPool(parsed, limits);
     try {
       // Over a connection with the role's own search path, which may lead to another store.
-      const server = await findServer(parsed, limits, undefined);
+      const server = await findServer(pool.#target);
       const first = pool.#makePool(server);
       pool.#pool = first;
       await pool.use(prepare, { dueAtMs: performance.now() + preparationMs });
       await first.end();
-      pool.#schema = server.schema;
+      pool.#target = { ...pool.#target, schema: server.schema };
       pool.#pool = pool.#makePool(server);
       // So that the first request finds a connection.
       await pool.ping();
@@ -109,8 +110,9 @@ export class PrimaryPool {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    { dueAtMs = this.dueAtMs(), isPatient = true }: UseOptions = {},
+    { dueAtMs = this.dueAtMs(), isPatient = true, isRead = false }: UseOptions = {},
   ): Promise<Result> {
+    if (isRead) return this.#reads.run(() => this.use(work, { dueAtMs, isPatient }));
     const [pool, client] = await this.#acquire(dueAtMs, isPatient);
     const sinceMs = performance.now();
     let isBroken = false;
@@ -129,15 +131,6 @@ export class PrimaryPool {
     } finally {
       client.release(isBroken);
     }
-  }
-
-  /** The same for a read, which waits for its turn; fails with `overloaded` after too long. */
-  async useForRead<Result>(
-    work: (client: PoolClient) => Promise<Result>,
-    dueAtMs: number,
-  ): Promise<Result> {
-    if (!this.#pool) await this.#find(dueAtMs);
-    return this.#reads.run(() => this.use(work, { dueAtMs }));
   }
 
   /**
@@ -189,7 +182,7 @@ export class PrimaryPool {
 
   /**
    * Everyone shares one search, so that a server that is down is not stormed. Nobody waits for it
-   * once it has lasted longer than a connection may.
+   * once it has lasted longer than connecting may.
    */
   async #find(dueAtMs: number): Promise<Pool> {
     const search = this.#startSearch();
@@ -197,30 +190,29 @@ export class PrimaryPool {
     try {
       return await before(giveUpAtMs, search.found);
     } catch {
-      throw new ConnectionLost("No server takes writes.", { cause: search.reason });
+      throw new ConnectionLost("No server takes writes.", { cause: this.#searchFailure });
     }
   }
 
   #startSearch(): Search {
     if (this.#search) return this.#search;
-    const { promise: found, resolve, reject } = Promise.withResolvers<Pool>();
+    const found = this.#searchOn();
     found.catch(() => {});
-    const search: Search = { sinceMs: performance.now(), found, reason: undefined };
-    this.#search = search;
-    this.#searchOn(search).then(resolve, reject);
-    return search;
+    this.#search = { sinceMs: performance.now(), found };
+    return this.#search;
   }
 
-  async #searchOn(search: Search): Promise<Pool> {
+  async #searchOn(): Promise<Pool> {
     for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
       try {
-        const server = await findServer(this.#url, this.#limits, this.#schema);
-        this.#schema ??= server.schema;
+        const server = await findServer(this.#target);
+        const schema = this.#target.schema ?? server.schema;
+        this.#target = { ...this.#target, schema };
         this.#pool = this.#makePool(server);
         this.#search = undefined;
         return this.#pool;
       } catch (error) {
-        search.reason = error;
+        this.#searchFailure = error;
         if (this.#isClosed) throw error;
       }
       await Bun.sleep(pauseMs * (0.5 + Math.random()));
@@ -230,7 +222,7 @@ export class PrimaryPool {
   #makePool(server: Server): Pool {
     if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
     const pool = new Pool({
-      ...clientConfig(this.#url, server, this.#limits, this.#schema),
+      ...clientConfig(this.#target, server),
       max: this.#limits.poolSize,
       connectionTimeoutMillis: this.#limits.connectTimeoutMs,
       onConnect: async (client) => {
@@ -272,22 +264,10 @@ async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<R
   }
 }
 
-const waitingMax = 16_384;
-const patienceMs = 500;
-
-interface Waiter {
-  readonly sinceMs: number;
-  readonly start: () => void;
-  readonly refuse: (error: Error) => void;
-}
-
-/**
- * Runs so many at a time, in the order of their coming. Whoever has waited too long is refused with
- * `overloaded`, so that those after them are answered in time.
- */
+/** Runs so many at a time, first come, first served. */
 class Semaphore {
   #free: number;
-  readonly #waiting: Waiter[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   constructor(places: number) {
     this.#free = places;
@@ -295,30 +275,13 @@ class Semaphore {
 
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#free > 0) this.#free--;
-    else await this.#wait();
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await work();
     } finally {
-      this.#release();
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
     }
-  }
-
-  #wait(): Promise<void> {
-    if (this.#waiting.length >= waitingMax) throw overloaded;
-    const sinceMs = performance.now();
-    return new Promise((start, refuse) => this.#waiting.push({ sinceMs, start, refuse }));
-  }
-
-  #release(): void {
-    const oldestMs = performance.now() - patienceMs;
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      // The last one holds nobody up.
-      if (next.sinceMs >= oldestMs || this.#waiting.length === 0) {
-        next.start();
-        return;
-      }
-      next.refuse(overloaded);
-    }
-    this.#free++;
   }
 }

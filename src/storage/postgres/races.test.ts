@@ -145,6 +145,30 @@ test("a garden is filled to its quota and no further, by instances that all add 
   await Promise.all(limited.map((storage) => storage.close()));
 });
 
+test("the count of each garden stays exact, whatever instances add and delete at the same time", async () => {
+  const plantsMax = 30;
+  const limited = await Promise.all(
+    [1, 2, 3].map(() => openPostgres(database.url, { isServing: true, plantsMax })),
+  );
+  const pick = makeDice(11);
+  const garden = () => `garden-${pick(6)}`;
+  const work = limited.map(async (storage) => {
+    for (let round = 0; round < 60; round++) {
+      const one = () => create({ garden: garden() });
+      const other = () => remove(BigInt(1 + pick(round + 5)), garden());
+      const either = () => (pick(2) === 0 ? one() : other());
+      await storage.apply(times(1 + pick(8), [one, other, either][pick(3)] ?? one));
+    }
+  });
+  await Promise.all(work);
+  const rows = await database.query(`SELECT plants_bound::int AS bound,
+      (SELECT count(*)::int FROM plants WHERE plants.garden = gardens.garden) AS plants
+    FROM gardens`);
+  expect(rows).toHaveLength(6);
+  for (const { bound, plants } of rows) expect(bound).toBe(plants);
+  await Promise.all(limited.map((storage) => storage.close()));
+});
+
 test("a garden is full, too, by what instances without a quota added since it was counted", async () => {
   const limited = await openPostgres(database.url, { isServing: true, plantsMax: 4 });
   await limited.apply([create()]);

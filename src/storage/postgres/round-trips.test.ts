@@ -59,6 +59,16 @@ const cases: Record<string, Case> = {
     write: (_, size) => create(high(size)),
     roundTrips: 2,
   },
+  "creates with a quota, without ids": {
+    options: { plantsMax: 1_000 },
+    write: (index, size) => create({ garden: `counted ${size} ${index % 7}` }),
+    roundTrips: 1,
+  },
+  "deletions with a quota": {
+    options: { plantsMax: 1_000 },
+    write: (index) => remove(BigInt(index)),
+    roundTrips: 1,
+  },
   "creates in many gardens with a quota, all of them full": {
     options: { plantsMax: 1 },
     before: (size) => Array.from({ length: size }, (_, index) => create(gardenOf(index, size))),

@@ -26,6 +26,48 @@ export const deletion = `
     (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS deleted (garden, id))
     RETURNING garden, id`;
 
+/** Also counts down the gardens, whose rows are locked in the order given. */
+export const countedDeletion = `
+  WITH locked AS (
+    SELECT garden FROM unnest($3::text[]) WITH ORDINALITY AS wanted (garden, position)
+      JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens),
+  deleted AS (
+    DELETE FROM plants WHERE (SELECT count(*) FROM locked) >= 0 AND (garden, id) IN
+      (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, id))
+      RETURNING garden, id),
+  counted AS (
+    UPDATE gardens SET plants_bound = plants_bound - lost.plants
+      FROM (SELECT garden, count(*) AS plants FROM deleted GROUP BY garden) AS lost
+      WHERE gardens.garden = lost.garden)
+  SELECT garden, id FROM deleted`;
+
+/**
+ * With a quota, a garden without room, or that nobody has counted, has no bound afterwards. Its
+ * plants then have no id, which the table refuses.
+ */
+export function createPlants(plantsMax: number | undefined): string {
+  const isLimited = plantsMax !== undefined;
+  const isEmpty = "(SELECT id FROM plants WHERE plants.garden = wanted.garden LIMIT 1) IS NULL";
+  const bound = "gardens.plants_bound + excluded.last_id";
+  const id = "last_id - after";
+  return `
+  WITH counted AS (
+    INSERT INTO gardens (garden, last_id, plants_bound)
+      SELECT garden, added,
+          ${isLimited ? `CASE WHEN added <= ${plantsMax} AND ${isEmpty} THEN added END` : "NULL"}
+        FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, added)
+      ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id,
+        plants_bound = ${isLimited ? `CASE WHEN ${bound} <= ${plantsMax} THEN ${bound} END` : bound}
+      RETURNING garden, last_id, plants_bound),
+  stored AS (
+    INSERT INTO plants (garden, id, name, tag)
+      SELECT garden, ${isLimited ? `CASE WHEN plants_bound IS NOT NULL THEN ${id} END` : id}, name, tag
+        FROM unnest($3::text[], $4::bigint[], $5::text[], $6::text[])
+          AS plant (garden, after, name, tag)
+        JOIN counted USING (garden))
+  SELECT garden, last_id FROM counted`;
+}
+
 export const findPlants = `
   SELECT garden, id FROM plants
     JOIN unnest($1::text[], $2::bigint[]) AS chosen (garden, id) USING (garden, id)`;

@@ -64,7 +64,9 @@ describe.each([
     const url = parseUrl(database.url);
     const [host] = url.hosts as [Host];
     const route = { ...host, isEncrypted: false, takesOptions: true };
-    const client = new Client(clientConfig(url, route, defaultConnectionLimits, undefined));
+    const client = new Client(
+      clientConfig({ url, limits: defaultConnectionLimits, schema: undefined }, route),
+    );
     await client.connect();
     const { rows } = await client.query(`SHOW ${name}`);
     expect(rows[0][name]).not.toBe(value);

@@ -1,6 +1,7 @@
 /** Keeps tokens in PostgreSQL: found by hash, listed, added, revoked. */
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
+import { ReadGroup } from "./read-group.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /**
@@ -13,11 +14,14 @@ const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES 
 const advice = "See plantstore token list.";
 
 export function createTokenStorage(runner: TransactionRunner): Omit<TokenStorage, "noteTokenUses"> {
+  const lookUps = new ReadGroup(runner, async (hashes: readonly string[], dueAtMs) => {
+    const text = "SELECT * FROM tokens WHERE hash = ANY($1::text[])";
+    const { rows } = await runner.read(text, [hashes], dueAtMs);
+    const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
+    return hashes.map((hash) => tokens.get(hash));
+  });
   return {
-    async findToken(hash) {
-      const { rows } = await runner.read("SELECT * FROM tokens WHERE hash = $1", [hash]);
-      return rows.map(toTokenRecord)[0];
-    },
+    findToken: (hash) => lookUps.read(hash),
 
     async hasTokens() {
       const { rows } = await runner.query("SELECT 1 FROM tokens LIMIT 1");

@@ -20,7 +20,7 @@ export interface RunOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;
-  /** Whether it waits for its turn, and can be refused with `overloaded`. */
+  /** Whether it leaves one connection to writes. */
   readonly isRead?: boolean;
   /** What to do when the outcome is unknown, where no request is answered. */
   readonly advice?: string | undefined;
@@ -43,9 +43,9 @@ export class TransactionRunner {
     return this.run((client) => client.query(text, [...values]));
   }
 
-  /** The same for a request, which is refused with `overloaded` if it waits too long. */
-  read(text: string, values: readonly unknown[]): Promise<QueryResult> {
-    return this.run((client) => client.query(text, [...values]), { isRead: true });
+  /** The same for a request, of which there may be many: it leaves one connection to writes. */
+  read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
+    return this.run((client) => client.query(text, [...values]), { isRead: true, dueAtMs });
   }
 
   /** One statement that is a transaction of its own. */
@@ -64,7 +64,7 @@ export class TransactionRunner {
    * All tries together are over by `dueAtMs`, or when one operation must be.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead, advice } = options;
+    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead = false, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const attempt = (client: ClientBase) =>
@@ -74,9 +74,7 @@ export class TransactionRunner {
           }),
         );
       try {
-        const [result, warning] = isRead
-          ? await this.#pool.useForRead(attempt, dueAtMs)
-          : await this.#pool.use(attempt, { dueAtMs });
+        const [result, warning] = await this.#pool.use(attempt, { dueAtMs, isRead });
         if (isCommitting && warning !== undefined) throw unknownOutcome(warning, advice);
         return result;
       } catch (error) {

@@ -6,13 +6,19 @@
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
 import type { CreateWrite, DeleteWrite, Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import { applyBatch, inOneOrder, noteHighGarden, Recounts } from "./batch.ts";
+import { applyBatch, HardGardens, inOneOrder, Recounts } from "./batch.ts";
 import { pair } from "./decide.ts";
 import { hasState } from "./errors.ts";
-import { deletion, type PlantPlace, placesOf } from "./statements.ts";
+import {
+  countedDeletion,
+  createPlants,
+  deletion,
+  type PlantPlace,
+  placesOf,
+} from "./statements.ts";
 import type { TransactionRunner, Work } from "./transaction.ts";
 
-/** Few enough that writers who wait behind it do not notice. */
+/** Few enough that writers who wait for it do not notice. */
 const forgottenKeysMax = 1_000;
 
 export interface Writer {
@@ -23,24 +29,21 @@ export interface Writer {
 
 export function createWriter(runner: TransactionRunner, plantsMax?: number): Writer {
   const recounts = new Recounts();
-  /** Gardens whose next ids may be taken: one statement would fail for all that share it. */
-  const highGardens = new Set<string>();
+  const hardGardens = new HardGardens();
   const isOneStatement = (writes: readonly Write[]): writes is readonly CreateWrite[] =>
-    writes.every((write) => isPlainCreate(write) && !highGardens.has(write.garden));
+    writes.every((write) => isPlainCreate(write) && !hardGardens.has(write.garden));
   return {
     async apply(writes) {
-      // Where gardens can be full, one statement cannot decide, store and keep count.
-      const isUnlimited = plantsMax === undefined;
-      if (isUnlimited && writes.every(isDelete)) return deleteAll(runner, writes);
+      if (writes.every(isDelete)) return deleteAll(runner, writes, plantsMax !== undefined);
       // Should one statement not do, both ways together take no longer than an operation may.
       const dueAtMs = runner.dueAtMs();
       const outcomes =
-        isUnlimited && isOneStatement(writes) && (await createAll(runner, writes, highGardens));
+        isOneStatement(writes) && (await createAll(runner, writes, hardGardens, plantsMax));
       if (outcomes) return outcomes;
       let isUncounted = false;
       const batch: Work<readonly Outcome[]> = async (client, commit) => {
         try {
-          const options = { plantsMax, isUncounted, recounts, highGardens };
+          const options = { plantsMax, isUncounted, recounts, hardGardens };
           return await applyBatch(client, writes, commit, options);
         } catch (error) {
           isUncounted ||= hasState(error, uniqueViolation);
@@ -84,7 +87,8 @@ const keyTables = [
 ];
 
 const uniqueViolation = "23505";
-const checkViolation = "23514";
+/** An id that is taken, none left to assign, and a garden without room. */
+const creationFailures = [uniqueViolation, "23514", "23502"];
 
 function isDelete(write: Write): write is DeleteWrite {
   return write.kind === "delete";
@@ -98,8 +102,12 @@ function isPlainCreate(write: Write): write is CreateWrite {
 async function deleteAll(
   runner: TransactionRunner,
   places: readonly PlantPlace[],
+  isCounted: boolean,
 ): Promise<Outcome[]> {
-  const { rows } = await runner.write(deletion, placesOf(places));
+  const gardens = [...new Set(places.map(({ garden }) => garden))].sort(inOneOrder((name) => name));
+  const { rows } = isCounted
+    ? await runner.write(countedDeletion, [...placesOf(places), gardens])
+    : await runner.write(deletion, placesOf(places));
   const found = new Set(rows.map(({ garden, id }) => pair(garden, id)));
   return places.map(({ garden, id }) => ({
     kind: found.delete(pair(garden, id)) ? "deleted" : "missing",
@@ -107,59 +115,43 @@ async function deleteAll(
 }
 
 /**
- * The most common group in one statement, which is one way there and back: the counters move by the
- * number of plants, and the plants get the ids up to there. Absent when such an id is taken or none
- * is left: then the constraints have refused all of it.
+ * The most common group in one statement, which is one round trip: the counters move by the number
+ * of plants, and the plants get the ids up to there. Absent when an id is taken, none is left, or a
+ * garden may have no room: then the constraints have refused all of it.
  */
 async function createAll(
   runner: TransactionRunner,
   writes: readonly CreateWrite[],
-  highGardens: Set<string>,
+  hardGardens: HardGardens,
+  plantsMax: number | undefined,
 ): Promise<Outcome[] | undefined> {
   const counts = new Map<string, number>();
-  const positions = writes.map(({ garden }) => {
-    const position = (counts.get(garden) ?? 0) + 1;
-    counts.set(garden, position);
-    return position;
-  });
+  /** How many plants of its garden come after each. */
+  const after = writes.map(() => 0);
+  for (const [index, { garden }] of [...writes.entries()].reverse()) {
+    const count = counts.get(garden) ?? 0;
+    after[index] = count;
+    counts.set(garden, count + 1);
+  }
   const gardens = [...counts.keys()].sort(inOneOrder((garden) => garden));
-  /** How many plants of its garden come behind each. */
-  const behind = writes.map(
-    ({ garden }, index) => (counts.get(garden) ?? 0) - (positions[index] ?? 0),
-  );
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await runner.write(
-      `WITH counted AS (
-         INSERT INTO gardens (garden, last_id)
-           SELECT garden, plants FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, plants)
-           ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id,
-             plants_bound = gardens.plants_bound + excluded.last_id
-           RETURNING garden, last_id),
-       stored AS (
-         INSERT INTO plants (garden, id, name, tag)
-           SELECT garden, last_id - behind, name, tag
-             FROM unnest($3::text[], $4::bigint[], $5::text[], $6::text[])
-               AS plant (garden, behind, name, tag)
-             JOIN counted USING (garden))
-       SELECT garden, last_id FROM counted`,
-      [
-        gardens,
-        gardens.map((garden) => counts.get(garden)),
-        writes.map(({ garden }) => garden),
-        behind,
-        writes.map(({ name }) => name),
-        writes.map(({ tag }) => tag),
-      ],
-    );
+    result = await runner.write(createPlants(plantsMax), [
+      gardens,
+      gardens.map((garden) => counts.get(garden)),
+      writes.map(({ garden }) => garden),
+      after,
+      writes.map(({ name }) => name),
+      writes.map(({ tag }) => tag),
+    ]);
   } catch (error) {
-    if (hasState(error, uniqueViolation, checkViolation)) return undefined;
+    if (hasState(error, ...creationFailures)) return undefined;
     throw error;
   }
   const lastIds = new Map(result.rows.map(({ garden, last_id }) => [garden, last_id]));
-  for (const [garden, lastId] of lastIds) noteHighGarden(highGardens, garden, lastId);
+  for (const [garden, lastId] of lastIds) hardGardens.note(garden, lastId);
   return writes.map(({ garden }, index) => {
-    const id = (lastIds.get(garden) ?? 0n) - BigInt(behind[index] ?? 0);
+    const id = (lastIds.get(garden) ?? 0n) - BigInt(after[index] ?? 0);
     return { kind: "created", id, replayed: false };
   });
 }

@@ -4,7 +4,7 @@
  * promised.
  */
 import { readFileSync } from "node:fs";
-import { groupCommitDefaults } from "../../../src/storage/group-commit.ts";
+import { admissionDefaults } from "../../../src/http/admission.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";
 import { Ledger, type ListedPlant, readList } from "../ledger.ts";
 import type { Trial } from "../proof.ts";
@@ -22,11 +22,9 @@ const timeoutMs = 20_000;
 /** What a client may cost, with its connection. */
 const clientBytesMax = 64 * 1024;
 /** By then it has been noticed that the storage stalls. */
-const noticedMs = groupCommitDefaults.patienceMs + 100;
-/**
- * One group waits; on a slow machine the storage may have given up on the one before it meanwhile.
- */
-const promisedMax = 2 * groupCommitDefaults.groupWritesMax;
+const noticedMs = admissionDefaults.waitMs + 100;
+/** On a slow machine the storage may have given up on one group before the next. */
+const promisedMax = 2 * admissionDefaults.inFlightMax;
 
 export async function flood(service: RunningService, stall: () => Promise<Stall>): Promise<Trial> {
   const faults: string[] = [];

@@ -8,9 +8,9 @@ import { stallSqlite } from "./stall.ts";
 test("a service that lets all of them wait is found out", async () => {
   using broken = changeProgram([
     {
-      file: "storage/group-commit.ts",
-      text: "return Math.floor(waiting / groupWritesMax) * commitMs > patienceMs;",
-      by: "return commitMs < 0;",
+      file: "http/admission.ts",
+      text: "inFlightMax: 1_024",
+      by: "inFlightMax: 1_000_000",
     },
   ]);
   await using service = await startService({ args: ["--threads", "1"], program: broken.program });
