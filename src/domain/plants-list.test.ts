@@ -264,7 +264,7 @@ describe("a list of plants with long names", () => {
     });
     const open = await Promise.all(range(1, 1_000).map(() => plants.list(caller, {})));
     const { first } = await plants.list(caller, {});
-    expect(textOf(first)).toBeLessThanOrEqual(4 * 1024);
+    expect(textOf(first)).toBeLessThanOrEqual(3 * 1024);
     for (const { rest } of open) rest?.close();
     expect(textOf((await plants.list(caller, {})).first)).toBeGreaterThan(15 * 1024);
   });

@@ -60,7 +60,7 @@ const snapshotPlantsMax = 2_000;
 /** Of names and tags, in UTF-16 units: 20 to 50 KiB as JSON. */
 const pageTextMax = 16 * 1024;
 /** A client that reads slowly holds a page in memory, so many such clients get smaller pages. */
-const openPagesTextMax = 4 * 1024 * 1024;
+const openPagesTextMax = 2 * 1024 * 1024;
 const pageTextMin = 2 * 1024;
 /** Two units for each code point of a plant. */
 const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);

@@ -72,9 +72,9 @@ export async function attack(
     peakMb = Math.max(peakMb, takeVitalSigns(service.pid).residentMb);
   });
   const endsAtMs = performance.now() + arrivalMsMax;
-  while (report.open + report.answered < count && performance.now() < endsAtMs) {
-    await Bun.sleep(100);
-  }
+  const hasArrived = () =>
+    kind === "readers" ? report.answered >= count : report.open + report.answered >= count;
+  while (!hasArrived() && performance.now() < endsAtMs) await Bun.sleep(100);
   const used = await useService(service, other, holdMs);
   clients.kill("SIGKILL");
   await reading;

@@ -10,7 +10,7 @@ export type SlowKind = "readers" | "bodies";
 
 export interface SlowReport {
   readonly open: number;
-  /** Connections on which the service has sent something. */
+  /** Readers that get their list, or bodies that were refused. */
   readonly answered: number;
 }
 
@@ -28,7 +28,14 @@ const answered = new Set<Socket>();
 function open(token: string): void {
   const onread = {
     buffer: Buffer.alloc(readBytes),
-    callback: () => {
+    callback: (bytes: number, buffer: Uint8Array) => {
+      const isRefused = buffer.subarray(0, bytes).toString().startsWith("HTTP/1.1 503");
+      if (kind === "readers" && isRefused) {
+        // As Retry-After says.
+        socket.destroy();
+        setTimeout(() => open(token), 1_000);
+        return false;
+      }
       answered.add(socket);
       return kind !== "readers";
     },
