@@ -1,5 +1,5 @@
 /** Sends requests as bytes over a few connections that stay open, one request at a time on each. */
-import { NoAnswer, readAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+import { NoResponse, parseResponse, type RawResponse } from "../../../src/check/wire.ts";
 import { overloaded } from "../../../src/domain/errors.ts";
 
 export interface Outgoing {
@@ -13,7 +13,7 @@ const usualHangMs = 10_000;
 const putOffMs = 500;
 const patienceRounds = 60;
 
-export type Take = (index: number, outcome: WireAnswer | NoAnswer) => void;
+export type Take = (index: number, outcome: RawResponse | NoResponse) => void;
 
 export class ClientPool {
   readonly #port: number;
@@ -96,18 +96,18 @@ class Connection {
     return connection;
   }
 
-  ask({ bytes, isHead }: Outgoing, hangMs: number): Promise<WireAnswer | NoAnswer> {
+  ask({ bytes, isHead }: Outgoing, hangMs: number): Promise<RawResponse | NoResponse> {
     return new Promise((resolve) => {
-      const settle = (outcome: WireAnswer | NoAnswer) => {
+      const settle = (outcome: RawResponse | NoResponse) => {
         clearTimeout(timer);
         this.#look = () => {};
         this.#received = [];
-        if (outcome instanceof NoAnswer || asksToClose(outcome)) this.isUsable = false;
+        if (outcome instanceof NoResponse || asksToClose(outcome)) this.isUsable = false;
         resolve(outcome);
       };
-      const timer = setTimeout(() => settle(new NoAnswer(`none within ${hangMs} ms`)), hangMs);
+      const timer = setTimeout(() => settle(new NoResponse(`none within ${hangMs} ms`)), hangMs);
       this.#look = (isEnded) => {
-        const answer = readAnswer(Buffer.concat(this.#received), { isHead, isEnded });
+        const answer = parseResponse(Buffer.concat(this.#received), { isHead, isEnded });
         if (answer) settle(answer);
       };
       this.#unsent = bytes;
@@ -133,13 +133,13 @@ class Connection {
 }
 
 /** Other answers of 503 are failures: they may have changed something. A HEAD does not tell. */
-function isPutOff(outcome: WireAnswer | NoAnswer): boolean {
-  if (outcome instanceof NoAnswer || outcome.status !== 503) return false;
+function isPutOff(outcome: RawResponse | NoResponse): boolean {
+  if (outcome instanceof NoResponse || outcome.status !== 503) return false;
   if (!outcome.headers.some(([name]) => name.toLowerCase() === "retry-after")) return false;
   return outcome.body.length === 0 || outcome.body.includes(overloaded.message);
 }
 
-function asksToClose({ headers, surplus }: WireAnswer): boolean {
+function asksToClose({ headers, surplus }: RawResponse): boolean {
   // What comes behind an answer would be taken for the beginning of the next one.
   if (surplus.length > 0) return true;
   return headers.some(([name, value]) => name.toLowerCase() === "connection" && value === "close");

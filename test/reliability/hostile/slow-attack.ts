@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { NoAnswer } from "../../../src/check/wire.ts";
+import { NoResponse } from "../../../src/check/wire.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { ClientPool } from "../generated/client-pool.ts";
 import { takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
@@ -74,7 +74,7 @@ export class SlowAttack {
         const startedAtMs = performance.now();
         await client.sendPatiently([{ bytes, isHead: false }], (_, outcome) => {
           waitsMs.push(performance.now() - startedAtMs);
-          const isGood = !(outcome instanceof NoAnswer) && outcome.status < 300;
+          const isGood = !(outcome instanceof NoResponse) && outcome.status < 300;
           if (!isGood)
             faults.push(`a good client got ${"status" in outcome ? outcome.status : outcome}`);
         });
