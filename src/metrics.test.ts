@@ -83,16 +83,6 @@ test("shows what the process uses", () => {
   expect(read("process_start_time_seconds")).toBeGreaterThan(0);
 });
 
-test("shows all the rest when no descriptor is left to read the memory by", () => {
-  using rss = spyOn(process.memoryUsage, "rss").mockImplementation(() => {
-    throw new Error("Failed to get memory usage");
-  });
-  metrics.countRequest("listPlants", "GET", 200, 1);
-  expect(read("plantstore_requests_total")).toBe(1);
-  expect(read("process_resident_memory_bytes")).toBeUndefined();
-  expect(rss).toHaveBeenCalled();
-});
-
 describe("a histogram", () => {
   function buckets(name: string): [string, number][] {
     return parse(metrics.render())

@@ -99,11 +99,6 @@ describe.each(engines)("a rate limit on %s", (engine) => {
     const health = await world.fetch("GET /healthz");
     checkHeaders(health.headers, { "RateLimit-Policy": null, RateLimit: null });
   });
-
-  test("is counted in the metrics", async () => {
-    const metrics = await (await world.fetch("GET /metrics")).text();
-    expect(metrics).toMatch(/\nplantstore_refusals_total\{limit="requests"\} \d+\n/);
-  });
 });
 
 describe("a rate limit", () => {

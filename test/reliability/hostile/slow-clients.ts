@@ -1,7 +1,7 @@
 /**
  * Slow clients on raw sockets: `bun slow-clients.ts PORT KIND COUNT`, with tokens in `TOKENS`. A
- * process of its own, so that its memory and CPU time don't count as the service's. Prints a line of
- * JSON twice a second until it is killed.
+ * process of its own, so that its memory and CPU time don't count as the service's. Prints a line
+ * of JSON twice a second until it is killed.
  */
 import { connect, type Socket } from "node:net";
 
