@@ -1,5 +1,5 @@
 /** The text that Prometheus reads: well-formed line by line, and histograms that add up. */
-import { beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { Metrics } from "./metrics.ts";
 
 interface Sample {
