@@ -194,28 +194,6 @@ describe("the deadline", () => {
     expect(await outcomes).toEqual([3]);
   });
 
-  test("refuses who waited too long behind others, which is not being stuck", async () => {
-    const group = create({ deadlineMs: 50, groupWritesMax: 1 });
-    const realImmediate = setImmediate;
-    const turn = () => new Promise((resolve) => realImmediate(resolve));
-    jest.useFakeTimers();
-    try {
-      const outcomes = writeAll(group, [1, 2, 3]);
-      jest.advanceTimersByTime(0);
-      for (const commit of [0, 1]) {
-        await turn();
-        jest.advanceTimersByTime(30);
-        commits[commit]?.succeed();
-        await turn();
-      }
-      expect(await outcomes).toEqual([1, 2, "unavailable"]);
-      expect(group.isStuck).toBe(false);
-      expect(commits).toHaveLength(2);
-    } finally {
-      jest.useRealTimers();
-    }
-  });
-
   test("is not reached one moment before it, and is at it", async () => {
     const group = create({ deadlineMs });
     const realImmediate = setImmediate;
@@ -244,34 +222,5 @@ describe("drain", () => {
     commits[0]?.succeed();
     await outcomes;
     await group.drain();
-  });
-
-  test("waits for the commit under way and for what waits behind it", async () => {
-    const group = create();
-    const outcomes = [writeAll(group, [1])];
-    await settle();
-    outcomes.push(writeAll(group, [2]));
-    let isDrained = false;
-    const drained = group.drain().then(() => {
-      isDrained = true;
-    });
-    commits[0]?.succeed();
-    await settle();
-    expect(isDrained).toBe(false);
-    commits[1]?.succeed();
-    await drained;
-    expect(await Promise.all(outcomes)).toEqual([[1], [2]]);
-  });
-
-  test("returns to everyone who waits for it", async () => {
-    const group = create();
-    const outcomes = writeAll(group, [1]);
-    let drained = 0;
-    for (let count = 0; count < 2; count++) group.drain().then(() => drained++);
-    await settle();
-    commits[0]?.succeed();
-    await outcomes;
-    await settle();
-    expect(drained).toBe(2);
   });
 });

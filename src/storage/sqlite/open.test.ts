@@ -88,24 +88,6 @@ describe("the lock for serving", () => {
     locks.push(lockForServing(file));
   }
 
-  test("is taken by one at a time", () => {
-    lock();
-    expect(() => lock()).toThrow(
-      expect.objectContaining({
-        code: "unavailable",
-        message: expect.stringContaining("another process is serving it already"),
-      }),
-    );
-  });
-
-  test("does not block a tool that opens the file beside the service", async () => {
-    const serving = openSqlite(path, { isServing: true });
-    const tool = openSqlite(path, { isServing: false });
-    await tool.ping();
-    await tool.close();
-    await serving.close();
-  });
-
   // Whoever owns the folder could have root open, and give them, any file of the system.
   test("is not taken through a link", () => {
     const elsewhere = join(folder.path, "elsewhere");
