@@ -15,7 +15,6 @@ export interface Flaw extends Layout {
 }
 
 const sqliteWriter = "storage/sqlite/writer.ts";
-const sqliteEngine = "storage/sqlite/engine.ts";
 const postgresBatch = "storage/postgres/batch.ts";
 
 export const flaws: Readonly<Record<string, Flaw>> = {
@@ -24,8 +23,11 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     threads: [4],
     trouble: "none",
     faults: [
-      { file: sqliteEngine, text: "known.commits === commits", by: "true" },
-      { file: sqliteEngine, text: "setImmediate(() => {", by: "Bun.sleep(100).then(() => {" },
+      {
+        file: "storage/sqlite/worker.ts",
+        text: "if (isChange(outcomes[from++])) versions.change(garden);",
+        by: "if (isChange(outcomes[from++])) setTimeout(() => versions.change(garden), 100);",
+      },
     ],
   },
   "writes are answered before they are committed": {
