@@ -65,15 +65,6 @@ test("a token that was stored while it was being refused is taken after the refr
   expect(await ask(token)).toBe("alice");
 });
 
-test("a cached token that has expired is refused without asking storage", async () => {
-  const token = await issue(nowMs + 100);
-  await authenticator.refresh();
-  expect(await ask(token)).toBe("alice");
-  nowMs += 100;
-  for (let time = 0; time < 3; time++) expect(await ask(token)).toBe("unauthenticated");
-  expect(lookUps).toBe(1);
-});
-
 test("a refused text is remembered up to 256 characters, so that none takes much room", async () => {
   for (const [characters, lookUpsEach] of [
     [256, 1],

@@ -1,6 +1,6 @@
-/** The service under check: sends requests to it, and waits where it limits the rate. */
+/** The service under check: sends requests, and waits where it limits the rate. */
 import { setTimeout } from "node:timers/promises";
-import { exchange, NoAnswer, type Place, type WireAnswer } from "./wire.ts";
+import { exchange, NoResponse, type Place, type RawResponse } from "./wire.ts";
 
 /** A list repeats a header, an empty one leaves it out. */
 export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -14,16 +14,13 @@ interface RequestParts {
 /** The check was told to stop. */
 export class Interrupted extends Error {}
 
-/** Nothing came back, or nothing that is HTTP. */
-export class Unanswered extends Error {
-  readonly code: string | undefined;
-
+/** The service breaks the contract. The message says what was expected and what came. */
+export class Violation extends Error {
   constructor(
-    readonly request: string,
-    cause: NoAnswer,
+    message: string,
+    readonly response: ServiceResponse,
   ) {
-    super(cause.message, { cause });
-    this.code = cause.code;
+    super(message);
   }
 }
 
@@ -31,34 +28,37 @@ export class Unanswered extends Error {
 export class ServiceResponse {
   readonly status: number;
   readonly text: string;
-  readonly #wire: WireAnswer;
+  readonly headers: RawResponse["headers"];
+  /** Bytes that came where none may come. */
+  readonly surplus: string;
 
   constructor(
     readonly request: string,
-    wire: WireAnswer,
+    raw: RawResponse,
   ) {
-    this.status = wire.status;
-    this.text = wire.body.toString("utf8");
-    this.#wire = wire;
+    this.status = raw.status;
+    this.text = raw.body.toString("utf8");
+    this.headers = raw.headers;
+    this.surplus = raw.surplus.toString("utf8");
   }
 
   /** Values of a repeated header are joined by commas. */
   header(name: string): string | undefined {
-    const found = this.#wire.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase());
+    const found = this.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase());
     return found.length === 0 ? undefined : found.map(([, value]) => value).join(", ");
   }
 
   /** The items of a header that is a list, in lower case. */
   items(name: string): string[] {
-    const items = (this.header(name) ?? "").split(",").map((item) => item.trim().toLowerCase());
+    const items = (this.header(name) ?? "").toLowerCase().split(/\s*,\s*/);
     return items.filter((item) => item !== "");
   }
 
-  /** The body as JSON, with all digits of every integer; absent if it is no JSON. */
+  /** The body as JSON, with all digits of every integer; `undefined` if it isn't JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a service may send anything.
   get json(): any {
     const keepDigits = (_key: string, value: unknown, context: { source: string }) =>
-      typeof value === "number" && !Number.isSafeInteger(value) ? raw(context.source) : value;
+      typeof value === "number" && !Number.isSafeInteger(value) ? rawNumber(context.source) : value;
     try {
       return JSON.parse(this.text, keepDigits as (key: string, value: unknown) => unknown);
     } catch {
@@ -66,14 +66,9 @@ export class ServiceResponse {
     }
   }
 
-  /** Bytes that came where none may come. */
-  get surplus(): string {
-    return this.#wire.surplus.toString("utf8");
-  }
-
   /** Headers and body, as they came. */
   get whole(): string {
-    const lines = this.#wire.headers.map(([name, value]) => `${name}: ${value}`);
+    const lines = this.headers.map(([name, value]) => `${name}: ${value}`);
     return [`HTTP/1.1 ${this.status}`, ...lines, "", this.text + this.surplus].join("\n");
   }
 
@@ -85,7 +80,7 @@ export class ServiceResponse {
 }
 
 /** A number that `JSON.stringify` writes with these digits. */
-export const raw = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
+export const rawNumber = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
 
 const triesMax = 5;
 const retryAfterSecondsMax = 60;
@@ -95,48 +90,41 @@ export class Service {
   readonly basePath: string;
   readonly host: string;
   readonly #place: Place;
-  readonly #timeoutMs: number;
-  #signal: AbortSignal;
   /** How long its rate limit has had the check wait. */
   waitedSeconds = 0;
 
-  constructor(address: string, timeoutMs: number, signal: AbortSignal) {
+  constructor(
+    address: string,
+    readonly timeoutMs: number,
+    /** Stops requests. */
+    public signal: AbortSignal,
+  ) {
     const url = new URL(address);
     const isSecure = url.protocol === "https:";
+    const port = Number(url.port || (isSecure ? 443 : 80));
     this.basePath = url.pathname.replace(/\/+$/, "");
     this.host = url.host;
-    this.#place = {
-      host: url.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(url.port || (isSecure ? 443 : 80)),
-      isSecure,
-    };
-    this.#timeoutMs = timeoutMs;
-    this.#signal = signal;
-  }
-
-  /** From now on this signal stops requests. */
-  stopOn(signal: AbortSignal): void {
-    this.#signal = signal;
+    this.#place = { host: url.hostname.replace(/^\[|\]$/g, ""), port, isSecure };
   }
 
   /**
-   * Sends a request such as `GET /plants?limit=1`, and again after 429. Fails with `Unanswered`,
+   * Sends a request such as `GET /plants?limit=1`, and again after 429. Fails with `NoResponse`,
    * and with `Interrupted` after the signal.
    */
   async send(request: string, parts: RequestParts = {}): Promise<ServiceResponse> {
     for (let tries = 1; ; tries++) {
-      if (this.#signal.aborted) throw new Interrupted();
+      if (this.signal.aborted) throw new Interrupted();
       const response = await this.#sendOnce(request, parts);
       const seconds = Number(response.header("Retry-After") ?? "1");
-      if (response.status !== 429 || tries === triesMax) return response;
-      if (!(seconds <= retryAfterSecondsMax)) return response;
+      const mayRetry = tries < triesMax && seconds <= retryAfterSecondsMax;
+      if (response.status !== 429 || !mayRetry) return response;
       this.waitedSeconds += seconds;
-      await setTimeout(seconds * 1_000, undefined, { signal: this.#signal }).catch(() => {});
+      await setTimeout(seconds * 1_000, undefined, { signal: this.signal }).catch(() => {});
     }
   }
 
   async #sendOnce(request: string, parts: RequestParts): Promise<ServiceResponse> {
-    const { headers, body = Buffer.alloc(0), timeoutMs = this.#timeoutMs } = parts;
+    const { headers, body = Buffer.alloc(0), timeoutMs = this.timeoutMs } = parts;
     const [method = "", target = ""] = request.split(" ");
     const all = { Host: this.host, Connection: "close", ...headers };
     const lines = Object.entries(all).flatMap(([name, values]) =>
@@ -144,12 +132,10 @@ export class Service {
     );
     const head = [`${method} ${this.basePath}${target} HTTP/1.1`, ...lines, "", ""];
     const bytes = Buffer.concat([Buffer.from(head.join("\r\n")), body]);
+    const options = { isHead: method === "HEAD", timeoutMs };
+    const response = await exchange(this.#place, bytes, options);
     const sent = head.join("\n") + body.toString("utf8");
-    try {
-      const isHead = method === "HEAD";
-      return new ServiceResponse(sent, await exchange(this.#place, [bytes], { isHead, timeoutMs }));
-    } catch (error) {
-      throw error instanceof NoAnswer ? new Unanswered(sent, error) : error;
-    }
+    if (!(response instanceof NoResponse)) return new ServiceResponse(sent, response);
+    throw new NoResponse(response.message, response.code, sent);
   }
 }

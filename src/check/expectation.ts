@@ -1,5 +1,4 @@
 /** Compares a response with what a row expects of it. */
-
 import type { ServiceResponse } from "./checked-service.ts";
 import type { Expected } from "./row.ts";
 
@@ -15,37 +14,76 @@ const codes: Readonly<Record<number, string>> = {
   422: "idempotency-mismatch",
 };
 
-/** What is wrong, in words; absent if nothing is. `before` is the response to compare with. */
-export function findFault(
+/** What is wrong, if anything. `before` is the response to compare with. */
+export function findMismatch(
   response: ServiceResponse,
   expected: Expected,
   before: ServiceResponse | undefined,
 ): string | undefined {
-  return (
-    findWrongStatus(response, expected) ??
-    findWrongErrors(response, expected) ??
-    Object.entries(expected.headers ?? {})
-      .map(([name, value]) => findWrongHeader(response, name, value))
-      .find((fault) => fault !== undefined) ??
-    findWrongJson(response, expected) ??
-    (expected.same ?? [])
-      .map((part) => before && findDifference(response, before, part))
-      .find((fault) => fault !== undefined)
-  );
+  for (const mismatch of mismatches(response, expected, before)) return mismatch;
+  return undefined;
 }
 
-function findWrongStatus(response: ServiceResponse, expected: Expected): string | undefined {
-  const { status = expected.errors ? 400 : 200 } = expected;
-  const statuses = [status].flat();
-  if (!statuses.includes(response.status)) {
-    return `the status must be ${statuses.join(" or ")}, and is ${response.status}`;
+function* mismatches(
+  response: ServiceResponse,
+  expected: Expected,
+  before: ServiceResponse | undefined,
+): Generator<string> {
+  const { status = expected.errors ? 400 : 200, errors, headers = {}, same = [] } = expected;
+  if (![status].flat().includes(response.status)) {
+    yield `the status must be ${[status].flat().join(" or ")}, and is ${response.status}`;
   }
-  if (response.surplus !== "") return "a body came where there must be none";
+  if (response.surplus !== "") yield "a body came where there must be none";
   const code = codes[response.status];
-  const hasBody = !response.request.startsWith("HEAD ");
-  if (typeof status !== "number" || code === undefined || !hasBody) return undefined;
-  const [type, found] = [`urn:plantstore:problem:${code}`, response.json?.type];
-  return found === type ? undefined : `the type of the problem must be ${type}, and is ${found}`;
+  if (typeof status === "number" && code && !response.request.startsWith("HEAD ")) {
+    const [type, found] = [`urn:plantstore:problem:${code}`, response.json?.type];
+    if (found !== type) yield `the type of the problem must be ${type}, and is ${found}`;
+  }
+  if (errors) {
+    const show = (places: readonly string[]) => JSON.stringify([...new Set(places)].sort());
+    const found = errorsOf(response).map(({ pointer, parameter, header }) =>
+      String(pointer ?? parameter ?? header),
+    );
+    if (show(found).toLowerCase() !== show(errors).toLowerCase()) {
+      yield `errors must name ${show(errors)}, and names ${show(found)}`;
+    }
+  }
+  for (const [name, value] of Object.entries(headers)) {
+    const must = findHeaderMismatch(response, name, value);
+    const found = response.header(name) ?? "absent";
+    if (must) yield `the header ${name} must ${must}, and is ${found}`;
+  }
+  if (expected.json !== undefined) {
+    const [wanted, found] = [expected.json, response.json].map((json) => JSON.stringify(json));
+    if (found !== wanted) yield `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
+  }
+  for (const part of before ? same : []) {
+    const [wanted, found] = [before, response].map((each) => partOf(each, part));
+    if (found !== wanted) yield `${part} must be ${wanted} as before, and is ${found}`;
+  }
+}
+
+function partOf(response: ServiceResponse | undefined, part: string): unknown {
+  if (part === "body") return response?.text;
+  return part === "status" ? response?.status : (response?.header(part) ?? "absent");
+}
+
+/** What the header must do, if it doesn't. */
+function findHeaderMismatch(
+  response: ServiceResponse,
+  name: string,
+  expected: NonNullable<Expected["headers"]>[string],
+): string | undefined {
+  const found = response.header(name);
+  if (expected === null) return found === undefined ? undefined : "be absent";
+  if (typeof expected === "string") return found === expected ? undefined : `be ${expected}`;
+  if (expected instanceof RegExp) {
+    return expected.test(found ?? "") ? undefined : `match ${expected}`;
+  }
+  const items = response.items(name);
+  const isComplete = [...expected].every((item) => items.includes(item.toLowerCase()));
+  const isExact = !(expected instanceof Set) || items.length === expected.size;
+  return isComplete && isExact ? undefined : `list ${[...expected].join(", ")}`;
 }
 
 interface FoundError {
@@ -55,55 +93,8 @@ interface FoundError {
   readonly detail?: unknown;
 }
 
-/** The validation errors of a problem; none if they are not in the right form. */
+/** The validation errors of a problem; none if they don't have the right form. */
 export function errorsOf(response: ServiceResponse): readonly FoundError[] {
   const errors: unknown = response.json?.errors;
   return Array.isArray(errors) ? errors.filter((error) => error && typeof error === "object") : [];
-}
-
-function findWrongErrors(response: ServiceResponse, { errors }: Expected): string | undefined {
-  if (errors === undefined) return undefined;
-  const show = (places: readonly string[]) => JSON.stringify([...new Set(places)].sort());
-  const found = errorsOf(response).map(({ pointer, parameter, header }) =>
-    String(pointer ?? parameter ?? header),
-  );
-  if (show(found).toLowerCase() === show(errors).toLowerCase()) return undefined;
-  return `errors must name ${show(errors)}, and names ${show(found)}`;
-}
-
-function findWrongHeader(
-  response: ServiceResponse,
-  name: string,
-  expected: NonNullable<Expected["headers"]>[string],
-): string | undefined {
-  const found = response.header(name);
-  const must = (what: string) => `the header ${name} must ${what}, and is ${found ?? "absent"}`;
-  if (expected === null) return found === undefined ? undefined : must("be absent");
-  if (typeof expected === "string") return found === expected ? undefined : must(`be ${expected}`);
-  if (expected instanceof RegExp) {
-    return expected.test(found ?? "") ? undefined : must(`match ${expected}`);
-  }
-  const items = response.items(name);
-  const wanted = [...expected].map((item) => item.toLowerCase());
-  const isComplete = wanted.every((item) => items.includes(item));
-  const isExact = !(expected instanceof Set) || items.length === wanted.length;
-  return isComplete && isExact ? undefined : must(`list ${[...expected].join(", ")}`);
-}
-
-function findWrongJson(response: ServiceResponse, expected: Expected): string | undefined {
-  if (expected.json === undefined) return undefined;
-  const [wanted, found] = [expected.json, response.json].map((json) => JSON.stringify(json));
-  return found === wanted ? undefined : `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
-}
-
-function findDifference(
-  response: ServiceResponse,
-  before: ServiceResponse,
-  part: string,
-): string | undefined {
-  const [wanted, found] = [before, response].map((each) => {
-    if (part === "body") return each.text;
-    return part === "status" ? each.status : (each.header(part) ?? "absent");
-  });
-  return found === wanted ? undefined : `${part} must be ${wanted} as before, and is ${found}`;
 }

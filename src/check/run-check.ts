@@ -1,9 +1,9 @@
 /** Checks a running service against its contract, row by row, and cleans up. */
-
-import { Interrupted, Service, Unanswered } from "./checked-service.ts";
+import { Interrupted, Service, Violation } from "./checked-service.ts";
 import type { Row } from "./row.ts";
-import { type Gardens, idsOfRow, type RowContext, runRow, Skipped, Violation } from "./run-row.ts";
-import { CannotList, TestGarden } from "./test-garden.ts";
+import { type Gardens, idsOfRow, type RowContext, runRow, Skipped } from "./run-row.ts";
+import { TestGarden } from "./test-garden.ts";
+import { NoResponse } from "./wire.ts";
 
 export interface Tokens {
   /** May write. */
@@ -46,55 +46,56 @@ export interface CheckResult {
   readonly waitedSeconds: number;
 }
 
-/** The check cannot begin. */
+/** The check can't begin. */
 export class CannotCheck extends Error {
-  readonly reason: "unreachable" | "token-refused" | "no-room" | "unusable";
-  /** The system's code for the failure, if it has one. */
-  readonly code: string | undefined;
-
-  constructor(reason: CannotCheck["reason"], message: string, code?: string) {
+  /** `code` is the system's, such as `ECONNREFUSED`. */
+  constructor(
+    readonly reason: "unreachable" | "token-refused" | "no-room" | "unusable",
+    message: string,
+    readonly code?: string,
+  ) {
     super(message);
-    this.reason = reason;
-    this.code = code;
   }
 }
 
 /** Cleaning up goes on after an interruption, but not for ever. */
 const cleanUpMs = 30_000;
+/** After so many rows without a response the others are skipped. */
+const silentRowsMax = 5;
 
 /** `report` gets each result as soon as it is known. Fails with `CannotCheck`. */
 export async function runCheck(
   options: CheckOptions,
   report: (result: RowResult) => void = () => {},
 ): Promise<CheckResult> {
-  const { url, tokens, timeoutMs, signal } = options;
+  const { url, tokens, timeoutMs, signal, isSlow } = options;
   const service = new Service(url, timeoutMs, signal);
   const { write, second, read } = tokens;
   const gardens: Gardens = {
-    write: new TestGarden(service, write, "the token"),
-    ...(second && { second: new TestGarden(service, second, "the second token (--token-2)") }),
-    ...(read && { read: new TestGarden(service, read, "the third token (--token-read)") }),
+    write: new TestGarden(service, write),
+    ...(second && { second: new TestGarden(service, second) }),
+    ...(read && { read: new TestGarden(service, read) }),
   };
   const all: TestGarden[] = Object.values(gardens);
   const results: RowResult[] = [];
   const leftBehind: string[] = [];
-  const firstId = await begin(service, gardens, tokens);
+  const firstId = await begin(gardens, tokens);
   if (firstId !== undefined) {
     let nextIds = (firstId / idsOfRow) * idsOfRow;
     const takeIds = () => (nextIds += idsOfRow);
-    const context = { service, gardens, isSlow: options.isSlow, takeIds };
-    let silences = 0;
+    let silentRows = 0;
     for (const row of options.rows) {
-      const outcome = silences < silencesMax ? await judge(row, context) : skippedAsSilent;
+      const isSilent = silentRows >= silentRowsMax;
+      const outcome = isSilent ? silent : await judge(row, { service, gardens, isSlow, takeIds });
       if (signal.aborted) break;
-      if (silences < silencesMax) silences = outcome.isSilent ? silences + 1 : 0;
-      const result = present(row, outcome, tokens);
+      if (!isSilent) silentRows = outcome.reason?.startsWith(noResponse) ? silentRows + 1 : 0;
+      const result = { topic: row.topic, rule: row.name, ...present(outcome, tokens) };
       results.push(result);
       for (const garden of all) await garden.cleanUp().catch(() => {});
-      // Last, because everything may end here: nobody reads the report any longer.
+      // Last, because the caller may stop the check here.
       report(result);
     }
-    service.stopOn(AbortSignal.timeout(cleanUpMs));
+    service.signal = AbortSignal.timeout(cleanUpMs);
     for (const garden of all) leftBehind.push(...(await garden.finish()));
   }
   const { waitedSeconds } = service;
@@ -104,58 +105,59 @@ export async function runCheck(
 /** Ids here stay clear of those that the service assigns. */
 const preferredIds = [2n ** 52n, 2n ** 53n, 2n ** 60n, 2n ** 62n, 2n ** 63n - 2n ** 40n];
 const spreadIds = 2 ** 39;
+const labels = {
+  write: "the token",
+  second: "the second token (--token-2)",
+  read: "the third token (--token-read)",
+};
 
-/** The id from which on all are free, so that lists have an end; none if interrupted. */
-async function begin(
-  service: Service,
-  gardens: Gardens,
-  tokens: Tokens,
-): Promise<bigint | undefined> {
+/** The id from which on all are free, so that lists have an end; `undefined` if interrupted. */
+async function begin(gardens: Gardens, tokens: Tokens): Promise<bigint | undefined> {
   try {
-    const firstId = await claimIds(Object.values(gardens));
-    // Of nothing, so that nothing changes.
-    const headers = { Authorization: `Bearer ${tokens.write}` };
-    const { status } = await service.send(`DELETE /plants/${firstId}`, { headers });
+    const firstId = await claimIds(gardens);
+    // There is no such plant, so nothing changes.
+    const { status } = await gardens.write.send(`DELETE /plants/${firstId}`);
     if (status === 403) throw new CannotCheck("token-refused", "The token may only read.");
     return firstId;
   } catch (error) {
     if (error instanceof Interrupted) return undefined;
-    if (error instanceof Unanswered) {
-      const reason = abbreviate(maskText(error.message, tokens));
-      throw new CannotCheck("unreachable", `There is no response: ${reason}.`, error.code);
-    }
-    throw error instanceof CannotList ? explainList(error) : error;
+    if (!(error instanceof NoResponse)) throw error;
+    const reason = abbreviate(maskText(error.message, tokens));
+    throw new CannotCheck("unreachable", `There is no response: ${reason}.`, error.code);
   }
 }
 
-async function claimIds(gardens: readonly TestGarden[]): Promise<bigint> {
+async function claimIds(gardens: Gardens): Promise<bigint> {
+  const entries = Object.entries(gardens) as [keyof Gardens, TestGarden][];
   let obstacle = "";
   for (const start of preferredIds) {
     const from = start + BigInt(Math.floor(Math.random() * spreadIds));
-    const found = await Promise.all(gardens.map((garden) => garden.findAfter(from - 1n)));
-    const plant = found.find((each) => each !== undefined);
-    if (plant === undefined) {
-      for (const garden of gardens) garden.claimFrom(from);
-      return from;
+    obstacle = "";
+    for (const [name, garden] of entries) {
+      const [plant] = await garden.listAfter(from - 1n).catch((error) => explain(error, name));
+      if (plant) obstacle = `the plant ${plant.id} (${plant.name}) comes after all usable ids`;
+      garden.freeFrom = from;
     }
-    obstacle = `the plant ${plant.id} (${plant.name}) comes after all ids that could be used`;
+    if (obstacle === "") return from;
   }
   throw new CannotCheck("no-room", `No free ids: ${obstacle}. Use a token to another garden.`);
 }
 
-function explainList({ response: { status }, label }: CannotList): CannotCheck {
-  if (status === 401) return new CannotCheck("token-refused", `The service refuses ${label}.`);
-  return new CannotCheck(
-    "unusable",
-    `GET /plants with limit, after and fields must be 200 with an array, but is ${status}. ` +
-      "Without it no free ids can be found.",
-  );
+function explain(error: unknown, garden: keyof Gardens): never {
+  if (!(error instanceof Violation)) throw error;
+  const { status } = error.response;
+  if (status === 401) {
+    throw new CannotCheck("token-refused", `The service refuses ${labels[garden]}.`);
+  }
+  const must = "GET /plants with limit, after and fields must be 200 with an array";
+  const why = "Without it no free ids can be found.";
+  throw new CannotCheck("unusable", `${must}, but is ${status}. ${why}`);
 }
 
-type Outcome = Omit<RowResult, "topic" | "rule"> & { readonly isSilent?: boolean };
+type Outcome = Omit<RowResult, "topic" | "rule">;
 
-const silencesMax = 5;
-const skippedAsSilent: Outcome = { outcome: "skipped", reason: "the service no longer responds" };
+const silent: Outcome = { outcome: "skipped", reason: "the service no longer responds" };
+const noResponse = "no response: ";
 
 async function judge(row: Row, context: RowContext): Promise<Outcome> {
   try {
@@ -164,11 +166,10 @@ async function judge(row: Row, context: RowContext): Promise<Outcome> {
   } catch (error) {
     const { message: reason } = error as Error;
     if (error instanceof Skipped) return { outcome: "skipped", reason };
-    if (error instanceof Unanswered) {
-      const { request } = error;
-      return { outcome: "failed", reason: `no response: ${reason}`, request, isSilent: true };
+    if (error instanceof NoResponse) {
+      return { outcome: "failed", reason: noResponse + reason, request: error.request };
     }
-    if (!(error instanceof Violation || error instanceof CannotList)) {
+    if (!(error instanceof Violation)) {
       return { outcome: "failed", reason: `the response makes no sense (${reason})` };
     }
     const { request, whole } = error.response;
@@ -176,33 +177,18 @@ async function judge(row: Row, context: RowContext): Promise<Outcome> {
   }
 }
 
-const shownCharactersMax = 600;
-
-/** Masks tokens, since a report may be shown to anybody; cuts then, not through a token. */
-function present(row: Row, { isSilent: _, ...outcome }: Outcome, tokens: Tokens): RowResult {
-  const mask = (_key: string, value: unknown) =>
-    typeof value === "string" ? maskText(value, tokens) : value;
-  const masked: Outcome = JSON.parse(JSON.stringify(outcome, mask));
-  const { reason, request, answer } = masked;
-  return {
-    topic: row.topic,
-    rule: row.name,
-    ...masked,
-    ...(reason !== undefined && { reason: abbreviate(reason) }),
-    ...(request !== undefined && { request: abbreviateBody(request) }),
-    ...(answer !== undefined && { answer: abbreviate(answer) }),
-  };
+/** Masks tokens, since anyone may see a report; then cuts, so that no token is cut in two. */
+function present(outcome: Outcome, tokens: Tokens): Outcome {
+  const show = (_key: string, value: unknown) =>
+    typeof value === "string" ? abbreviate(maskText(value, tokens)) : value;
+  return JSON.parse(JSON.stringify(outcome, show));
 }
+
+const shownCharactersMax = 600;
 
 function abbreviate(text: string): string {
   if (text.length <= shownCharactersMax) return text;
   return `${text.slice(0, shownCharactersMax)}… (${text.length} characters)`;
-}
-
-/** The head of a request is what a reader needs to send it again. */
-function abbreviateBody(request: string): string {
-  const bodyStart = request.indexOf("\n\n") + 2;
-  return request.slice(0, bodyStart) + abbreviate(request.slice(bodyStart));
 }
 
 /** So many characters of a token tell it apart from everything else. */

@@ -1,21 +1,11 @@
 /** Runs one row of the table: fills in its placeholders, sends its requests, compares responses. */
-
-import { raw, type Service, type ServiceResponse, Unanswered } from "./checked-service.ts";
-import { findFault } from "./expectation.ts";
+import { rawNumber, type Service, type ServiceResponse, Violation } from "./checked-service.ts";
+import { findMismatch } from "./expectation.ts";
 import { closed, type Expected, type Row, type Sent, type Step } from "./row.ts";
 import { nameMark, type TestGarden } from "./test-garden.ts";
+import { NoResponse } from "./wire.ts";
 
-/** The service breaks the contract. The message says what was expected and what came. */
-export class Violation extends Error {
-  constructor(
-    message: string,
-    readonly response: ServiceResponse,
-  ) {
-    super(message);
-  }
-}
-
-/** The row cannot be checked here; the message says why, or what it needs. */
+/** The row can't be checked here; the message says why, or what it needs. */
 export class Skipped extends Error {}
 
 export interface Gardens {
@@ -45,12 +35,10 @@ export async function runRow(row: Row, context: RowContext): Promise<void> {
   const { gardens } = context;
   if (row.isSlow && !context.isSlow) throw new Skipped("takes 15 seconds; ask for it with --slow");
   for (const [sent] of row.steps) {
-    const token = typeof sent === "string" ? undefined : sent.token;
-    if ((token === "second" || token === "read") && !gardens[token]) {
-      throw new Skipped(needs[token]);
-    }
+    const { token } = typeof sent === "string" ? {} : sent;
+    if (token && token !== "none" && !gardens[token]) throw new Skipped(needs[token]);
   }
-  if (row.freeId !== undefined && !(await gardens.write.isFree(BigInt(row.freeId)))) {
+  if (row.freeId !== undefined && (await gardens.write.find(BigInt(row.freeId)))) {
     throw new Skipped("the garden has such a plant");
   }
   for (const value of row.each ?? [""]) {
@@ -91,10 +79,10 @@ class RowRun {
     for (const response of responses) {
       const reason = expected.skip?.(response);
       if (reason !== undefined) throw new Skipped(reason);
-      const fault =
-        findFault(response, expected, atOnce === 1 ? before : responses[0]) ??
+      const mismatch =
+        findMismatch(response, expected, atOnce === 1 ? before : responses[0]) ??
         expected.check?.(response, this.#responses);
-      if (fault !== undefined) throw new Violation(fault, response);
+      if (mismatch !== undefined) throw new Violation(mismatch, response);
     }
   }
 
@@ -110,17 +98,14 @@ class RowRun {
       ...(sent.chunks && { "Transfer-Encoding": "chunked" }),
       ...(this.#fillIn(sent.headers) as Sent["headers"]),
     };
+    const sending = this.#service.send(request, { headers, body, timeoutMs });
+    const response = await sending.catch((error: unknown) => error as Error);
+    const answered = response instanceof Error ? undefined : response;
     // A broken service may create a plant without a token, too.
-    const created = request.startsWith("POST ") ? (garden ?? this.#gardens.write) : undefined;
-    try {
-      const response = await this.#service.send(request, { headers, body, timeoutMs });
-      created?.note(String(body), response);
-      this.#remember(response);
-      return response;
-    } catch (error) {
-      created?.note(String(body), undefined);
-      throw error;
-    }
+    if (request.startsWith("POST ")) (garden ?? this.#gardens.write).note(String(body), answered);
+    if (response instanceof Error) throw response;
+    this.#remember(response);
+    return response;
   }
 
   #remember(response: ServiceResponse): void {
@@ -145,7 +130,7 @@ class RowRun {
   #fillIn(value: unknown, key = ""): unknown {
     if (typeof value === "string") {
       const text = this.#fill(value);
-      return key === "id" && value.startsWith("{") ? raw(text) : text;
+      return key === "id" && value.startsWith("{") ? rawNumber(text) : text;
     }
     if (Array.isArray(value)) return value.map((item) => this.#fillIn(item));
     if (typeof value !== "object" || value?.constructor !== Object) return value;
@@ -198,6 +183,6 @@ function tokensFrom(token: string): Record<string, string> {
 /** A service may close the connection instead of sending a response, where the row says so. */
 function expectClosed(error: unknown, { status }: Expected): [] {
   const mayClose = Array.isArray(status) && status.includes(closed);
-  if (mayClose && error instanceof Unanswered && error.message.includes("closed")) return [];
+  if (mayClose && error instanceof NoResponse && error.message.includes("closed")) return [];
   throw error;
 }

@@ -1,20 +1,8 @@
-/** The garden that a token opens: which ids are free there, and what this run created. */
-import type { Service, ServiceResponse } from "./checked-service.ts";
+/** The garden of a token: which ids are free there, and what this run created. */
+import { type Service, type ServiceResponse, Violation } from "./checked-service.ts";
 
-/** Plants of this run whose id the service assigned are known by this. */
+/** The names of this run's plants start with it. */
 export const nameMark = `plantstore check ${crypto.randomUUID().slice(0, 8)}`;
-
-/** Without lists nobody knows which ids are free. */
-export class CannotList extends Error {
-  constructor(
-    readonly response: ServiceResponse,
-    /** The token, in words. */
-    readonly label: string,
-  ) {
-    super(`GET /plants is ${response.status}`);
-    this.response = response;
-  }
-}
 
 interface ListedPlant {
   readonly id: bigint;
@@ -23,95 +11,74 @@ interface ListedPlant {
 
 export class TestGarden {
   readonly #service: Service;
-  /** Ids that may hold a plant of this run now, and all that ever did. */
-  readonly #held = new Set<bigint>();
-  readonly #ever = new Set<bigint>();
-  /** All ids from here on were free before the run. */
-  #freeFrom = 2n ** 63n;
-  /** Whether a plant may be somewhere that no response told. */
+  /** The ids of all plants that this run may have created, and whether they were deleted. */
+  readonly #created = new Map<bigint, boolean>();
   #mayHaveLost = false;
+  /** All ids from here on were free before the run. */
+  freeFrom = 2n ** 63n;
 
   constructor(
     service: Service,
     readonly token: string,
-    /** The token, in words. */
-    readonly label: string,
   ) {
     this.#service = service;
   }
 
-  /** Absent if no plant comes after this id. Fails with `CannotList`. */
-  async findAfter(id: bigint): Promise<ListedPlant | undefined> {
-    return (await this.#listAfter(id, 1))[0];
+  /** The first plants after this id. Fails with `Violation` if the service can't list. */
+  async listAfter(id: bigint, limit = 1): Promise<readonly ListedPlant[]> {
+    const after = id < -(2n ** 63n) ? "" : `&after=${id}`;
+    const response = await this.send(`GET /plants?limit=${limit}&fields=id,name${after}`);
+    const { status, json } = response;
+    if (status !== 200 || !Array.isArray(json)) {
+      throw new Violation(`GET /plants is ${status}`, response);
+    }
+    return json.map(({ id, name }) => ({ id: BigInt(JSON.stringify(id)), name: String(name) }));
   }
 
-  async isFree(id: bigint): Promise<boolean> {
-    return (await this.findAfter(id - 1n))?.id !== id;
+  async find(id: bigint): Promise<ListedPlant | undefined> {
+    return (await this.listAfter(id - 1n)).find((plant) => plant.id === id);
   }
 
-  /** Takes all ids from here on for this run. */
-  claimFrom(id: bigint): void {
-    this.#freeFrom = id;
+  send(request: string): Promise<ServiceResponse> {
+    return this.#service.send(request, { headers: { Authorization: `Bearer ${this.token}` } });
   }
 
-  /** Notes what a create has created. No response, or a failure, may have created a plant too. */
+  /** Notes what a create may have created, also where it failed or got no response. */
   note(body: string, response: ServiceResponse | undefined): void {
     if (response && response.status >= 300 && response.status < 500) return;
+    const sent = body.matchAll(/"id":\s*(-?\d{1,19})(?![\d.e])/g);
     const located = response?.locatedId;
-    const ids = located === undefined ? findIds(body + (response?.text ?? "")) : [located];
-    for (const id of ids) {
-      this.#held.add(id);
-      this.#ever.add(id);
-    }
+    const ids = located === undefined ? [...sent].map(([, id = ""]) => BigInt(id)) : [located];
+    for (const id of ids) this.#created.set(id, false);
     const isReplay = response?.header("Idempotency-Replayed") !== undefined;
     if (ids.length === 0 && !isReplay) this.#mayHaveLost = true;
   }
 
   /** Deletes what this run created, as far as the service lets it. */
   async cleanUp(): Promise<void> {
-    for (const id of this.#held) if (await this.#remove(id)) this.#held.delete(id);
+    for (const [id, isDeleted] of this.#created) {
+      if (isDeleted || !(await this.#isOurs(id))) continue;
+      const { status } = await this.send(`DELETE /plants/${id}`);
+      this.#created.set(id, status === 204 || status === 404);
+    }
   }
 
-  /** What could not be deleted, in words. The list has the last word: the service may be broken. */
+  /** What could not be deleted, in words. Looks itself: a broken service may say what it likes. */
   async finish(): Promise<string[]> {
-    for (let round = 0; round < 2; round++) {
-      await this.cleanUp().catch(() => {});
-      const listed = await this.#listAfter(this.#freeFrom - 1n, 1_000).catch(() => []);
-      for (const { id, name } of listed) {
-        if (this.#ever.has(id) || name.startsWith(nameMark)) this.#held.add(id);
-      }
-    }
-    const left = [...this.#held].map((id) => `the plant ${id}`);
-    if (this.#mayHaveLost) left.push(`plants named "${nameMark} …", if there are any`);
-    return left;
+    await this.cleanUp().catch(() => {});
+    const listed = await this.listAfter(this.freeFrom - 1n, 1_000).catch(() => []);
+    const left = [...this.#created].filter(
+      ([id, isDeleted]) => !isDeleted || listed.some((plant) => plant.id === id),
+    );
+    const lost = this.#mayHaveLost ? [`plants named "${nameMark} …", if there are any`] : [];
+    return [...left.map(([id]) => `the plant ${id}`), ...lost];
   }
 
-  /** Whether it is gone. A plant that may be somebody else's stays. */
-  async #remove(id: bigint): Promise<boolean> {
-    if (id < this.#freeFrom) {
-      const found = await this.findAfter(id - 1n);
-      if (found?.id !== id) return true;
-      if (!found.name.startsWith(nameMark)) return false;
-    }
-    const { status } = await this.#send(`DELETE /plants/${id}`);
-    return status === 204 || status === 404;
+  /** Assigned ids are among those of other plants, so the name decides there. */
+  async #isOurs(id: bigint): Promise<boolean> {
+    if (id >= this.freeFrom) return true;
+    const plant = await this.find(id);
+    if (!plant) this.#created.set(id, true);
+    return plant?.name.startsWith(nameMark) ?? false;
   }
-
-  async #listAfter(id: bigint, limit: number): Promise<readonly ListedPlant[]> {
-    const after = id < -(2n ** 63n) ? "" : `&after=${id}`;
-    const response = await this.#send(`GET /plants?limit=${limit}&fields=id,name${after}`);
-    const { json } = response;
-    if (response.status !== 200 || !Array.isArray(json)) throw new CannotList(response, this.label);
-    return json.map(({ id, name }) => ({ id: BigInt(JSON.stringify(id)), name: String(name) }));
-  }
-
-  #send(request: string): Promise<ServiceResponse> {
-    return this.#service.send(request, { headers: { Authorization: `Bearer ${this.token}` } });
-  }
-}
-
-function findIds(text: string): bigint[] {
-  return [...text.matchAll(/"id":\s*(-?\d{1,19})(?![\d.e])/g)].map(([, digits = ""]) =>
-    BigInt(digits),
-  );
 }

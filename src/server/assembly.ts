@@ -69,6 +69,7 @@ export function assemble(
   const buckets = config.buckets ?? createBucketMemory();
   const limiter = rate && new RateLimiter(rate, buckets, storage.buckets);
   const spans = tracing && createSpanExporter(tracing, log, metrics);
+  let openApi: Promise<string> | undefined;
   const app = createApp({
     context: {
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
@@ -79,7 +80,10 @@ export function assemble(
         await storage.ping();
       },
       renderMetrics: render,
-      renderOpenApi: () => renderOpenApi(config.basePath),
+      renderOpenApi() {
+        openApi ??= renderOpenApi(config.basePath);
+        return openApi;
+      },
     },
     authenticator,
     log,

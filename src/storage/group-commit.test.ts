@@ -221,33 +221,4 @@ describe("drain", () => {
     await outcomes;
     await group.drain();
   });
-
-  test("waits for the commit under way and for what waits behind it", async () => {
-    const group = create();
-    const outcomes = [writeAll(group, [1])];
-    await settle();
-    outcomes.push(writeAll(group, [2]));
-    let isDrained = false;
-    const drained = group.drain().then(() => {
-      isDrained = true;
-    });
-    commits[0]?.succeed();
-    await settle();
-    expect(isDrained).toBe(false);
-    commits[1]?.succeed();
-    await drained;
-    expect(await Promise.all(outcomes)).toEqual([[1], [2]]);
-  });
-
-  test("returns to everyone who waits for it", async () => {
-    const group = create();
-    const outcomes = writeAll(group, [1]);
-    let drained = 0;
-    for (let count = 0; count < 2; count++) group.drain().then(() => drained++);
-    await settle();
-    commits[0]?.succeed();
-    await outcomes;
-    await settle();
-    expect(drained).toBe(2);
-  });
 });

@@ -1,20 +1,20 @@
 /** A service with one flaw: stands before the real one, and changes what goes in or comes out. */
 import { createServer, type Socket } from "node:net";
 import type { Tokens } from "../../src/check/run-check.ts";
-import { exchange, type WireAnswer } from "../../src/check/wire.ts";
+import { exchange, NoResponse, type RawResponse } from "../../src/check/wire.ts";
 
-export interface WireRequest {
+export interface RawRequest {
   readonly method: string;
   readonly target: string;
-  readonly headers: WireAnswer["headers"];
+  readonly headers: RawResponse["headers"];
   /** With the marks of chunks, if it came in chunks. */
   readonly body: Buffer;
 }
 
-export type Forward = (request: WireRequest) => Promise<WireAnswer>;
+export type Forward = (request: RawRequest) => Promise<RawResponse>;
 
 /** How a broken service answers; `forward` has the real one answer. */
-export type Serve = (request: WireRequest, forward: Forward, tokens: Tokens) => Promise<WireAnswer>;
+export type Serve = (request: RawRequest, forward: Forward, tokens: Tokens) => Promise<RawResponse>;
 
 export interface BrokenService {
   readonly url: string;
@@ -32,8 +32,12 @@ export async function openBrokenService(
 ): Promise<BrokenService> {
   const { hostname: host, port, pathname } = new URL(target);
   const place = { host, port: Number(port), isSecure: false };
-  const forward: Forward = (request) =>
-    exchange(place, [renderRequest(request)], { isHead: request.method === "HEAD", timeoutMs });
+  const forward: Forward = async (request) => {
+    const options = { isHead: request.method === "HEAD", timeoutMs };
+    const response = await exchange(place, renderRequest(request), options);
+    if (response instanceof NoResponse) throw response;
+    return response;
+  };
 
   const server = createServer((socket) => {
     let received = Buffer.alloc(0);
@@ -61,7 +65,7 @@ export async function openBrokenService(
 }
 
 export function headerOf(
-  { headers }: Pick<WireRequest, "headers">,
+  { headers }: Pick<RawRequest, "headers">,
   wanted: string,
 ): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
@@ -75,7 +79,7 @@ function isWhole(bytes: Buffer): boolean {
   return request.body.length >= Number(headerOf(request, "content-length") ?? 0);
 }
 
-function parseRequest(bytes: Buffer): WireRequest {
+function parseRequest(bytes: Buffer): RawRequest {
   const headEnd = bytes.indexOf("\r\n\r\n");
   const [line = "", ...lines] = bytes.toString("latin1", 0, headEnd).split("\r\n");
   const [method = "", target = ""] = line.split(" ");
@@ -86,14 +90,14 @@ function parseRequest(bytes: Buffer): WireRequest {
   return { method, target, headers, body: bytes.subarray(headEnd + 4) };
 }
 
-function renderRequest({ method, target, headers, body }: WireRequest): Buffer {
+function renderRequest({ method, target, headers, body }: RawRequest): Buffer {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   const head = [`${method} ${target} HTTP/1.1`, ...lines, "", ""].join("\r\n");
   return Buffer.concat([Buffer.from(head, "latin1"), body]);
 }
 
 /** The length is that of the body as it is now, but of an answer to HEAD. */
-function renderAnswer({ status, headers, body, surplus }: WireAnswer, method: string): Buffer {
+function renderAnswer({ status, headers, body, surplus }: RawResponse, method: string): Buffer {
   const isFramed = method !== "HEAD" && status !== 204;
   const kept = headers.filter(
     ([name]) => !isFramed || !/^(?:content-length|transfer-encoding)$/i.test(name),

@@ -1,8 +1,8 @@
 /** The ways in which a service can be broken, to put flaws together from. */
-import type { WireAnswer } from "../../src/check/wire.ts";
-import type { Serve, WireRequest } from "./broken-service.ts";
+import type { RawResponse } from "../../src/check/wire.ts";
+import type { RawRequest, Serve } from "./broken-service.ts";
 
-type Test = (request: WireRequest) => boolean;
+type Test = (request: RawRequest) => boolean;
 
 export const isCreate: Test = ({ method, target }) =>
   method === "POST" && /\/plants(?:\?|$)/.test(target);
@@ -14,7 +14,7 @@ export const isOn = (method: string, path: string): Test => {
   return (request) => request.method === method && pathOf(request).endsWith(path);
 };
 
-export function pathOf({ target }: WireRequest): string {
+export function pathOf({ target }: RawRequest): string {
   return target.split("?")[0] ?? "";
 }
 
@@ -25,16 +25,16 @@ export function when(test: Test, serve: Serve): Serve {
 }
 
 /** Changes what comes in. */
-export function asks(change: (request: WireRequest) => WireRequest): Serve {
+export function asks(change: (request: RawRequest) => RawRequest): Serve {
   return (request, forward) => forward(change(request));
 }
 
 /** Changes what goes out. */
-export function answers(change: (answer: WireAnswer, request: WireRequest) => WireAnswer): Serve {
+export function answers(change: (answer: RawResponse, request: RawRequest) => RawResponse): Serve {
   return async (request, forward) => change(await forward(request), request);
 }
 
-export function onStatus(status: number, change: (answer: WireAnswer) => WireAnswer): Serve {
+export function onStatus(status: number, change: (answer: RawResponse) => RawResponse): Serve {
   return answers((answer) => (answer.status === status ? change(answer) : answer));
 }
 
@@ -43,18 +43,18 @@ export function says(status: number, text = ""): Serve {
   return async () => make(status, text);
 }
 
-export function make(status: number, text = ""): WireAnswer {
+export function make(status: number, text = ""): RawResponse {
   const type = status < 400 ? "application/json" : "application/problem+json";
   const headers = [["Content-Type", type]] as const;
   return { status, headers, body: Buffer.from(text), surplus: Buffer.alloc(0) };
 }
 
 export function withStatus(status: number) {
-  return (answer: WireAnswer): WireAnswer => ({ ...answer, status });
+  return (answer: RawResponse): RawResponse => ({ ...answer, status });
 }
 
 /** `undefined` takes a header away. */
-export function withHeader<Message extends Pick<WireRequest, "headers">>(
+export function withHeader<Message extends Pick<RawRequest, "headers">>(
   message: Message,
   name: string,
   value: string | undefined,
@@ -64,7 +64,7 @@ export function withHeader<Message extends Pick<WireRequest, "headers">>(
 }
 
 export function without(name: string) {
-  return <Message extends Pick<WireRequest, "headers">>(message: Message): Message =>
+  return <Message extends Pick<RawRequest, "headers">>(message: Message): Message =>
     withHeader(message, name, undefined);
 }
 
@@ -81,19 +81,19 @@ function keepNumber(_key: string, value: unknown, context: { source: string }): 
   return typeof value === "number" ? rawJSON(context.source) : value;
 }
 
-export function withBody<Message extends WireRequest | WireAnswer>(
+export function withBody<Message extends RawRequest | RawResponse>(
   message: Message,
   text: string,
 ): Message {
   const body = Buffer.from(text);
   const changed = { ...message, body };
   if (!("method" in message)) return changed;
-  return withHeader(changed as WireRequest, "Content-Length", String(body.length)) as Message;
+  return withHeader(changed as RawRequest, "Content-Length", String(body.length)) as Message;
 }
 
 /** Changes the JSON that comes out, if it is some. */
-export function rewrites(change: (json: Loose, answer: WireAnswer) => Loose) {
-  return (answer: WireAnswer): WireAnswer => {
+export function rewrites(change: (json: Loose, answer: RawResponse) => Loose) {
+  return (answer: RawResponse): RawResponse => {
     if (answer.body.length === 0) return answer;
     return withBody(answer, JSON.stringify(change(parse(answer.body.toString()), answer)));
   };

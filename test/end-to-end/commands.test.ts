@@ -8,20 +8,6 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";
 
 describe("help and version", () => {
-  test.each([
-    ["--help"],
-    ["serve --help"],
-    ["token --help"],
-    ["token create --help"],
-    ["token list --help"],
-    ["token revoke --help"],
-    ["copy --help"],
-  ])("explains itself: plantstore %s", async (line) => {
-    const { exitCode, out, errors } = await runProgram(line.split(" "));
-    expect([exitCode, errors]).toEqual([0, ""]);
-    expect(out).toContain("Usage:");
-  });
-
   test.each([["-v"], ["version"], ["--version"], ["token list --version"]])(
     "tells its version: plantstore %s",
     async (line) => {

@@ -10,39 +10,6 @@ import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
 
-describe("64 connections that create at once", () => {
-  test("share commits, and every answered plant is there after kill -9", async () => {
-    using folder = makeTemporaryFolder();
-    const database = join(folder.path, "plants.db");
-    const answered: string[] = [];
-    let metrics: string;
-    {
-      await using service = await startService({ database });
-      const connection = async (number: number) => {
-        for (let turn = 0; turn < 20; turn++) {
-          const body = JSON.stringify({ name: `Plant ${number}-${turn}` });
-          const response = await service.call("POST /plants", { body });
-          expect(response.status).toBe(201);
-          answered.push(response.headers.get("location")?.split("/").at(-1) ?? "none");
-        }
-      };
-      await Promise.all(Array.from({ length: 64 }, (_, number) => connection(number)));
-      metrics = await (await service.call("GET /metrics")).text();
-      service.signal("SIGKILL");
-      await service.exited;
-    }
-    const counted = (name: string) => Number(new RegExp(`^${name} (\\d+)`, "m").exec(metrics)?.[1]);
-    expect(counted("plantstore_writes_total")).toBe(1_280);
-    expect(counted("plantstore_commits_total")).toBeLessThan(640);
-    expect(new Set(answered).size).toBe(1_280);
-
-    const file = new Database(database, { readonly: true });
-    const rows = file.query<{ id: number }, []>("SELECT id FROM plants").all();
-    file.close();
-    expect(new Set(rows.map(({ id }) => String(id)))).toEqual(new Set(answered));
-  });
-});
-
 describe("a million plants listed without a limit", () => {
   const plants = 1_000_000;
   const growthBytesMax = 50_000_000;

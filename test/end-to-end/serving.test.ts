@@ -181,27 +181,6 @@ describe("stopping", () => {
     expect(await service.exited).toBe(1);
     socket.end();
   });
-
-  test("leaves the port at once to those who come", async () => {
-    await using service = await startService();
-    service.signal("SIGTERM");
-    await service.exited;
-    const failure = await service.call("GET /healthz").catch((error) => error);
-    expect(failure).toBeInstanceOf(Error);
-  });
-});
-
-describe("the service's own pages", () => {
-  test("say that it is alive and ready, and what it has done", async () => {
-    await using service = await startService();
-    expect(await (await fetch(`${service.url}/healthz`)).text()).toBe("ok\n");
-    expect(await (await fetch(`${service.url}/readyz`)).text()).toBe("ready\n");
-    await service.call("GET /plants");
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
-    expect(metrics).toContain(
-      'plantstore_requests_total{operation="listPlants",method="GET",status="200"} 1\n',
-    );
-  });
 });
 
 test("every answer says when it was made", async () => {

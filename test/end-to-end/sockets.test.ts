@@ -20,23 +20,6 @@ function statusesOf(answer: string): number[] {
   return [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 }
 
-test("refuses a declared length over the limit before the body comes, and closes", async () => {
-  const headers = ["Host: a", "Content-Type: application/json", "Content-Length: 65537"];
-  const answer = await sendRaw(service.port, request("POST /plants", headers, '{"name"'));
-  expect(statusesOf(answer)).toEqual([413]);
-  expect(answer).toContain("urn:plantstore:problem:too-large");
-  expect(answer).toMatch(/^connection: close/im);
-});
-
-test("sends no body to HEAD, and the length that GET would have", async () => {
-  const answer = await sendRaw(
-    service.port,
-    request("HEAD /healthz", ["Host: a", "Connection: close"]),
-  );
-  expect(answer).toMatch(/^content-length: 3/im);
-  expect(answer.endsWith("\r\n\r\n")).toBe(true);
-});
-
 describe("a path that a proxy's rules do not recognise", () => {
   // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
   const hidden = [

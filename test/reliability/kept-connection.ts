@@ -4,7 +4,7 @@
  */
 import { connect as connectPlainly, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
-import { NoAnswer, readAnswer, type WireAnswer } from "../../src/check/wire.ts";
+import { NoResponse, parseResponse, type RawResponse } from "../../src/check/wire.ts";
 
 /** A request that got no answer, or not the whole of one. */
 export class Unanswered extends Error {
@@ -29,7 +29,7 @@ const lookedAtBytesMax = 64 * 1024;
 
 export class KeptConnection {
   readonly #socket: Socket;
-  readonly #waiting: PromiseWithResolvers<WireAnswer>[] = [];
+  readonly #waiting: (PromiseWithResolvers<RawResponse> & { readonly isHead: boolean })[] = [];
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isOver = false;
@@ -59,9 +59,17 @@ export class KeptConnection {
     return this.#isOver;
   }
 
+  /** Whether bytes came that belong to no request. */
+  get hasSurplus(): boolean {
+    return this.#bytes > 0;
+  }
+
   /** Sends as many requests as the text holds; fails, each for itself, with `Unanswered`. */
-  send(text: string, count = 1): Promise<WireAnswer>[] {
-    const waiting = Array.from({ length: count }, () => Promise.withResolvers<WireAnswer>());
+  send(text: string | Uint8Array, count = 1, isHead = false): Promise<RawResponse>[] {
+    const waiting = Array.from({ length: count }, () => ({
+      ...Promise.withResolvers<RawResponse>(),
+      isHead,
+    }));
     this.#waiting.push(...waiting);
     if (this.#isOver) this.#end();
     else this.#socket.write(text);
@@ -89,7 +97,8 @@ export class KeptConnection {
     this.#bytes += piece.length;
     const isWorthALook = this.#bytes <= lookedAtBytesMax || piece.subarray(-4).equals(blankLine);
     while (isWorthALook && this.#waiting.length > 0 && this.#bytes > 0) {
-      const answer = readAnswer(this.#join(), { isHead: false, isEnded: false });
+      const isHead = this.#waiting[0]?.isHead === true;
+      const answer = parseResponse(this.#join(), { isHead, isEnded: false });
       if (answer === undefined) return;
       this.#settle(answer);
     }
@@ -98,17 +107,18 @@ export class KeptConnection {
   #end(): void {
     this.#isOver = true;
     while (this.#waiting.length > 0) {
-      this.#settle(readAnswer(this.#join(), { isHead: false, isEnded: true }));
+      const isHead = this.#waiting[0]?.isHead === true;
+      this.#settle(parseResponse(this.#join(), { isHead, isEnded: true }));
     }
   }
 
-  #settle(answer: WireAnswer | NoAnswer): void {
+  #settle(answer: RawResponse | NoResponse): void {
     const hasBegun = this.#bytes > 0;
-    const rest = answer instanceof NoAnswer ? Buffer.alloc(0) : answer.surplus;
+    const rest = answer instanceof NoResponse ? Buffer.alloc(0) : answer.surplus;
     this.#pieces = [rest];
     this.#bytes = rest.length;
     const waiter = this.#waiting.shift();
-    if (answer instanceof NoAnswer) waiter?.reject(new Unanswered(answer.message, hasBegun));
+    if (answer instanceof NoResponse) waiter?.reject(new Unanswered(answer.message, hasBegun));
     else waiter?.resolve(answer);
   }
 

@@ -16,12 +16,6 @@ export function writeStore(path: string, { database, log }: StoreFiles): void {
   if (log.length > 0) writeFileSync(`${path}-wal`, log);
 }
 
-export function isSameStore(one: StoreFiles, other: StoreFiles): boolean {
-  return (
-    Buffer.compare(one.database, other.database) === 0 && Buffer.compare(one.log, other.log) === 0
-  );
-}
-
 function readIfThere(path: string): Uint8Array {
   try {
     return new Uint8Array(readFileSync(path));

@@ -1,20 +1,11 @@
 /** The SQLite engine: the storage contract, and what only a file can do. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import {
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
-import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 
 describeStorage("SQLite", async (options) => {
@@ -33,28 +24,6 @@ describeStorage("SQLite", async (options) => {
       folder[Symbol.dispose]();
     },
   };
-});
-
-test("makes the folder that is missing", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "a", "b", "plants.db");
-  await openSqlite(path, { isServing: false }).close();
-  expect(existsSync(path)).toBe(true);
-});
-
-test("says in one line that a folder cannot be made", () => {
-  expect(() => openSqlite("/dev/null/folder/plants.db", { isServing: true })).toThrow(
-    /^Cannot open \/dev\/null\/folder\/plants\.db: .+\.$/,
-  );
-});
-
-test("refuses a file that is not a database and does not touch it", () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const text = "This is a letter, and not a database. ".repeat(100);
-  writeFileSync(path, text);
-  expect(() => openSqlite(path, { isServing: true })).toThrow("it is not a database");
-  expect(readFileSync(path, "utf8")).toBe(text);
 });
 
 test("lets one process serve a file, and tools beside it", async () => {
@@ -111,46 +80,6 @@ test("makes files that only their owner can read", async () => {
   await storage.close();
 });
 
-test.each([
-  ["removed", (path: string) => rmSync(path)],
-  [
-    "removed with its folder",
-    (path: string) => {
-      rmSync(dirname(path), { recursive: true });
-      writeFileSync(dirname(path), "no folder");
-    },
-  ],
-  ["deprived of its log", (path: string) => rmSync(`${path}-wal`)],
-  ["deprived of its index", (path: string) => rmSync(`${path}-shm`)],
-  ["emptied", (path: string) => truncateSync(path)],
-  ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
-])("takes no writes once the file was %s, and says that it is not ready", async (_, change) => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: true });
-  await storage.apply([create()]);
-  change(path);
-  const failures = [storage.apply([create()]), storage.ping()].map((promise) =>
-    promise.then(
-      () => "none",
-      (error) => error.code,
-    ),
-  );
-  expect(await Promise.all(failures)).toEqual(["unavailable", "unavailable"]);
-  await storage.close();
-});
-
-test("commits with full synchronisation, in a write-ahead log", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: false });
-  await storage.apply([create()]);
-  const reader = new Database(path, { readonly: true });
-  expect(reader.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
-  reader.close();
-  await storage.close();
-});
-
 test.each(["ROLLBACK", "ABORT"])(
   "fails a whole group and shows nothing of it, on %s",
   async (how) => {
@@ -171,12 +100,3 @@ test.each(["ROLLBACK", "ABORT"])(
     await storage.close();
   },
 );
-
-test("leaves nothing but the database and the lock behind when it is closed", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: true });
-  await storage.apply([create()]);
-  await storage.close();
-  expect(existsSync(`${path}-wal`)).toBe(false);
-});

@@ -57,20 +57,6 @@ test("a storage that another one has locked is unavailable", () => {
   expect(shown).toMatchObject({ code: "unavailable" });
 });
 
-test("a file that is no database is unavailable", () => {
-  const file = join(folder, "text.db");
-  writeFileSync(file, "text ".repeat(1000));
-  const text = new Database(file);
-  const shown = mapError(thrownBy(() => text.query("SELECT * FROM plants").all()));
-  text.close();
-  expect(shown).toMatchObject({ code: "unavailable" });
-});
-
-test("a file that cannot be opened is unavailable", () => {
-  const shown = mapError(thrownBy(() => new Database(join(folder, "missing", "plants.db"))));
-  expect(shown).toMatchObject({ code: "unavailable" });
-});
-
 test("a damaged file is unavailable", () => {
   for (let count = 0; count < 500; count++)
     database.run("INSERT INTO plants VALUES (?)", [`${count}`]);

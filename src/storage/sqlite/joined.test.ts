@@ -3,7 +3,6 @@
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import {
@@ -75,43 +74,4 @@ test("a group that fails does not fail the group of another thread that shares i
   expect((await storage.list("home", undefined, 10)).map(({ id }) => id)).toEqual([4n]);
   intruder.close();
   await removeAll();
-});
-
-test("a thread takes no writes if the file was replaced before it joined, as no other does", async () => {
-  using folder = makeTemporaryFolder();
-  const [path, other] = [join(folder.path, "plants.db"), join(folder.path, "other.db")];
-  await openSqlite(other, { isServing: false }).close();
-  const first = openSqlite(path, { isServing: true });
-  await first.apply([create()]);
-  const joins = first.share();
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix);
-  renameSync(other, path);
-  const storage = openSqlite(path, { isServing: true, joins });
-  const codes = [storage.apply([create()]), storage.ping()].map((promise) =>
-    promise.then(
-      () => "none",
-      (error) => error.code,
-    ),
-  );
-  expect(await Promise.all(codes)).toEqual(["unavailable", "unavailable"]);
-  await storage.close();
-  await first.close();
-});
-
-test("a thread opens the file that the process did, wherever a link to it leads by then", async () => {
-  using folder = makeTemporaryFolder();
-  const [link, path, other] = ["link.db", "plants.db", "other.db"].map((name) =>
-    join(folder.path, name),
-  ) as [string, string, string];
-  await openSqlite(other, { isServing: false }).close();
-  symlinkSync(path, link);
-  const first = openSqlite(link, { isServing: true });
-  const joins = first.share();
-  rmSync(link);
-  symlinkSync(other, link);
-  const storage = openSqlite(link, { isServing: true, joins });
-  expect(await storage.apply([create({ id: 1n })])).toEqual([created(1n)]);
-  expect(await storage.list("home", undefined, 10)).toHaveLength(1);
-  await storage.close();
-  await first.close();
 });

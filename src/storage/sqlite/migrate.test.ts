@@ -129,14 +129,6 @@ function contents(): Record<string, string> {
 
 describe("a file that cannot be used is refused in one line and stays untouched, when it is", () => {
   const makers: Record<string, { make: () => void; reason: string }> = {
-    "another program's": {
-      make() {
-        const database = new Database(path);
-        database.run("CREATE TABLE songs (title TEXT)");
-        database.close();
-      },
-      reason: "it is a SQLite database of another program",
-    },
     "another program's with a mark of its own and no table yet": {
       make() {
         const database = new Database(path);
@@ -161,20 +153,6 @@ describe("a file that cannot be used is refused in one line and stays untouched,
         database.close();
       },
       reason: "it is a SQLite database of another program",
-    },
-    "of a newer version": {
-      make() {
-        const database = connect(touch(path));
-        useWriteAheadLog(database);
-        migrate(database);
-        database.run("PRAGMA user_version = 999");
-        database.close();
-      },
-      reason: "its schema is 999",
-    },
-    text: {
-      make: () => writeFileSync(path, "These are not the bytes of a database. ".repeat(100)),
-      reason: "it is not a database",
     },
     "a few bytes": { make: () => writeFileSync(path, "hello"), reason: "it is not a database" },
   };

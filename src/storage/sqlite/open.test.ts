@@ -88,53 +88,6 @@ describe("the lock for serving", () => {
     locks.push(lockForServing(file));
   }
 
-  test("is taken by one at a time", () => {
-    lock();
-    expect(() => lock()).toThrow(
-      expect.objectContaining({
-        code: "unavailable",
-        message: expect.stringContaining("another process is serving it already"),
-      }),
-    );
-  });
-
-  test("can be taken again once it was released", () => {
-    lock();
-    locks.pop()?.close();
-    expect(() => lock()).not.toThrow();
-  });
-
-  test("of one file does not lock another one", () => {
-    lock();
-    expect(() => lock(join(folder.path, "other.db"))).not.toThrow();
-  });
-
-  test("does not block a tool that opens the file beside the service", async () => {
-    const serving = openSqlite(path, { isServing: true });
-    const tool = openSqlite(path, { isServing: false });
-    await tool.ping();
-    await tool.close();
-    await serving.close();
-  });
-
-  test("is released when the storage is closed", async () => {
-    await openSqlite(path, { isServing: true }).close();
-    await openSqlite(path, { isServing: true }).close();
-  });
-
-  test("holds for the file, also when a link leads to it", async () => {
-    const serving = openSqlite(path, { isServing: true });
-    const link = join(folder.path, "link.db");
-    symlinkSync(path, link);
-    let second: { close(): Promise<void> } | undefined;
-    try {
-      second = openSqlite(link, { isServing: true });
-    } catch {}
-    await second?.close();
-    await serving.close();
-    expect(second).toBeUndefined();
-  });
-
   // Whoever owns the folder could have root open, and give them, any file of the system.
   test("is not taken through a link", () => {
     const elsewhere = join(folder.path, "elsewhere");

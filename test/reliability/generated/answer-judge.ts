@@ -1,5 +1,5 @@
 /** Tells whether an answer to a generated request is one that it may have. */
-import { NoAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+import { NoResponse, type RawResponse } from "../../../src/check/wire.ts";
 import { type Document, DocumentedAnswers } from "../../documented-answers.ts";
 import type { GeneratedRequest } from "./request-generator.ts";
 
@@ -13,8 +13,8 @@ export class AnswerJudge {
   }
 
   /** What is wrong with it; absent if nothing is. */
-  findFault(request: GeneratedRequest, outcome: WireAnswer | NoAnswer): string | undefined {
-    if (outcome instanceof NoAnswer) return `no answer: ${outcome.message}`;
+  findFault(request: GeneratedRequest, outcome: RawResponse | NoResponse): string | undefined {
+    if (outcome instanceof NoResponse) return `no answer: ${outcome.message}`;
     const { status } = outcome;
     if (status >= 500) return `${status}: ${outcome.body}`;
     const { expected } = request;
@@ -29,7 +29,7 @@ export class AnswerJudge {
     );
   }
 
-  #findDocumentFault(request: GeneratedRequest, answer: WireAnswer): string | undefined {
+  #findDocumentFault(request: GeneratedRequest, answer: RawResponse): string | undefined {
     const text = answer.body.toString();
     if (request.method === "HEAD") return text === "" ? undefined : "HEAD has a body";
     const header = (wanted: string) => headerOf(answer, wanted);
@@ -42,11 +42,11 @@ export class AnswerJudge {
   }
 }
 
-export function headerOf({ headers }: WireAnswer, wanted: string): string | undefined {
+export function headerOf({ headers }: RawResponse, wanted: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
 }
 
-function findIdFault({ headers }: GeneratedRequest, answer: WireAnswer): string | undefined {
+function findIdFault({ headers }: GeneratedRequest, answer: RawResponse): string | undefined {
   const id = headerOf(answer, "x-request-id");
   if (id === undefined || !/^[\w.-]{1,128}$/.test(id)) return `the request's id is ${id}`;
   const sent = headers.find((line) => line.startsWith("X-Request-Id: "))?.slice(14);
@@ -55,7 +55,7 @@ function findIdFault({ headers }: GeneratedRequest, answer: WireAnswer): string 
 }
 
 /** A plant comes back as it was sent. */
-function findEchoFault({ fields }: GeneratedRequest, answer: WireAnswer): string | undefined {
+function findEchoFault({ fields }: GeneratedRequest, answer: RawResponse): string | undefined {
   if (answer.status !== 201 || !fields) return undefined;
   const { name, tag = '""' } = fields;
   const sent = { name: JSON.parse(name ?? "null"), tag: JSON.parse(tag) };

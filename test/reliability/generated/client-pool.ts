@@ -1,6 +1,7 @@
 /** Sends requests as bytes over a few connections that stay open, one request at a time on each. */
-import { NoAnswer, readAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+import { NoResponse, type RawResponse } from "../../../src/check/wire.ts";
 import { overloaded } from "../../../src/domain/errors.ts";
+import { KeptConnection } from "../kept-connection.ts";
 
 export interface Outgoing {
   readonly bytes: Buffer;
@@ -13,12 +14,12 @@ const usualHangMs = 10_000;
 const putOffMs = 500;
 const patienceRounds = 60;
 
-export type Take = (index: number, outcome: WireAnswer | NoAnswer) => void;
+export type Take = (index: number, outcome: RawResponse | NoResponse) => void;
 
 export class ClientPool {
   readonly #port: number;
   readonly #hangMs: number;
-  readonly #connections: (Connection | undefined)[];
+  readonly #connections: (KeptConnection | undefined)[];
 
   constructor(port: number, connectionsCount: number, hangMs = usualHangMs) {
     this.#port = port;
@@ -34,10 +35,13 @@ export class ClientPool {
     const work = async (lane: number) => {
       while (next < requests.length) {
         const index = next++;
-        const connection = this.#connections[lane] ?? (await Connection.open(this.#port));
-        const outcome = await connection.ask(requests[index] as Outgoing, this.#hangMs);
-        this.#connections[lane] = connection.isUsable ? connection : undefined;
-        if (!connection.isUsable) connection.close();
+        const connection =
+          this.#connections[lane] ??
+          (await KeptConnection.open({ port: this.#port, isSecure: false }));
+        const outcome = await this.#ask(connection, requests[index] as Outgoing);
+        const isUsable = !(outcome instanceof NoResponse) && !asksToClose(outcome, connection);
+        this.#connections[lane] = isUsable ? connection : undefined;
+        if (!isUsable) connection.close();
         take(index, outcome);
       }
     };
@@ -69,78 +73,26 @@ export class ClientPool {
   close(): void {
     for (const connection of this.#connections) connection?.close();
   }
-}
 
-class Connection {
-  isUsable = true;
-  #socket: Bun.Socket | undefined;
-  #received: Buffer[] = [];
-  #unsent: Buffer | undefined;
-  #look: (isEnded: boolean) => void = () => {};
-
-  static async open(port: number): Promise<Connection> {
-    const connection = new Connection();
-    connection.#socket = await Bun.connect({
-      hostname: "127.0.0.1",
-      port,
-      socket: {
-        data: (_, bytes) => {
-          connection.#received.push(Buffer.from(bytes));
-          connection.#look(false);
-        },
-        drain: () => connection.#flush(),
-        close: () => connection.#end(),
-        error: () => connection.#end(),
-      },
-    });
-    return connection;
-  }
-
-  ask({ bytes, isHead }: Outgoing, hangMs: number): Promise<WireAnswer | NoAnswer> {
-    return new Promise((resolve) => {
-      const settle = (outcome: WireAnswer | NoAnswer) => {
-        clearTimeout(timer);
-        this.#look = () => {};
-        this.#received = [];
-        if (outcome instanceof NoAnswer || asksToClose(outcome)) this.isUsable = false;
-        resolve(outcome);
-      };
-      const timer = setTimeout(() => settle(new NoAnswer(`none within ${hangMs} ms`)), hangMs);
-      this.#look = (isEnded) => {
-        const answer = readAnswer(Buffer.concat(this.#received), { isHead, isEnded });
-        if (answer) settle(answer);
-      };
-      this.#unsent = bytes;
-      this.#flush();
-    });
-  }
-
-  close(): void {
-    this.#socket?.terminate();
-  }
-
-  #flush(): void {
-    if (!this.#unsent || !this.#socket) return;
-    const sent = this.#socket.write(this.#unsent);
-    this.#unsent =
-      sent < this.#unsent.length ? this.#unsent.subarray(Math.max(0, sent)) : undefined;
-  }
-
-  #end(): void {
-    this.isUsable = false;
-    this.#look(true);
+  #ask(connection: KeptConnection, { bytes, isHead }: Outgoing): Promise<RawResponse | NoResponse> {
+    const [answer] = connection.send(bytes, 1, isHead) as [Promise<RawResponse>];
+    const { promise, resolve } = Promise.withResolvers<RawResponse | NoResponse>();
+    const hung = () => resolve(new NoResponse(`none within ${this.#hangMs} ms`));
+    const timer = setTimeout(hung, this.#hangMs);
+    answer.then(resolve, ({ message }: Error) => resolve(new NoResponse(message)));
+    return promise.finally(() => clearTimeout(timer));
   }
 }
 
 /** Other answers of 503 are failures: they may have changed something. A HEAD does not tell. */
-function isPutOff(outcome: WireAnswer | NoAnswer): boolean {
-  if (outcome instanceof NoAnswer || outcome.status !== 503) return false;
+function isPutOff(outcome: RawResponse | NoResponse): boolean {
+  if (outcome instanceof NoResponse || outcome.status !== 503) return false;
   if (!outcome.headers.some(([name]) => name.toLowerCase() === "retry-after")) return false;
   return outcome.body.length === 0 || outcome.body.includes(overloaded.message);
 }
 
-function asksToClose({ headers, surplus }: WireAnswer): boolean {
+function asksToClose({ headers }: RawResponse, connection: KeptConnection): boolean {
   // What comes behind an answer would be taken for the beginning of the next one.
-  if (surplus.length > 0) return true;
+  if (connection.isOver || connection.hasSurplus) return true;
   return headers.some(([name, value]) => name.toLowerCase() === "connection" && value === "close");
 }

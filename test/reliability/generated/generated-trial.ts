@@ -4,7 +4,7 @@
  * possible, and whether the garden holds what the answers said.
  */
 import fc, { type Arbitrary } from "fast-check";
-import { NoAnswer, type WireAnswer } from "../../../src/check/wire.ts";
+import { NoResponse, type RawResponse } from "../../../src/check/wire.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import type { Trial } from "../proof.ts";
 import { AnswerJudge, headerOf } from "./answer-judge.ts";
@@ -53,11 +53,11 @@ export class GeneratedTrial {
     const outgoing = requests.map((request) => this.#render(request));
     const putOff = await this.#clients.sendPatiently(outgoing, (index, outcome) => {
       const request = requests[index] as GeneratedRequest;
-      const status = outcome instanceof NoAnswer ? "unanswered" : `of ${outcome.status}`;
+      const status = outcome instanceof NoResponse ? "unanswered" : `of ${outcome.status}`;
       figures[status] = (figures[status] ?? 0) + 1;
       const fault = this.#judge.findFault(request, outcome);
       if (fault !== undefined) faults.push(`${fault} — ${this.#show(request)}`);
-      if (!(outcome instanceof NoAnswer)) balance.note(request, outcome);
+      if (!(outcome instanceof NoResponse)) balance.note(request, outcome);
     });
     if (putOff > 0) figures["put off by overload"] = putOff;
     const isShrinkable = faults.length > 0;
@@ -131,7 +131,7 @@ export class GeneratedTrial {
     const deletions = ids.map((id) => this.#render({ ...deletion, target: `/plants/${id}` }));
     const faults = balance.audit(new Set(ids));
     await this.#clients.sendPatiently(deletions, (index, outcome) => {
-      if (outcome instanceof NoAnswer || outcome.status !== 204) {
+      if (outcome instanceof NoResponse || outcome.status !== 204) {
         faults.push(`plant ${ids[index]} cannot be deleted: ${outcome}`);
       }
     });
@@ -155,7 +155,7 @@ const deletion: GeneratedRequest = {
 class Balance {
   readonly #counts = new Map<string, number>();
 
-  note({ method, target }: GeneratedRequest, answer: WireAnswer): void {
+  note({ method, target }: GeneratedRequest, answer: RawResponse): void {
     const isCreated = answer.status === 201 && !headerOf(answer, "idempotency-replayed");
     const address = isCreated ? headerOf(answer, "location") : target;
     if (!isCreated && (answer.status !== 204 || method !== "DELETE")) return;

@@ -15,9 +15,7 @@ export interface Flaw extends Layout {
 }
 
 const sqliteWriter = "storage/sqlite/writer.ts";
-const sqliteEngine = "storage/sqlite/engine.ts";
 const postgresBatch = "storage/postgres/batch.ts";
-const postgresStatements = "storage/postgres/statements.ts";
 
 export const flaws: Readonly<Record<string, Flaw>> = {
   "a list that was kept outlives the commit of another thread": {
@@ -25,48 +23,10 @@ export const flaws: Readonly<Record<string, Flaw>> = {
     threads: [4],
     trouble: "none",
     faults: [
-      { file: sqliteEngine, text: "known.commits === commits", by: "true" },
-      { file: sqliteEngine, text: "setImmediate(() => {", by: "Bun.sleep(100).then(() => {" },
-    ],
-  },
-  "a list shows two moments": {
-    engine: "sqlite",
-    threads: [1],
-    trouble: "none",
-    faults: [
       {
-        file: sqliteEngine,
-        text: "async list(garden, after, count) {",
-        by: `async list(garden, after, count) {
-          const start = after === undefined ? fromStart.all(garden, Math.min(count, 2)) : [];
-          const from = start.at(-1)?.id;
-          if (from !== undefined) {
-            await Bun.sleep(20);
-            return [...start, ...fromAfter.all(garden, from, count - start.length)];
-          }`,
-      },
-    ],
-  },
-  "keys are kept in memory, and lost with the process": {
-    engine: "sqlite",
-    threads: [1],
-    trouble: "killed",
-    faults: [
-      {
-        file: sqliteWriter,
-        text: 'const begin = database.query("BEGIN IMMEDIATE");',
-        by: 'const begin = database.query("BEGIN IMMEDIATE"); const keys = new Map();',
-      },
-      {
-        file: sqliteWriter,
-        text: "findKey.get(garden, key.hash)",
-        by: "keys.get(garden + key.key)",
-      },
-      {
-        file: sqliteWriter,
-        text: "keepKey.run(garden, key.hash, key.requestHash, outcome.id, key.expiresAtMs)",
-        by: `keys.set(garden + key.key, { request_hash: key.requestHash, plant_id: outcome.id,
-          expires_at_ms: key.expiresAtMs })`,
+        file: "storage/sqlite/worker.ts",
+        text: "if (isChange(outcomes[from++])) versions.change(garden);",
+        by: "if (isChange(outcomes[from++])) setTimeout(() => versions.change(garden), 100);",
       },
     ],
   },
@@ -92,45 +52,6 @@ export const flaws: Readonly<Record<string, Flaw>> = {
         file: postgresBatch,
         text: "await store(client, decision, known);",
         by: "store(client, decision, known).catch(() => {});",
-      },
-    ],
-  },
-  "instances do not take turns in a garden": {
-    engine: "postgres",
-    threads: [1, 1],
-    trouble: "none",
-    faults: [
-      {
-        file: postgresStatements,
-        text: "INSERT INTO gardens (garden, last_id) SELECT",
-        by: "WITH made AS (INSERT INTO gardens (garden, last_id) SELECT",
-      },
-      {
-        file: postgresStatements,
-        text: "DO UPDATE SET last_id = gardens.last_id\n",
-        by: "DO NOTHING\n",
-      },
-      {
-        file: postgresStatements,
-        text: "RETURNING garden, last_id, plants_bound, keys_bound`",
-        by: `RETURNING garden, last_id, plants_bound, keys_bound)
-          SELECT garden, last_id, plants_bound, keys_bound FROM made UNION ALL
-          SELECT garden, last_id, plants_bound, keys_bound FROM gardens WHERE garden = ANY ($1)\``,
-      },
-    ],
-  },
-  "keys are kept after the commit, in a transaction of their own": {
-    engine: "postgres",
-    threads: [1, 1],
-    trouble: "killed",
-    faults: [
-      {
-        file: postgresBatch,
-        text: "await store(client, decision, known);",
-        by: `await store(client, { ...decision, keys: [] }, known);
-          await Bun.sleep(50);
-          await client.query("BEGIN");
-          await store(client, { ...decision, plants: [], gardens: new Map() }, known);`,
       },
     ],
   },

@@ -1,5 +1,5 @@
 /** How calls and their results travel over HTTP, by docs/interface.md. */
-import type { WireAnswer } from "../../../src/check/wire.ts";
+import type { RawResponse } from "../../../src/check/wire.ts";
 import { writeRequest } from "../kept-connection.ts";
 import type { Call, Create, List, Result } from "./history.ts";
 
@@ -31,7 +31,7 @@ function renderQuery({ after, limit, fields }: List): string {
 }
 
 /** Absent if the answer leaves open what happened. Fails if it is none that the call may have. */
-export function readResult(call: Call, answer: WireAnswer): Result | undefined {
+export function readResult(call: Call, answer: RawResponse): Result | undefined {
   const { status } = answer;
   const text = answer.body.toString();
   switch (`${call.kind} ${status}`) {
@@ -59,7 +59,7 @@ export function readResult(call: Call, answer: WireAnswer): Result | undefined {
   throw new Error(`the answer was ${status}, ${text}`);
 }
 
-function headerOf({ headers }: WireAnswer, wanted: string): string | undefined {
+function headerOf({ headers }: RawResponse, wanted: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
 

@@ -1,5 +1,4 @@
 /** The contents page: every hostile case, by topic. */
-import { bodyCases } from "./body-cases.ts";
 import { chunkCases } from "./chunk-cases.ts";
 import { connectionCases } from "./connection-cases.ts";
 import { headerCases } from "./header-cases.ts";
@@ -17,5 +16,4 @@ export const allCases: Readonly<Record<string, readonly HostileCase[]>> = {
   "hosts, tokens, expectations and connections": headerCases,
   sizes: sizeCases,
   "requests in a row, and early ends": connectionCases,
-  bodies: bodyCases,
 };

@@ -1,6 +1,6 @@
 /** Plays hostile cases over sockets of their own and tells how each was answered. */
 import { connect, type Socket } from "node:net";
-import { NoAnswer, readAnswer } from "../../../src/check/wire.ts";
+import { NoResponse, parseResponse } from "../../../src/check/wire.ts";
 import {
   answered,
   type HostileCase,
@@ -135,8 +135,8 @@ class Connection {
         rest = rest.subarray(interim[0].length);
         continue;
       }
-      const answer = readAnswer(rest, { isHead: this.#isHead, isEnded: this.isClosed });
-      if (answer instanceof NoAnswer) return [...found, `(${answer.message})`];
+      const answer = parseResponse(rest, { isHead: this.#isHead, isEnded: this.isClosed });
+      if (answer instanceof NoResponse) return [...found, `(${answer.message})`];
       if (answer === undefined) break;
       found.push(String(answer.status));
       rest = Buffer.from(answer.surplus);

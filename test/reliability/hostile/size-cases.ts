@@ -36,30 +36,21 @@ function padded(bytes: number): string {
 }
 
 export const sizeCases: readonly HostileCase[] = [
-  ["headers of 12 KiB in one", getOfSize(12 * kibi), "200 open"],
-  ["headers of 16 KiB less 512 bytes", getOfSize(16 * kibi - 512), "200 open"],
   ["headers of 16 KiB less 1 byte", getOfSize(16 * kibi - 1), "200 open"],
   ["headers of 16 KiB", getOfSize(16 * kibi), "200 open"],
   ["headers of 16 KiB and 1 byte", getOfSize(16 * kibi + 1), "431 closed"],
-  ["headers of 17 KiB", getOfSize(17 * kibi), "431 closed"],
   ["headers of 1 MiB", getOfSize(kibi * kibi), "431 closed"],
   ["headers that never end", `${get().slice(0, -2)}X: ${"x".repeat(100 * kibi)}`, "431 closed"],
   ["a name of 8 KiB", get(`${"x".repeat(8 * kibi)}: a`), "200 open"],
   ["a name of 20 KiB", get(`${"x".repeat(20 * kibi)}: a`), "431 closed"],
-  ["30 headers", get(...many(30)), "200 open"],
-  ["90 headers", get(...many(90)), "200 open"],
-  ["150 headers", get(...many(150)), "200 open"],
   ["198 headers", get(...many(196)), "200 open"],
   ["199 headers", get(...many(197)), "431 closed"],
-  ["300 headers", get(...many(300)), "431 closed"],
   ["many headers of 10 KiB together", get(...many(100, 100)), "200 open"],
   ["many headers of 20 KiB together", get(...many(100, 200)), "431 closed"],
-  ["the same header 100 times", get(...Array(100).fill("X-Same: a")), "200 open"],
   ["a target of 8 KiB", head(`GET /${"x".repeat(8 * kibi)} HTTP/1.1`, host), "404 open"],
   ["a target of 20 KiB", head(`GET /${"x".repeat(20 * kibi)} HTTP/1.1`, host), "431 closed"],
   ["a target that never ends", `GET /${"x".repeat(100 * kibi)}`, "431 closed"],
   ["a query of 8 KiB", get().replace("limit=0", `x=${"x".repeat(8 * kibi)}`), "400 open"],
-  ["a thousand parameters", get().replace("limit=0", "&a=b".repeat(1_000)), "400 open"],
   [
     "a thousand parameters of the same good name",
     get().replace("limit=0", "&limit=1".repeat(1_000)),
@@ -93,7 +84,6 @@ export const sizeCases: readonly HostileCase[] = [
     [post(chunked) + chunk(padded(bodyBytesMax + 1)), pause, lastChunk + smuggled],
     "413 closed",
   ],
-  ["a body of 1 MiB", create(padded(kibi * kibi)), "413 closed"],
   [
     "a body of 1 MiB for a GET",
     get(`Content-Length: ${kibi * kibi}`) + padded(kibi * kibi),

@@ -1,182 +1,114 @@
 /**
- * Good clients of a service, while thousands of slow ones hold connections, and while none do.
- * Tells how long the good ones wait, and what the slow ones cost.
+ * Slow clients against the real service: how much memory they make it use, and what everybody else
+ * notices meanwhile.
  */
-import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { NoAnswer } from "../../../src/check/wire.ts";
-import { type RunningService, startService } from "../../end-to-end/running-service.ts";
-import { ClientPool } from "../generated/client-pool.ts";
-import { takeVitalSigns, type VitalSigns } from "../vital-signs.ts";
-import type { SlowReport } from "./slow-clients.ts";
+import { type RunningService, runProgram } from "../../end-to-end/running-service.ts";
+import { takeVitalSigns } from "../vital-signs.ts";
+import type { SlowKind, SlowReport } from "./slow-clients.ts";
 
-const goodClientsCount = 8;
-const goodPauseMs = 20;
-/** Slow clients are put up with for so long; whoever waits longer than that waits for them. */
-const hangMs = 12_000;
-const arrivalMs = 300_000;
-const arrivedShare = 0.9;
-/** As much of a processor is used by clients who send a byte now and then. */
-const calmShareMax = 0.5;
-const calmMs = 1_000;
-/**
- * A list that does not fit into what the kernel holds for a connection, so that slow readers hold
- * it up.
- */
-const plantsCount = 200_000;
-const nameCharacters = 180;
+/** The list is 7.4 MB: more than the kernel buffers for a connection. */
+const plantsCount = 6_000;
+const plant = JSON.stringify({ name: "🌱".repeat(200) });
+const creatorsCount = 32;
+/** Like most people's requests: one now and then. */
+const callEveryMs = 50;
+const arrivalMsMax = 60_000;
 
-export interface Waits {
-  readonly waitsMs: readonly number[];
-  /** What good clients should not have got. */
+export interface Impact {
+  readonly open: number;
+  readonly answered: number;
+  readonly longestMs: number;
+  readonly grownMb: number;
+  readonly healthMsMax: number;
+  readonly calls: number;
+  /** Other callers' requests that failed. */
   readonly faults: readonly string[];
 }
 
-export interface Attacked extends Waits {
-  readonly slow: SlowReport;
-  readonly signs: VitalSigns;
+/** Fills the garden of the first token with plants of the largest size. */
+export async function fillGarden(service: RunningService): Promise<void> {
+  let left = plantsCount;
+  const create = async () => {
+    while (left-- > 0) await service.call("POST /plants", { body: plant });
+  };
+  await Promise.all(Array.from({ length: creatorsCount }, create));
 }
 
-export class SlowAttack {
-  readonly service: RunningService;
-
-  private constructor(service: RunningService) {
-    this.service = service;
+/** Tokens of other users, each to a garden of their own, or all to the one of `garden`. */
+export async function makeTokens(
+  { database }: RunningService,
+  users: readonly string[],
+  garden?: string,
+): Promise<string[]> {
+  const tokens: string[] = [];
+  for (const user of users) {
+    const flags = garden === undefined ? [] : ["--garden", garden];
+    const args = ["token", "create", user, ...flags, "--database", database];
+    tokens.push((await runProgram(args)).out.trim());
   }
+  return tokens;
+}
 
-  static async start(): Promise<SlowAttack> {
-    const service = await startService();
-    const file = new Database(service.database);
-    file.run("PRAGMA busy_timeout = 5000");
-    file.run(
-      `INSERT INTO plants (garden, id, name, tag)
-         WITH RECURSIVE number (id) AS
-           (SELECT 1 UNION ALL SELECT id + 1 FROM number WHERE id < ${plantsCount})
-         SELECT 'gardener', id, printf('%0${nameCharacters}d', id), '' FROM number`,
-    );
-    file.close();
-    return new SlowAttack(service);
-  }
+/** Holds so many slow clients for a while, and uses the service as others do. */
+export async function attack(
+  service: RunningService,
+  kind: SlowKind,
+  count: number,
+  holdMs: number,
+): Promise<Impact> {
+  const tokens = await makeTokens(service, ["a", "b", "c", "d"], "gardener");
+  const [other = ""] = await makeTokens(service, ["other"]);
+  await useService(service, other, 1_000);
+  const beforeMb = takeVitalSigns(service.pid).residentMb;
+  const script = join(import.meta.dir, "slow-clients.ts");
+  await using clients = Bun.spawn(
+    [process.execPath, script, String(service.port), kind, String(count)],
+    { env: { ...process.env, TOKENS: tokens.join() }, stdout: "pipe" },
+  );
+  let report: SlowReport = { open: 0, answered: 0, longestMs: 0 };
+  let peakMb = 0;
+  const reading = readReports(clients.stdout, (each) => {
+    report = each;
+    peakMb = Math.max(peakMb, takeVitalSigns(service.pid).residentMb);
+  });
+  const endsAtMs = performance.now() + arrivalMsMax;
+  const hasArrived = () =>
+    kind === "readers" ? report.answered >= count : report.open + report.answered >= count;
+  while (!hasArrived() && performance.now() < endsAtMs) await Bun.sleep(100);
+  const used = await useService(service, other, holdMs);
+  clients.kill("SIGKILL");
+  await reading;
+  return { ...report, ...used, grownMb: peakMb - beforeMb };
+}
 
-  /** What good clients wait for so many answers each. */
-  async measure(answersEach: number): Promise<Waits> {
-    const waitsMs: number[] = [];
-    const faults: string[] = [];
-    const requests = [
-      this.#render("GET /plants?limit=20"),
-      this.#render("GET /plants?limit=20&fields=id"),
-      this.#render("POST /plants", '{"name":"Fern"}'),
-    ];
-    const work = async (number: number) => {
-      const client = new ClientPool(this.service.port, 1, hangMs);
-      for (let turn = 0; turn < answersEach; turn++) {
-        const bytes = requests[(number + turn) % requests.length] as Buffer;
-        const startedAtMs = performance.now();
-        await client.sendPatiently([{ bytes, isHead: false }], (_, outcome) => {
-          waitsMs.push(performance.now() - startedAtMs);
-          const isGood = !(outcome instanceof NoAnswer) && outcome.status < 300;
-          if (!isGood)
-            faults.push(`a good client got ${"status" in outcome ? outcome.status : outcome}`);
-        });
-        await Bun.sleep(goodPauseMs);
-      }
-      client.close();
-    };
-    await Promise.all(Array.from({ length: goodClientsCount }, (_, number) => work(number)));
-    return { waitsMs, faults };
-  }
-
-  /**
-   * The same while so many slow clients are there. They stay for so long at least, to see whom the
-   * service lets stay.
-   */
-  async attack(count: number, answersEach: number, stayMs = 0): Promise<Attacked> {
+async function useService(service: RunningService, token: string, durationMs: number) {
+  const faults: string[] = [];
+  const endsAtMs = performance.now() + durationMs;
+  let healthMsMax = 0;
+  let calls = 0;
+  const call = async (request: string, body?: string) => {
     const startedAtMs = performance.now();
-    const before = takeVitalSigns(this.service.pid);
-    const { port, token } = this.service;
-    const script = join(import.meta.dir, "slow-clients.ts");
-    const child = Bun.spawn([process.execPath, script, String(port), String(count)], {
-      env: { ...process.env, TOKEN: token },
-      stdout: "pipe",
-    });
-    let slow: SlowReport | undefined;
-    const reading = readLines(child.stdout, (line) => {
-      slow = JSON.parse(line);
-    });
-    try {
-      // They count once the service has accepted them.
-      await until(arrivalMs, () => {
-        const accepted = takeVitalSigns(this.service.pid).openFiles - before.openFiles;
-        return accepted >= arrivedShare * count && (slow?.open ?? 0) >= arrivedShare * count;
-      });
-      await this.#untilAllAreHeldUp();
-      const waits = await this.measure(answersEach);
-      await Bun.sleep(Math.max(0, startedAtMs + stayMs - performance.now()));
-      return {
-        ...waits,
-        slow: slow as unknown as SlowReport,
-        signs: takeVitalSigns(this.service.pid),
-      };
-    } finally {
-      child.kill("SIGKILL");
-      await reading;
-      await this.#untilTheyAreGone(before);
-    }
+    const { status } = await service.call(request, { token, ...(body && { body }) });
+    calls++;
+    if (status >= 300) faults.push(`${request} was answered with ${status}`);
+    return performance.now() - startedAtMs;
+  };
+  while (performance.now() < endsAtMs) {
+    healthMsMax = Math.max(healthMsMax, await call("GET /healthz"));
+    await call("POST /plants", '{"name":"Fern"}');
+    await call("GET /plants?limit=20");
+    await Bun.sleep(callEveryMs);
   }
-
-  async stop(): Promise<void> {
-    await this.service[Symbol.asyncDispose]();
-  }
-
-  async #untilTheyAreGone({ openFiles }: VitalSigns): Promise<void> {
-    await until(arrivalMs, () => takeVitalSigns(this.service.pid).openFiles <= openFiles + 20);
-  }
-
-  /**
-   * What their lists cost until nothing more of them fits on its way is a matter of overload, not
-   * of slowness.
-   */
-  async #untilAllAreHeldUp(): Promise<void> {
-    let before = takeVitalSigns(this.service.pid).cpuSeconds;
-    await until(arrivalMs, async () => {
-      await Bun.sleep(calmMs);
-      const now = takeVitalSigns(this.service.pid).cpuSeconds;
-      const share = ((now - before) * 1_000) / calmMs;
-      before = now;
-      return share < calmShareMax;
-    });
-  }
-
-  #render(line: string, body = ""): Buffer {
-    const type =
-      body === "" ? "" : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
-    const head = `${line} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${this.service.token}\r\n`;
-    return Buffer.from(`${head}${type}\r\n${body}`);
-  }
+  return { healthMsMax, calls, faults };
 }
 
-async function readLines(
+async function readReports(
   stream: ReadableStream<Uint8Array>,
-  take: (line: string) => void,
+  take: (report: SlowReport) => void,
 ): Promise<void> {
-  let rest = "";
   const decoder = new TextDecoder();
   for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) take(line);
+    for (const line of decoder.decode(chunk).trimEnd().split("\n")) take(JSON.parse(line));
   }
-}
-
-async function until(limitMs: number, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const endsAtMs = performance.now() + limitMs;
-  while (!(await isSo())) {
-    if (performance.now() > endsAtMs) throw new Error(`It was not so within ${limitMs} ms.`);
-    await Bun.sleep(50);
-  }
-}
-
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

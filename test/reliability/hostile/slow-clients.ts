@@ -1,99 +1,85 @@
 /**
- * Connections that are held open at the least cost: `bun slow-clients.ts PORT COUNT`, with the
- * token in `TOKEN`. It is a process of its own, so that good clients are not slowed down by what it
- * does itself, and says twice a second how it fares, until it is ended.
+ * Slow clients on raw sockets: `bun slow-clients.ts PORT KIND COUNT`, with tokens in `TOKENS`. A
+ * process of its own, so that its memory and CPU time don't count as the service's. Prints a line
+ * of JSON twice a second until it is killed.
  */
 import { connect, type Socket } from "node:net";
 
-/** What a connection does to stay: nothing, or a little of the headers, the body, or the answer. */
-export const slownesses = ["idle", "headers", "body", "reading"] as const;
-export type Slowness = (typeof slownesses)[number];
+/**
+ * Readers take a list at about 1 KB/s; bodies send all but the last bytes of 64 KiB and stop;
+ * headers send a line now and then; idle ones send nothing.
+ */
+export type SlowKind = "readers" | "bodies" | "headers" | "idle";
 
 export interface SlowReport {
   readonly open: number;
-  /** How many the service has ended, and the longest that one of them was there, or is. */
-  readonly ended: Readonly<Record<Slowness, number>>;
-  readonly longestMs: Readonly<Record<Slowness, number>>;
+  /** Connections on which the service has sent something; of readers, their list. */
+  readonly answered: number;
+  /** The longest time that a connection has been open. */
+  readonly longestMs: number;
 }
 
-const dripEveryMs = 2_000;
-const reportEveryMs = 500;
-const returnAfterMs = 200;
-/** Each of these takes megabytes of the kernel's memory, so that few of them do. */
-const readersShare = 50;
-/** What a slow reader takes at a time. Left to itself, a socket takes half a megabyte. */
-const sipBytes = 1_024;
+const readBytes = 1_024;
+const dripEveryMs = 1_000;
+const bodyBytes = 64 * 1_024;
+const sentBytes = bodyBytes - 16;
+const body = Buffer.alloc(sentBytes, " ");
 
-class SlowClients {
-  readonly #port: number;
-  readonly #token: string;
-  readonly #ended = { idle: 0, headers: 0, body: 0, reading: 0 };
-  readonly #longestMs = { idle: 0, headers: 0, body: 0, reading: 0 };
-  /** Of those that are there, since when. */
-  readonly #open = new Map<Socket, { readonly slowness: Slowness; readonly sinceMs: number }>();
+const [port, kind, count] = process.argv.slice(2) as [string, SlowKind, string];
+const tokens = (process.env.TOKENS ?? "").split(",");
+const openedAtMs = new Map<Socket, number>();
+let longestMs = 0;
+const answered = new Set<Socket>();
 
-  constructor(port: number, token: string) {
-    this.#port = port;
-    this.#token = token;
-  }
+function noteStay(socket: Socket): void {
+  const stayMs = performance.now() - (openedAtMs.get(socket) ?? performance.now());
+  longestMs = Math.max(longestMs, stayMs);
+}
 
-  report(): SlowReport {
-    for (const { slowness, sinceMs } of this.#open.values()) this.#noteStay(slowness, sinceMs);
-    return { open: this.#open.size, ended: this.#ended, longestMs: this.#longestMs };
-  }
-
-  /** Whoever is thrown out comes back. */
-  hold(slowness: Slowness): void {
-    const sinceMs = performance.now();
-    let timer: Timer | undefined;
-    const onread = { buffer: Buffer.alloc(sipBytes), callback: () => slowness !== "reading" };
-    const socket = connect({ host: "127.0.0.1", port: this.#port, onread }, () => {
-      this.#open.set(socket, { slowness, sinceMs });
-      socket.write(this.#opening(slowness));
-      // Each in a rhythm of its own, as clients that do not know of each other.
-      timer = setTimeout(() => {
-        timer = setInterval(() => drip(socket, slowness), dripEveryMs);
-      }, Math.random() * dripEveryMs);
-    });
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => {
-      clearInterval(timer);
-      if (this.#open.delete(socket)) {
-        this.#ended[slowness]++;
-        this.#noteStay(slowness, sinceMs);
+function open(token: string): void {
+  const onread = {
+    buffer: Buffer.alloc(readBytes),
+    callback: (bytes: number, buffer: Uint8Array) => {
+      const isRefused = buffer.subarray(0, bytes).toString().startsWith("HTTP/1.1 503");
+      if (kind === "readers" && isRefused) {
+        // As Retry-After says.
+        socket.destroy();
+        setTimeout(() => open(token), 1_000);
+        return false;
       }
-      setTimeout(() => this.hold(slowness), returnAfterMs * (1 + Math.random()));
-    });
-  }
-
-  #noteStay(slowness: Slowness, sinceMs: number): void {
-    const stayMs = performance.now() - sinceMs;
-    this.#longestMs[slowness] = Math.max(this.#longestMs[slowness], stayMs);
-  }
-
-  #opening(slowness: Slowness): string {
-    const head = `Host: a\r\nAuthorization: Bearer ${this.#token}\r\n`;
-    if (slowness === "headers") return "GET /plants HTTP/1.1\r\n";
-    if (slowness === "reading") return `GET /plants HTTP/1.1\r\n${head}\r\n`;
-    const framing = "Content-Type: application/json\r\nContent-Length: 1000\r\n";
-    return slowness === "body" ? `POST /plants HTTP/1.1\r\n${head}${framing}\r\n` : "";
-  }
+      answered.add(socket);
+      return kind !== "readers";
+    },
+  };
+  const socket = connect({ host: "127.0.0.1", port: Number(port), onread }, () => {
+    openedAtMs.set(socket, performance.now());
+    const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
+    const framing = `Content-Type: application/json\r\nContent-Length: ${bodyBytes}\r\n`;
+    if (kind === "readers") socket.write(`GET /plants HTTP/1.1\r\n${head}\r\n`);
+    if (kind === "bodies") socket.write(`POST /plants HTTP/1.1\r\n${head}${framing}\r\n`);
+    if (kind === "bodies") socket.write(body);
+    if (kind === "headers") socket.write("GET /plants HTTP/1.1\r\n");
+  });
+  socket.on("error", () => socket.destroy());
+  socket.on("close", () => {
+    noteStay(socket);
+    openedAtMs.delete(socket);
+  });
 }
 
-function drip(socket: Socket, slowness: Slowness): void {
-  if (slowness === "reading") socket.resume();
-  else if (slowness !== "idle") socket.write(slowness === "headers" ? "X: y\r\n" : " ");
+for (let each = 0; each < Number(count); each++) {
+  open(tokens[each % tokens.length] as string);
+  // The kernel's queue of connections that nobody has accepted yet is short.
+  if (each % 50 === 49) await Bun.sleep(10);
 }
-
-if (import.meta.main) {
-  const [port, count] = process.argv.slice(2).map(Number);
-  const clients = new SlowClients(Number(port), process.env.TOKEN ?? "");
-  for (let each = 0; each < Number(count); each++) {
-    clients.hold(each % readersShare === 0 ? "reading" : (slownesses[each % 3] as Slowness));
-    // Not all in one moment: the kernel holds only so many that nobody has accepted.
-    if (each % 100 === 99) await Bun.sleep(10);
+setInterval(() => {
+  for (const socket of openedAtMs.keys()) {
+    if (kind === "readers") socket.resume();
+    if (kind === "headers") socket.write("X: y\r\n");
   }
-  setInterval(() => {
-    process.stdout.write(`${JSON.stringify(clients.report())}\n`);
-  }, reportEveryMs);
-}
+}, dripEveryMs);
+setInterval(() => {
+  for (const socket of openedAtMs.keys()) noteStay(socket);
+  const report: SlowReport = { open: openedAtMs.size, answered: answered.size, longestMs };
+  process.stdout.write(`${JSON.stringify(report)}\n`);
+}, 500);

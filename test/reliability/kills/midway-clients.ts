@@ -3,7 +3,7 @@
  * in the pipe, a long list that is read slowly, half a body sent. Tells what they were owed and did
  * not get.
  */
-import type { WireAnswer } from "../../../src/check/wire.ts";
+import type { RawResponse } from "../../../src/check/wire.ts";
 import { bodyOf } from "../gardeners.ts";
 import { KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
 import type { Ledger } from "../ledger.ts";
@@ -156,7 +156,7 @@ export class MidwayClients {
   }
 
   /** What was put off, or came too late on a busy machine, is sent again in the end. */
-  #noteAnswer(name: string, { status, headers, body }: WireAnswer): void {
+  #noteAnswer(name: string, { status, headers, body }: RawResponse): void {
     if (status === 503 || (status === 400 && body.includes("must arrive within"))) return;
     const location = headers.find(([field]) => /^location$/i.test(field))?.[1];
     this.#note(name, status, location, String(body));

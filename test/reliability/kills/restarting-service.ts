@@ -4,7 +4,7 @@
  * outcome.
  */
 import { join } from "node:path";
-import type { WireAnswer } from "../../../src/check/wire.ts";
+import type { RawResponse } from "../../../src/check/wire.ts";
 import {
   type RunningService,
   spawnProgram,
@@ -137,14 +137,14 @@ export class RestartingService implements Pick<RunningService, "call"> {
     return toResponse(answer);
   }
 
-  async #exchange(connection: KeptConnection, text: string): Promise<WireAnswer> {
+  async #exchange(connection: KeptConnection, text: string): Promise<RawResponse> {
     const service = this.#process;
     try {
       const [answer] = await Promise.all(connection.send(text));
       if (connection.isOver || service !== this.#process) connection.close();
       else this.#idle.push(connection);
-      this.#note(answer as WireAnswer);
-      return answer as WireAnswer;
+      this.#note(answer as RawResponse);
+      return answer as RawResponse;
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error;
       this.lost++;
@@ -166,7 +166,7 @@ export class RestartingService implements Pick<RunningService, "call"> {
     });
   }
 
-  #note({ status, headers, body }: WireAnswer): void {
+  #note({ status, headers, body }: RawResponse): void {
     this.answered++;
     // On a machine that is short of time it puts requests off, and does nothing for them.
     if (status >= 500 && status !== 503) this.#options.onFault(`${status}: ${body}`);
@@ -187,14 +187,14 @@ async function waitLong(isOver: () => boolean): Promise<undefined> {
 }
 
 /** As the service would say it, if it could. */
-const lostAnswer: WireAnswer = {
+const lostAnswer: RawResponse = {
   status: 503,
   headers: [],
   body: Buffer.from("No answer came, so the outcome is unknown."),
   surplus: Buffer.alloc(0),
 };
 
-function toResponse({ status, headers, body }: WireAnswer): Response {
+function toResponse({ status, headers, body }: RawResponse): Response {
   const content = status === 204 ? null : new Uint8Array(body);
   return new Response(content, { status, headers: headers.map(([name, value]) => [name, value]) });
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
-import { attack, fillGarden } from "./attack.ts";
+import { attack, fillGarden } from "./slow-attack.ts";
 
 /** Where /proc shows the memory of a process. */
 const isLinux = process.platform === "linux";
