@@ -47,7 +47,11 @@ export class GardenView {
     this.#filterInput.addEventListener("input", () =>
       this.#setFilter({ ...this.#filter, text: this.#filterInput.value }),
     );
-    this.#filterInput.addEventListener("keydown", ({ key }) => key === "Escape" && this.#showAll());
+    this.#filterInput.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape") return;
+      if (this.#isFiltered()) this.#showAll();
+      else this.#filterInput.blur();
+    });
     find("clear-filter").addEventListener("click", () => this.#showAll());
     find("first-add").addEventListener("click", () => this.#add.open());
     find("retry").addEventListener("click", () => void this.#load("page"));
@@ -134,6 +138,7 @@ export class GardenView {
       if (api === this.#api) {
         this.#isLoading = false;
         this.#draw();
+        if (this.#isFiltered()) announce(find("filter-note").textContent);
         this.#loadRestIfNothingMatches();
       }
     }

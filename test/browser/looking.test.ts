@@ -88,6 +88,11 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await page.waitForSelector("text=Hosta 1696");
     expect(await page.textContent("#garden-title")).toBe("1,700 plants");
     expect(await page.isVisible("#load-more")).toBe(false);
+    // What a screen reader says, too.
+    expect(await page.textContent("#announcer")).toBe("1 of 1,700 plants");
+    await page.press("#filter", "Escape");
+    await page.press("#filter", "Escape");
+    expect(await page.evaluate(() => document.activeElement?.id)).not.toBe("filter");
   });
 
   test("of ten thousand plants scrolls and filters smoothly", async () => {

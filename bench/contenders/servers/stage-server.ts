@@ -92,7 +92,7 @@ async function answerList(request: Request): Promise<Response> {
   const startedAtMs = performance.now();
   const { query } = readTarget(request.url);
   if (stage === 1) return respond(200, list);
-  checkHost(request.headers);
+  checkHost(request.headers.get("host"));
   const requestId = requestIdOf(request.headers);
   hasBody(request.headers);
   const sent = readBearerToken(request.headers) ?? "";
@@ -115,7 +115,7 @@ async function answerCreate(request: Request): Promise<Response> {
   }
   const startedAtMs = performance.now();
   readTarget(request.url);
-  checkHost(request.headers);
+  checkHost(request.headers.get("host"));
   const requestId = requestIdOf(request.headers);
   const sent = readBearerToken(request.headers) ?? "";
   const caller = await findCaller(sent);

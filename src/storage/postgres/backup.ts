@@ -221,6 +221,6 @@ async function requireEmpty(client: ClientBase, url: string): Promise<void> {
   if (rows[0]?.is_used !== true) return;
   throw new PlantStoreError(
     "conflict",
-    `${maskUrl(url)} is not empty. Restore into a new database, and serve that one.`,
+    `${maskUrl(url)} is not empty. Use a new database, and serve that one.`,
   );
 }
