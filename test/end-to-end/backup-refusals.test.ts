@@ -98,9 +98,7 @@ test("restore into PostgreSQL that is not empty", async () => {
   await restore(database.url);
   const refused = await restore(database.url, "--force");
   expect(refused).toMatchObject({ exitCode: 1, out: "" });
-  expect(refused.errors).toMatch(
-    /^plantstore: postgres:.+ is not empty\. Restore into a new .+\n$/,
-  );
+  expect(refused.errors).toMatch(/^plantstore: postgres:.+ is not empty\. Use a new .+\n$/);
   expect(refused.errors).not.toContain(serverPassword);
 });
 

@@ -42,7 +42,8 @@ const versionCases: readonly HostileCase[] = [
     version("HTTP/1.0", "Connection: keep-alive"),
     "200 closed",
   ],
-  ["HTTP/1.0 without a host", head("GET /healthz HTTP/1.0"), "400 closed"],
+  ["HTTP/1.0 without a host", head("GET /healthz HTTP/1.0"), "200 closed"],
+  ["HTTP/1.0 without a host where a token is needed", head("GET /plants HTTP/1.0"), "400 closed"],
   [
     "HTTP/1.0 with a header of many connections",
     version("HTTP/1.0", "Connection: close, keep-alive"),

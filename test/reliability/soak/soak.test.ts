@@ -9,7 +9,8 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const { answers, faults, samples, held } = await soak({
       durationMs: 4 * seconds,
-      warmUpMs: 2 * seconds,
+      // Until the cached lists have filled up.
+      warmUpMs: 6 * seconds,
       rate: 3_000,
       sampleEveryMs: 500,
     });
