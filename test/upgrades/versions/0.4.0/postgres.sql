@@ -1,0 +1,95 @@
+CREATE TABLE plantstore_schema (one bigint NOT NULL PRIMARY KEY, version bigint NOT NULL);
+-- Only what PostgreSQL, Citus, CockroachDB and YugabyteDB all take. Every table that grows with use has
+-- the garden at the head of its key, so that it can be the distribution key. Text that is compared has
+-- the collation "C": its order never changes with an upgrade of the machine's locales.
+CREATE TABLE plants (
+  garden text COLLATE "C" NOT NULL,
+  id bigint NOT NULL,
+  name text NOT NULL,
+  tag text NOT NULL,
+  PRIMARY KEY (garden, id)
+);
+
+-- The highest id that a garden assigned or was given, so that no assigned id comes twice. Whoever
+-- creates plants in a garden locks its row first.
+CREATE TABLE gardens (
+  garden text COLLATE "C" NOT NULL PRIMARY KEY,
+  last_id bigint NOT NULL CHECK (last_id <= 9007199254740991)
+);
+
+-- The request is kept to tell a repeated one from another one under the same key.
+CREATE TABLE idempotency_keys (
+  garden text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  request text NOT NULL,
+  plant_id bigint NOT NULL,
+  expires_at_ms bigint NOT NULL,
+  PRIMARY KEY (garden, key)
+);
+
+CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
+
+-- The position tells which of two tokens of the same moment was made first.
+CREATE TABLE tokens (
+  id text COLLATE "C" NOT NULL PRIMARY KEY,
+  hash text COLLATE "C" NOT NULL UNIQUE,
+  "user" text NOT NULL,
+  garden text NOT NULL,
+  scope text NOT NULL CHECK (scope IN ('read', 'write')),
+  note text NOT NULL,
+  created_at_ms bigint NOT NULL,
+  expires_at_ms bigint,
+  revoked_at_ms bigint,
+  last_used_at_ms bigint,
+  position bigint NOT NULL
+);
+
+-- One row: how often a token was added or revoked. Processes poll it to drop what they remember.
+CREATE TABLE token_changes (
+  one bigint NOT NULL PRIMARY KEY CHECK (one = 1),
+  count bigint NOT NULL
+);
+
+INSERT INTO token_changes (one, count) VALUES (1, 0);
+
+-- No fewer than the plants of the garden: creates raise it, deletions leave it. Null: nobody has counted.
+-- A garden that seems full by it is counted, so no deletion has to wait for its row.
+ALTER TABLE gardens ADD COLUMN plants_bound bigint;
+
+-- What all instances together poured into the buckets of a rate limit, by the database's clock. A bucket
+-- that has run out is as good as none.
+CREATE TABLE rate_buckets (
+  key bigint NOT NULL PRIMARY KEY,
+  poured_at_us bigint NOT NULL,
+  empty_at_us bigint NOT NULL
+);
+
+-- SHA-256 of each idempotency key and of its request. The table of before, which held their text, stays:
+-- instances of 0.3 write to it while they are replaced one by one, and its last rows expire a day later.
+CREATE TABLE idempotency_hashes (
+  garden text COLLATE "C" NOT NULL,
+  key_hash bytea NOT NULL,
+  request_hash bytea NOT NULL,
+  plant_id bigint NOT NULL,
+  expires_at_ms bigint NOT NULL,
+  PRIMARY KEY (garden, key_hash)
+);
+
+CREATE INDEX idempotency_hashes_by_expiry ON idempotency_hashes (expires_at_ms);
+
+-- No fewer than the keys of the garden; null: nobody has counted.
+ALTER TABLE gardens ADD COLUMN keys_bound bigint;
+
+DELETE FROM token_changes;
+INSERT INTO gardens (keys_bound, last_id, plants_bound, garden) VALUES (NULL, '9', NULL, 'ada');
+INSERT INTO token_changes (one, count) VALUES ('1', '2');
+INSERT INTO idempotency_hashes (key_hash, request_hash, plant_id, expires_at_ms, garden) VALUES (E'\\x79f076abdd19a752db7267bfff2f9022161d120dea919fdaca2ffdfc24ca8c96', E'\\x01c9b5cb9cad054589e04ac426da8a1dcf3f88f23bc573b440b5c007f7fab87f', '8', '32472144000000', 'ada');
+INSERT INTO plants (id, tag, name, garden) VALUES ('-9223372036854775808', 'chosen', 'Plant -9223372036854775808', 'ada');
+INSERT INTO plants (id, tag, name, garden) VALUES ('0', 'chosen', 'Plant 0', 'ada');
+INSERT INTO plants (id, tag, name, garden) VALUES ('7', 'chosen', 'Plant 7', 'ada');
+INSERT INTO plants (id, tag, name, garden) VALUES ('8', '', 'Größe 🌱', 'ada');
+INSERT INTO plants (id, tag, name, garden) VALUES ('9007199254740993', 'chosen', 'Plant 9007199254740993', 'ada');
+INSERT INTO plants (id, tag, name, garden) VALUES ('9223372036854775807', 'chosen', 'Plant 9223372036854775807', 'ada');
+INSERT INTO tokens (last_used_at_ms, "position", created_at_ms, expires_at_ms, revoked_at_ms, note, "user", garden, scope, id, hash) VALUES ('1794795603564', '1', '1794795603025', NULL, NULL, 'kept', 'ada', 'ada', 'write', 'obqdqO9j9L', 'f24d95ff034878ed8bc6930a9245c7a62ac945636a6186c705f4fbc5b2792ec0');
+INSERT INTO tokens (last_used_at_ms, "position", created_at_ms, expires_at_ms, revoked_at_ms, note, "user", garden, scope, id, hash) VALUES (NULL, '2', '1794795603189', NULL, NULL, '', 'ada', 'ada', 'read', '7pK1Y6UNiU', '75d5631a1deadbd9faaf5f41f16b3ff3d64763178deb542853a49dae76bc7592');
+INSERT INTO plantstore_schema (version, one) VALUES ('3', '1');
