@@ -1,23 +1,23 @@
 /** A few seconds of the long run: all is answered as it should be, and nothing stays behind. */
 import { expect, test } from "bun:test";
-import { heldGrowthMaxMb, soak } from "./soak.ts";
+import { soak } from "./soak.ts";
 
 const seconds = 1_000;
+const grownMbMax = 2;
 
 test.skipIf(process.platform !== "linux")(
   "under an even load of every kind each answer is the expected one, and leaves nothing behind",
   async () => {
     const { answers, faults, samples, held } = await soak({
-      durationMs: 4 * seconds,
-      // Until the cached lists have filled up.
-      warmUpMs: 6 * seconds,
+      durationMs: 10 * seconds,
+      warmUpMs: 4 * seconds,
       rate: 3_000,
       sampleEveryMs: 500,
     });
     expect(faults).toEqual([]);
     expect(answers).toBeGreaterThan(100);
-    // A hundred bytes for each answer would be more.
-    expect(held.after.heapMb - held.before.heapMb).toBeLessThan(heldGrowthMaxMb);
+    // A hundred bytes per response would be more; the cache of lists may still be filling up.
+    expect(held.after.heapMb - held.before.heapMb).toBeLessThan(grownMbMax);
     expect(samples.length).toBeGreaterThan(0);
     for (const { residentMb, openFiles } of samples) {
       expect(residentMb).toBeLessThan(300);
