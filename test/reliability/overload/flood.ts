@@ -23,8 +23,8 @@ const timeoutMs = 20_000;
 const clientBytesMax = 64 * 1024;
 /** By then it has been noticed that the storage stalls. */
 const noticedMs = admissionDefaults.waitMs + 100;
-/** On a slow machine the storage may have given up on one group before the next. */
-const promisedMax = 2 * admissionDefaults.inFlightMax;
+/** In flight, those that waited less than half a second at the end, and some that came after it. */
+const promisedMax = 3 * admissionDefaults.inFlightMax;
 
 export async function flood(service: RunningService, stall: () => Promise<Stall>): Promise<Trial> {
   const faults: string[] = [];
