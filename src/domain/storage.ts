@@ -92,15 +92,24 @@ export interface PlantStorage extends PlantReader {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /**
-   * A number that is different after any plant of the garden has changed; absent where the engine
-   * has none that is cheaper than reading, because every list asks for it. What was read after a
-   * version holds while it stands. What `apply` has returned, on any thread, always counts; what
-   * another process wrote may count a second later.
+   * The garden's version; absent where the engine has none that is cheaper than reading, because
+   * every list asks for it. What was read after a version holds while it stands. What `apply` has
+   * returned, on any thread, always counts; what another process wrote may count a second later.
    */
-  version(garden: string): number | undefined;
+  version(garden: string): GardenVersion | undefined;
 
   /** Forgets expired idempotency keys, a bounded number at a time; whether there may be more. */
   forgetKeys(nowMs: number): Promise<boolean>;
+}
+
+export interface GardenVersion {
+  /** Different after any plant of the garden has changed. */
+  readonly all: number;
+  /**
+   * Different after any change but a new plant with an assigned id. Such a plant goes after all
+   * others up to `countedIdMax`, so a page that ends before the last of them stays as it is.
+   */
+  readonly withoutAppends: number;
 }
 
 export interface TokenUse {

@@ -121,14 +121,15 @@ export function createApp(deps: AppDeps): App {
     }
     if (!exchange.isAdmitted) return explain(overloaded, exchange);
     if (!operation.isCacheable || exchange.body !== "none") return run(operation, exchange);
-    // A garden's name holds no line break.
-    const key = `${caller.garden}\n${operation.name}?${exchange.query}`;
     // Read before the plants are: a list that misses a later commit must not count as current.
     const version = context.readVersion(caller.garden);
+    if (!version) return run(operation, exchange);
+    // A garden's name holds no line break.
+    const key = `${caller.garden}\n${operation.name}?${exchange.query}`;
     const cached = cache.find(key, version);
     if (cached) return cached;
     const making = run(operation, exchange);
-    if (!cache.isWanted(key, version)) return making;
+    if (!cache.isWanted(key)) return making;
     return making.then((reply) => {
       const ready = prepare(reply, exchange);
       cache.add(key, version, ready);

@@ -3,6 +3,7 @@ import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Plants } from "../domain/plants.ts";
+import type { PlantStorage } from "../domain/storage.ts";
 import type { Parameters } from "./parameters.ts";
 import type { TextSource } from "./stream.ts";
 
@@ -11,7 +12,7 @@ export interface Context {
   readonly plants: Plants;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
-  readonly readVersion: (garden: string) => number | undefined;
+  readonly readVersion: PlantStorage["version"];
   /** Fails with `unavailable` if the storage cannot be reached. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
@@ -30,6 +31,8 @@ export interface Reply {
    * all its readers share; the runtime copies text and bytes for each of them.
    */
   readonly body?: string | Blob | TextSource | undefined;
+  /** A page that new plants with assigned ids come after: see `GardenVersion.withoutAppends`. */
+  readonly isBeforeAppends?: boolean;
 }
 
 export interface HeaderDescription {

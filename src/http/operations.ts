@@ -1,5 +1,6 @@
 /** The contents page: every operation, its parameters, its responses, and what it runs. */
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
+import { countedIdMax } from "../domain/storage.ts";
 import { type Operation, openOperation, plantOperation } from "./operation.ts";
 import { integerText, keyText, namesText } from "./parameters.ts";
 import { jsonReply, linkToNext, plantLocation, renderList, renderPlant } from "./response.ts";
@@ -122,7 +123,9 @@ const listPlants = plantOperation({
     const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
     const listing = await plants.list(caller, { limit, after });
     const headers = listing.next && { Link: linkToNext(basePath, listing.next, fields) };
-    return jsonReply(200, renderList(listing, fields ?? ["name", "tag"]), headers);
+    const reply = jsonReply(200, renderList(listing, fields ?? ["name", "tag"]), headers);
+    const lastId = listing.next?.after;
+    return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= countedIdMax };
   },
 });
 

@@ -37,6 +37,47 @@ test("no garden shows the list of another, whatever both are named", async () =>
   expect(await listOften("/plants", home)).toEqual(["of home", "of home, too"]);
 });
 
+test("a page shows every change to it, and the next one what was added at the end", async () => {
+  const headers = await plant("changing", ["a", "b", "c"]);
+  const create = (id: bigint | undefined, name: string) =>
+    world.storage.apply([
+      { kind: "create", garden: "changing", id, name, tag: "", idempotency: undefined },
+    ]);
+  const pages = async () => [
+    await listOften("/plants?limit=2", headers),
+    await listOften("/plants?limit=9&after=1", headers),
+  ];
+  expect(await pages()).toEqual([["a", "b"], ["c"]]);
+  await create(undefined, "d");
+  expect(await pages()).toEqual([
+    ["a", "b"],
+    ["c", "d"],
+  ]);
+  await create(-1n, "before a");
+  expect(await pages()).toEqual([
+    ["before a", "a"],
+    ["c", "d"],
+  ]);
+  await world.storage.apply([{ kind: "delete", garden: "changing", id: 0n }]);
+  expect(await pages()).toEqual([
+    ["before a", "b"],
+    ["c", "d"],
+  ]);
+});
+
+test("a page whose last id is above all assigned ones shows plants that are put before it", async () => {
+  const headers = await plant("far", ["a"]);
+  const create = (id: bigint | undefined, name: string) =>
+    world.storage.apply([
+      { kind: "create", garden: "far", id, name, tag: "", idempotency: undefined },
+    ]);
+  await create(2n ** 62n, "y");
+  await create(2n ** 62n + 1n, "z");
+  expect(await listOften("/plants?limit=2", headers)).toEqual(["a", "y"]);
+  await create(undefined, "b");
+  expect(await listOften("/plants?limit=2", headers)).toEqual(["a", "b"]);
+});
+
 test("a body is refused also where the list is kept", async () => {
   const headers = await plant("garden", ["Fern"]);
   expect(await listOften("/plants", headers)).toEqual(["Fern"]);

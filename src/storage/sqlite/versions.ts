@@ -4,30 +4,40 @@
  * names: at worst a list is read again although nothing in it changed.
  */
 
+import type { GardenVersion } from "../../domain/storage.ts";
+
 /** A power of two. */
 const slots = 4_096;
+/** The first half counts all changes, the second half those that are not appends. */
+const counts = 2 * slots;
 
 export class GardenVersions {
   readonly memory: SharedArrayBuffer;
   readonly #counts: Int32Array;
 
-  constructor(memory = new SharedArrayBuffer(slots * Int32Array.BYTES_PER_ELEMENT)) {
+  constructor(memory = new SharedArrayBuffer(counts * Int32Array.BYTES_PER_ELEMENT)) {
     this.memory = memory;
     this.#counts = new Int32Array(memory);
   }
 
-  read(garden: string): number {
-    return Atomics.load(this.#counts, slotOf(garden));
+  read(garden: string): GardenVersion {
+    const slot = slotOf(garden);
+    return {
+      all: Atomics.load(this.#counts, slot),
+      withoutAppends: Atomics.load(this.#counts, slots + slot),
+    };
   }
 
-  /** To be called after the commit, and before anyone is told of it. */
-  change(garden: string): void {
-    Atomics.add(this.#counts, slotOf(garden), 1);
+  /** Call it after the commit, and before anyone gets a response. */
+  change(garden: string, isAppend: boolean): void {
+    const slot = slotOf(garden);
+    Atomics.add(this.#counts, slot, 1);
+    if (!isAppend) Atomics.add(this.#counts, slots + slot, 1);
   }
 
   /** Another process wrote something, and nobody knows where. */
   changeAll(): void {
-    for (let slot = 0; slot < slots; slot++) Atomics.add(this.#counts, slot, 1);
+    for (let index = 0; index < counts; index++) Atomics.add(this.#counts, index, 1);
   }
 }
 

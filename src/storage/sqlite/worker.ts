@@ -124,7 +124,10 @@ function commitWaiting(): void {
   let from = 0;
   // All are counted before anyone gets a reply, so that every thread sees the changes from then on.
   for (const { writes } of groups) {
-    for (const { garden } of writes) if (isChange(outcomes[from++])) versions.change(garden);
+    for (const write of writes) {
+      const isAppend = write.kind === "create" && write.id === undefined;
+      if (isChange(outcomes[from++])) versions.change(write.garden, isAppend);
+    }
   }
   from = 0;
   for (const { end, writes } of groups) {
