@@ -9,9 +9,10 @@ import {
   type Plant,
   type PlantDraft,
   type PlantId,
+  plantIdMin,
   tagCodePointsMax,
 } from "./plant.ts";
-import type { Idempotency, PlantReader, PlantWriter } from "./storage.ts";
+import type { CreateWrite, Outcome, PlantReader, PlantWriter } from "./storage.ts";
 
 export interface Created {
   readonly id: PlantId;
@@ -24,6 +25,8 @@ export interface Created {
 export interface ListQuery {
   readonly limit?: number | undefined;
   readonly after?: PlantId | undefined;
+  /** Only plants with exactly this tag. */
+  readonly tag?: string | undefined;
 }
 
 export interface Listing {
@@ -48,6 +51,18 @@ export interface Plants {
    * `storage-full` if the garden is full.
    */
   create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created>;
+  /**
+   * Creates plants in their order, independently of each other: the result has a plant or an error
+   * for each draft. An error in the place of a draft is passed on. Fails only where the storage
+   * does; then an unknown part is stored, and the key settles which.
+   */
+  createMany(
+    caller: Caller,
+    drafts: Iterable<PlantDraft | PlantStoreError>,
+    idempotencyKey?: string,
+  ): Promise<(Created | PlantStoreError)[]>;
+  /** Fails with `not-found` if the caller's garden holds no such plant. */
+  get(caller: Caller, id: PlantId): Promise<Plant>;
   list(caller: Caller, query: ListQuery): Promise<Listing>;
   /** Fails with `not-found` if the caller's garden holds no such plant. */
   delete(caller: Caller, id: PlantId): Promise<void>;
@@ -66,6 +81,8 @@ const pageTextMin = 2 * 1024;
 const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const seekPlantsMax = 10_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
+/** Of many plants, so many are committed at a time: others' writes need not wait for all of them. */
+const slicePlantsMax = 128;
 
 export function createPlants(deps: {
   reader: PlantReader;
@@ -75,54 +92,99 @@ export function createPlants(deps: {
   const { reader, writer, nowMs } = deps;
   const lists = new Lists(reader);
 
+  const toWrite = (
+    { garden }: Caller,
+    { id, name, tag }: PlantDraft,
+    key: string | undefined,
+    line?: number,
+  ): CreateWrite => {
+    const now = nowMs();
+    const idempotency =
+      key === undefined ? undefined : { key, line, nowMs: now, expiresAtMs: now + keyLifetimeMs };
+    return { kind: "create", garden, id, name, tag, idempotency };
+  };
+
   return {
     async create(caller, draft, idempotencyKey) {
-      const { id, name, tag } = draft;
-      const idempotency =
-        idempotencyKey === undefined ? undefined : rememberFor(idempotencyKey, draft, nowMs());
-      const outcome = await writer.write({
-        kind: "create",
-        garden: caller.garden,
-        id,
-        name,
-        tag,
-        idempotency,
-      });
-      switch (outcome.kind) {
-        case "created":
-          return { id: outcome.id, name, tag, replayed: outcome.replayed };
-        case "taken":
-          throw new PlantStoreError("conflict", `A plant with the id ${id} already exists.`);
-        case "exhausted":
-          throw new PlantStoreError(
-            "conflict",
-            "No id is left to assign. Send one with the plant.",
-          );
-        case "full":
-          throw refuseFull(outcome);
-        case "mismatch":
-          throw new PlantStoreError(
-            "idempotency-mismatch",
-            "This Idempotency-Key was used for another request. Use a new key for a new plant.",
-          );
-        default:
-          throw new Error(`A create ended as ${outcome.kind}.`);
-      }
+      const outcome = await writer.write(toWrite(caller, draft, idempotencyKey));
+      const created = settle(draft, outcome);
+      if (created instanceof PlantStoreError) throw created;
+      return created;
     },
 
-    async list({ garden }, { limit, after }) {
-      if (limit === undefined) return lists.all(garden, after);
-      if (limit <= snapshotPlantsMax) return lists.page(garden, after, limit);
-      return lists.many(garden, after, limit);
+    async createMany(caller, drafts, idempotencyKey) {
+      const results: (Created | PlantStoreError)[] = [];
+      for (const slice of slices(drafts, slicePlantsMax)) {
+        const writes: CreateWrite[] = [];
+        for (const [index, draft] of slice.entries()) {
+          if (draft instanceof PlantStoreError) continue;
+          writes.push(toWrite(caller, draft, idempotencyKey, results.length + index));
+        }
+        const outcomes = await writer.writeAll(writes);
+        let next = 0;
+        for (const draft of slice) {
+          const isRefused = draft instanceof PlantStoreError;
+          results.push(isRefused ? draft : settle(draft, outcomes[next++] as Outcome));
+        }
+      }
+      return results;
+    },
+
+    async get({ garden }, id) {
+      const after = id === plantIdMin ? undefined : id - 1n;
+      const [plant] = await reader.list(garden, after, 1);
+      if (plant?.id !== id) throw noSuchPlant();
+      return plant;
+    },
+
+    async list({ garden }, { limit, after, tag }) {
+      const scope = { garden, tag };
+      if (limit === undefined) return lists.all(scope, after);
+      if (limit <= snapshotPlantsMax) return lists.page(scope, after, limit);
+      return lists.many(scope, after, limit);
     },
 
     async delete(caller, id) {
       const outcome = await writer.write({ kind: "delete", garden: caller.garden, id });
-      if (outcome.kind === "missing") {
-        throw new PlantStoreError("not-found", "There is no such plant in your garden.");
-      }
+      if (outcome.kind === "missing") throw noSuchPlant();
     },
   };
+}
+
+function noSuchPlant(): PlantStoreError {
+  return new PlantStoreError("not-found", "There is no such plant in your garden.");
+}
+
+/** The result of a create. */
+function settle({ id, name, tag }: PlantDraft, outcome: Outcome): Created | PlantStoreError {
+  switch (outcome.kind) {
+    case "created":
+      return { id: outcome.id, name, tag, replayed: outcome.replayed };
+    case "taken":
+      return new PlantStoreError("conflict", `A plant with the id ${id} already exists.`);
+    case "exhausted":
+      return new PlantStoreError("conflict", "No id is left to assign. Send one with the plant.");
+    case "full":
+      return refuseFull(outcome);
+    case "mismatch":
+      return new PlantStoreError(
+        "idempotency-mismatch",
+        "This Idempotency-Key was used for another request. Use a new key for a new plant.",
+      );
+    default:
+      throw new Error(`A create ended as ${outcome.kind}.`);
+  }
+}
+
+function* slices<Item>(items: Iterable<Item>, size: number): Iterable<Item[]> {
+  let slice: Item[] = [];
+  for (const item of items) {
+    slice.push(item);
+    if (slice.length < size) continue;
+    yield slice;
+    slice = [];
+  }
+  if (slice.length > 0) yield slice;
 }
 
 function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
@@ -134,9 +196,10 @@ function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): 
   return new PlantStoreError("storage-full", message, { limit });
 }
 
-function rememberFor(key: string, draft: PlantDraft, nowMs: number): Idempotency {
-  const request = JSON.stringify([draft.id?.toString() ?? null, draft.name, draft.tag]);
-  return { key, request, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
+/** The plants that a list is made of: a garden's, or those of them with a tag. */
+interface ListScope {
+  readonly garden: string;
+  readonly tag: string | undefined;
 }
 
 /** Reads lists page by page, and keeps the pages of all open lists within bounds. */
@@ -148,17 +211,17 @@ class Lists {
     this.#reader = reader;
   }
 
-  async all(garden: string, after: PlantId | undefined): Promise<Listing> {
-    const { plants: first, isLast } = await this.#read(garden, after, pagePlantsMax);
-    return isLast ? { first } : { first, rest: this.#readOn(garden, first.at(-1)?.id) };
+  async all(scope: ListScope, after: PlantId | undefined): Promise<Listing> {
+    const { plants: first, isLast } = await this.#read(scope, after, pagePlantsMax);
+    return isLast ? { first } : { first, rest: this.#readOn(scope, first.at(-1)?.id) };
   }
 
   /** One plant more than requested shows whether the limit cut the list short. */
-  async page(garden: string, after: PlantId | undefined, limit: number): Promise<Listing> {
-    const { plants, isLast } = await this.#read(garden, after, limit + 1);
+  async page(scope: ListScope, after: PlantId | undefined, limit: number): Promise<Listing> {
+    const { plants, isLast } = await this.#read(scope, after, limit + 1);
     if (isLast) return { first: plants };
     // The names are too long for one page.
-    if (plants.length <= limit) return this.many(garden, after, limit);
+    if (plants.length <= limit) return this.many(scope, after, limit);
     // A page of 0 would link to itself forever, so its link asks for pages of 1.
     if (limit === 0) return { first: [], next: { limit: 1, after } };
     const first = plants.slice(0, limit);
@@ -169,25 +232,25 @@ class Lists {
    * A list with a limit that is longer than a page: the last plant that fits is found first,
    * because `next` goes out in a header, before the plants.
    */
-  async many(garden: string, after: PlantId | undefined, limit: number): Promise<Listing> {
-    const last = await this.#seekFar(garden, after, limit);
+  async many(scope: ListScope, after: PlantId | undefined, limit: number): Promise<Listing> {
+    const last = await this.#seekFar(scope, after, limit);
     if (last === undefined) return { first: [] };
-    const isCut = (await this.#reader.list(garden, last, 1)).length > 0;
-    const rest = this.#readOn(garden, after, { last, count: limit });
+    const isCut = (await this.#list(scope, last, 1)).length > 0;
+    const rest = this.#readOn(scope, after, { last, count: limit });
     const first = (await rest.next()) ?? [];
     return isCut ? { first, rest, next: { limit, after: last } } : { first, rest };
   }
 
   /** In steps of a bounded size, so that other requests run in between. */
   async #seekFar(
-    garden: string,
+    scope: ListScope,
     after: PlantId | undefined,
     count: number,
   ): Promise<PlantId | undefined> {
     let last: PlantId | undefined;
     for (let remaining = count; remaining > 0; remaining -= seekPlantsMax) {
       const step = Math.min(remaining, seekPlantsMax);
-      const found = await this.#reader.seek(garden, last ?? after, step);
+      const found = await this.#reader.seek(scope.garden, last ?? after, step, scope.tag);
       if (found === undefined) break;
       last = found;
       await new Promise((resolve) => setImmediate(resolve));
@@ -197,7 +260,7 @@ class Lists {
 
   /** The pages after a position, up to a last plant or to the end of the garden. */
   #readOn(
-    garden: string,
+    scope: ListScope,
     after: PlantId | undefined,
     bound: { readonly last?: PlantId; readonly count?: number } = {},
   ): Pages {
@@ -213,7 +276,7 @@ class Lists {
     return {
       next: async () => {
         if (!isOpen) return undefined;
-        const { plants, isLast } = await this.#read(garden, position, pagePlantsMax);
+        const { plants, isLast } = await this.#read(scope, position, pagePlantsMax);
         const page = last === undefined ? plants : plants.filter(({ id }) => id <= last);
         remaining -= page.length;
         if (remaining < 0) {
@@ -231,16 +294,20 @@ class Lists {
   }
 
   /** Reads a page. `isLast` is true only if the garden surely has no more plants. */
-  async #read(garden: string, after: PlantId | undefined, count: number) {
+  async #read(scope: ListScope, after: PlantId | undefined, count: number) {
     const share = Math.max(pageTextMin, openPagesTextMax / (this.#open + 1));
     const textMax = Math.min(pageTextMax, share);
     if (count * plantTextMax <= textMax) {
-      const plants = await this.#reader.list(garden, after, count);
+      const plants = await this.#list(scope, after, count);
       return { plants, isLast: plants.length < count };
     }
-    const plants = await this.#reader.list(garden, after, count, textMax);
+    const plants = await this.#list(scope, after, count, textMax);
     let text = 0;
     for (const { name, tag } of plants) text += name.length + tag.length;
     return { plants, isLast: plants.length < count && text <= textMax - plantTextMax };
+  }
+
+  #list({ garden, tag }: ListScope, after: PlantId | undefined, count: number, textMax?: number) {
+    return this.#reader.list(garden, after, count, { textMax, tag });
   }
 }

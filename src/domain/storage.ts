@@ -21,8 +21,8 @@ export interface CreateWrite {
 /** Lets the same request be sent twice and act once. */
 export interface Idempotency {
   readonly key: string;
-  /** The request in a canonical form: equal text means the same request. */
-  readonly request: string;
+  /** The number of the line, from 0, if the plant is one of many that were sent with the key. */
+  readonly line?: number | undefined;
   readonly nowMs: number;
   readonly expiresAtMs: number;
 }
@@ -51,25 +51,38 @@ export type Outcome =
   | { readonly kind: "missing" };
 
 export interface PlantReader {
-  /**
-   * The first `count` plants of the garden after `after` (from the first on, if absent), by id.
-   * With `textMax`, fewer where their names and tags together have more characters than that, as
-   * the engine counts them (code points or UTF-16 units), but at least one.
-   */
+  /** The first `count` plants of the garden after `after` (from the first on, if absent), by id. */
   list(
     garden: string,
     after: PlantId | undefined,
     count: number,
-    textMax?: number,
+    options?: ListOptions,
   ): Promise<readonly Plant[]>;
 
   /** The id of the last of the first `count` plants after `after`; absent when there is none. */
-  seek(garden: string, after: PlantId | undefined, count: number): Promise<PlantId | undefined>;
+  seek(
+    garden: string,
+    after: PlantId | undefined,
+    count: number,
+    tag?: string,
+  ): Promise<PlantId | undefined>;
 }
 
-/** Takes one write and resolves once it is on stable storage. */
+export interface ListOptions {
+  /**
+   * Fewer plants where their names and tags together have more characters than this, as the engine
+   * counts them (code points or UTF-16 units), but at least one.
+   */
+  readonly textMax?: number | undefined;
+  /** Only plants with exactly this tag. */
+  readonly tag?: string | undefined;
+}
+
+/** Resolves once the writes are on stable storage. */
 export interface PlantWriter {
   write(write: Write): Promise<Outcome>;
+  /** Applies the writes in their order, together: if it rejects, none of them is visible. */
+  writeAll(writes: readonly Write[]): Promise<readonly Outcome[]>;
 }
 
 export interface PlantStorage extends PlantReader {
@@ -87,7 +100,7 @@ export interface PlantStorage extends PlantReader {
    * that is taken are found before that.
    *
    * An idempotency key is remembered only with a plant that was created, in the same transaction,
-   * and only as a hash, like the request.
+   * and only as a hash, like the request: the id, name and tag that were sent.
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 

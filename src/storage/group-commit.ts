@@ -27,8 +27,8 @@ const firstAnswers = 32;
 const gatheringTicks = 4;
 
 interface Waiter {
-  readonly write: Write;
-  readonly resolve: (outcome: Outcome) => void;
+  readonly writes: readonly Write[];
+  readonly resolve: (outcomes: readonly Outcome[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -54,14 +54,26 @@ export class GroupCommit implements PlantWriter {
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
   write(write: Write): Promise<Outcome> {
-    if (this.#isStuck) return Promise.reject(overloaded);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, resolve, reject });
-      if (this.#isBusy) return;
-      this.#isBusy = true;
-      // At the end of this tick, so that all requests that it brings share the commit.
-      setImmediate(() => this.#commitAll());
+      const resolveFirst = ([outcome]: readonly Outcome[]) => resolve(outcome as Outcome);
+      this.#enqueue({ writes: [write], resolve: resolveFirst, reject });
     });
+  }
+
+  writeAll(writes: readonly Write[]): Promise<readonly Outcome[]> {
+    return new Promise((resolve, reject) => this.#enqueue({ writes, resolve, reject }));
+  }
+
+  #enqueue(waiter: Waiter): void {
+    if (this.#isStuck) {
+      waiter.reject(overloaded);
+      return;
+    }
+    this.#waiting.push(waiter);
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    // At the end of this tick, so that all requests that it brings share the commit.
+    setImmediate(() => this.#commitAll());
   }
 
   /** Resolves once no write is waiting or under way. */
@@ -74,7 +86,7 @@ export class GroupCommit implements PlantWriter {
 
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, this.#options.groupWritesMax);
+      const group = this.#takeGroup();
       const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
       await this.#commit(group);
       clearTimeout(deadline);
@@ -83,6 +95,15 @@ export class GroupCommit implements PlantWriter {
     }
     this.#isBusy = false;
     this.#noteIdle();
+  }
+
+  #takeGroup(): Waiter[] {
+    let writes = 0;
+    const end = this.#waiting.findIndex((waiter, index) => {
+      writes += waiter.writes.length;
+      return index > 0 && writes > this.#options.groupWritesMax;
+    });
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
   /** Unless the next group is full already. */
@@ -97,7 +118,7 @@ export class GroupCommit implements PlantWriter {
     const startedAtMs = performance.now();
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#storage.apply(group.map((waiter) => waiter.write));
+      outcomes = await this.#storage.apply(group.flatMap((waiter) => waiter.writes));
     } catch (error) {
       if (group.length > 1 && !(error instanceof PlantStoreError)) {
         // One of the writes is at fault, not the storage. Alone, only that one fails.
@@ -107,29 +128,27 @@ export class GroupCommit implements PlantWriter {
       for (const waiter of group) waiter.reject(error);
       return;
     }
-    this.#options.onCommit(group.length, performance.now() - startedAtMs);
-    this.#answer(group, outcomes);
+    this.#options.onCommit(outcomes.length, performance.now() - startedAtMs);
+    let end = 0;
+    const answers = group.map(({ writes, resolve }) => {
+      end += writes.length;
+      const own = outcomes.slice(end - writes.length, end);
+      return () => resolve(own);
+    });
+    this.#answer(answers);
   }
 
   /**
    * A few at first, then twice as many in each tick, so that other requests get in between: 256
    * answers in one go delayed lists by 10 ms. The next commit does not wait for it.
    */
-  #answer(
-    group: readonly Waiter[],
-    outcomes: readonly Outcome[],
-    from = 0,
-    to = firstAnswers,
-  ): void {
-    const end = Math.min(to, group.length);
-    for (let index = from; index < end; index++) {
-      group[index]?.resolve(outcomes[index] as Outcome);
-    }
-    if (end === group.length) return;
+  #answer(answers: readonly (() => void)[], from = 0, to = firstAnswers): void {
+    for (const answer of answers.slice(from, to)) answer();
+    if (to >= answers.length) return;
     this.#answering++;
     setImmediate(() => {
       this.#answering--;
-      this.#answer(group, outcomes, end, end * 2);
+      this.#answer(answers, to, to * 2);
       this.#noteIdle();
     });
   }

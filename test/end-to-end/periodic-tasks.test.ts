@@ -67,22 +67,17 @@ describe.each([
     await using running = await start(database, { forgetIdempotencyKeysMs: soonMs });
     const { beside } = running;
     const nowMs = Date.now();
-    const keyed = (idempotency: Partial<Idempotency>) =>
+    const keyed = (idempotency: Partial<Idempotency>, name = "Fern") =>
       create({
         garden: "cleo",
-        idempotency: {
-          key: "live",
-          request: "r",
-          nowMs,
-          expiresAtMs: nowMs + 60_000,
-          ...idempotency,
-        },
+        name,
+        idempotency: { key: "live", nowMs, expiresAtMs: nowMs + 60_000, ...idempotency },
       });
     const expired = { key: "expired", nowMs: 0, expiresAtMs: 1 };
     await beside.apply([keyed({}), keyed(expired)]);
     await waitFor(async () => {
       // It is refused for as long as the first request is remembered.
-      const [outcome] = await beside.apply([keyed({ ...expired, request: "another" })]);
+      const [outcome] = await beside.apply([keyed(expired, "another")]);
       return outcome?.kind === "created" || undefined;
     });
     expect(await beside.apply([keyed({})])).toEqual([created(1n, true)]);

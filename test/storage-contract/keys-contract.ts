@@ -11,9 +11,14 @@ export function describeKeys(tested: () => TestedStorage): void {
 
     const dayMs = 86_400_000;
 
-    function keyed(request: string, nowMs = 0, fields: Partial<CreateWrite> = {}): CreateWrite {
-      const idempotency = { key: "k", request, nowMs, expiresAtMs: nowMs + dayMs };
-      return create({ idempotency, ...fields });
+    function keyed(name: string, nowMs = 0, fields: Partial<CreateWrite> = {}): CreateWrite {
+      const idempotency = { key: "k", nowMs, expiresAtMs: nowMs + dayMs };
+      return create({ name, idempotency, ...fields });
+    }
+
+    function line(number: number, name = `plant ${number}`, nowMs = 0): CreateWrite {
+      const idempotency = { key: "k", line: number, nowMs, expiresAtMs: nowMs + dayMs };
+      return create({ name, idempotency });
     }
 
     test("replay the first outcome, also within one group and after a deletion", async () => {
@@ -49,7 +54,7 @@ export function describeKeys(tested: () => TestedStorage): void {
 
     test("are forgotten in bounded steps, until there are none left", async () => {
       const many = Array.from({ length: 2_500 }, (_, index) =>
-        create({ idempotency: { key: `k${index}`, request: "r", nowMs: 0, expiresAtMs: dayMs } }),
+        create({ idempotency: { key: `k${index}`, nowMs: 0, expiresAtMs: dayMs } }),
       );
       await apply(...many);
       const { storage } = tested();
@@ -66,6 +71,35 @@ export function describeKeys(tested: () => TestedStorage): void {
       expect(await apply(keyed("other", 0))).toEqual([{ kind: "mismatch" }]);
       await tested().storage.forgetKeys(dayMs);
       expect(await apply(keyed("other", 0))).toEqual([created(2n)]);
+    });
+
+    test("replay the lines of a batch, in whatever groups they come", async () => {
+      const lines = Array.from({ length: 600 }, (_, number) => line(number));
+      await apply(...lines.slice(0, 300));
+      const outcomes = await apply(...lines);
+      expect(outcomes).toEqual(lines.map((_, index) => created(BigInt(index + 1), index < 300)));
+      expect(await apply(lines[255] as Write, lines[256] as Write)).toEqual([
+        created(256n, true),
+        created(257n, true),
+      ]);
+      expect(await ids()).toHaveLength(600);
+    });
+
+    test("refuse only the line that has changed", async () => {
+      await apply(line(0), line(1), line(3));
+      expect(await apply(line(0), line(1, "other"), line(2), line(3))).toEqual([
+        created(1n, true),
+        { kind: "mismatch" },
+        created(4n),
+        created(3n, true),
+      ]);
+    });
+
+    test("tell a line from a single plant, and expire with it", async () => {
+      await apply(keyed("plant 0"), line(0));
+      expect(await ids()).toHaveLength(2);
+      expect(await apply(line(0, "other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
+      expect(await apply(line(0, "other", dayMs))).toEqual([created(3n)]);
     });
 
     test("hold for another process too", async () => {

@@ -54,8 +54,9 @@ export function describeQuota(
     });
 
     test("comes behind keys that were used and ids that are taken", async () => {
-      const keyed = (request: string) => ({
-        idempotency: { key: "k", request, nowMs: 0, expiresAtMs: 1_000 },
+      const keyed = (name: string) => ({
+        name,
+        idempotency: { key: "k", nowMs: 0, expiresAtMs: 1_000 },
       });
       await apply(create({ id: 7n, ...keyed("r") }), create(), create());
       expect(await apply(create({ id: 7n, ...keyed("r") }))).toEqual([created(7n, true)]);
@@ -72,7 +73,7 @@ export function describeQuota(
 
     test("remembers no key of a plant that it refused", async () => {
       await apply(create(), create(), create());
-      const keyed = create({ idempotency: { key: "k", request: "r", nowMs: 0, expiresAtMs: 9 } });
+      const keyed = create({ idempotency: { key: "k", nowMs: 0, expiresAtMs: 9 } });
       expect(await apply(keyed)).toEqual([full]);
       await apply(remove(1n));
       expect(await apply(keyed)).toEqual([created(4n)]);
@@ -130,7 +131,7 @@ export function describeQuota(
     test("bounds the keys of a garden, also where its plants are deleted again", async () => {
       const keysMax = 10_000;
       const keyed = (key: string) => {
-        const idempotency = { key: key.padEnd(255, "x"), request: "r", nowMs: 0, expiresAtMs: 9 };
+        const idempotency = { key: key.padEnd(255, "x"), nowMs: 0, expiresAtMs: 9 };
         return create({ id: 7n, idempotency });
       };
       for (let from = 0; from < keysMax; from += 500) {

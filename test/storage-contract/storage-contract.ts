@@ -89,6 +89,22 @@ export function describeStorage(
         ]);
       });
 
+      test("lists the plants with a tag, of its garden, in order and in pages", async () => {
+        const tags = ["", "a", "b", "a", "A", "a", "a "];
+        await apply(...tags.map((tag) => create({ tag })), create({ tag: "a", garden: "other" }));
+        const tagged = async (tag: string, after?: bigint, count = 9, textMax?: number) =>
+          (await storage.list("home", after, count, { tag, textMax })).map(({ id }) => id);
+        expect(await tagged("a")).toEqual([2n, 4n, 6n]);
+        expect(await tagged("a", 2n)).toEqual([4n, 6n]);
+        expect(await tagged("a", 2n, 1)).toEqual([4n]);
+        expect(await tagged("a", undefined, 9, 1)).toEqual([2n]);
+        expect(await tagged("")).toEqual([1n]);
+        expect(await tagged("c")).toEqual([]);
+        expect(await storage.seek("home", undefined, 2, "a")).toBe(4n);
+        expect(await storage.seek("home", 4n, 2, "a")).toBe(6n);
+        expect(await storage.seek("home", 6n, 2, "a")).toBeUndefined();
+      });
+
       test("keeps gardens apart", async () => {
         await apply(create({ id: 7n }), create({ id: 7n, garden: "other" }));
         expect(await apply(remove(7n, "third"))).toEqual([{ kind: "missing" }]);

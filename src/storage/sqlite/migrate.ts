@@ -1,14 +1,16 @@
 /** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { sha256 } from "../key-rows.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import keyHashes from "./migrations/0002-key-hashes.sql" with { type: "text" };
+import tagsAndLines from "./migrations/0003-tags-and-lines.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";
 
 type Step = string | ((database: Database) => void);
 
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
-const migrations: readonly Step[] = [start, hashKeys];
+const migrations: readonly Step[] = [start, hashKeys, tagsAndLines];
 
 /** Fails, before anything is written, if the file is another program's or of a newer version. */
 export function checkFile(database: Database, known = migrations.length): void {
@@ -49,10 +51,6 @@ export function migrate(database: Database, steps: readonly Step[] = migrations)
       database.run(`PRAGMA user_version = ${steps.length}`);
     })
     .immediate();
-}
-
-export function sha256(text: string): Buffer {
-  return new Bun.CryptoHasher("sha256").update(text).digest();
 }
 
 interface KeyRow {

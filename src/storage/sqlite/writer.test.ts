@@ -7,7 +7,7 @@ import { create, created, remove } from "../../../test/storage-contract/tested-s
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 
-const idempotency = { key: "the-key", request: "the-request", nowMs: 0, expiresAtMs: 1_000 };
+const idempotency = { key: "the-key", nowMs: 0, expiresAtMs: 1_000 };
 
 test("a key of 255 characters takes less than 400 bytes on disk, however long its request", async () => {
   using folder = makeTemporaryFolder();
@@ -17,14 +17,14 @@ test("a key of 255 characters takes less than 400 bytes on disk, however long it
   for (let from = 0; from < keys; from += 1_000) {
     const writes = Array.from({ length: 1_000 }, (_, index) => {
       const key = `${from + index}`.padStart(255, "k");
-      return create({ id: 7n, idempotency: { ...idempotency, key, request: "r".repeat(1_000) } });
+      return create({ id: 7n, name: "r".repeat(1_000), idempotency: { ...idempotency, key } });
     });
     await storage.apply(writes.flatMap((write) => [write, remove(7n)]));
   }
   await storage.close();
   expect(statSync(path).size / keys).toBeLessThan(400);
   const bytes = readFileSync(path);
-  expect([bytes.indexOf("k".repeat(40)), bytes.indexOf("r".repeat(40))]).toEqual([-1, -1]);
+  expect(bytes.indexOf("k".repeat(40))).toBe(-1);
 });
 
 /** So that SQLite cannot add to it. */

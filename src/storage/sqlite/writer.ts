@@ -12,8 +12,8 @@ import {
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
+import { type KeyedCreate, type KeyRow, KeyRows } from "../key-rows.ts";
 import { mapCommitError } from "./errors.ts";
-import { sha256 } from "./migrate.ts";
 import { Quota } from "./quota.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
@@ -23,6 +23,17 @@ export interface Writer {
   apply(writes: readonly Write[]): Outcome[];
   forgetKeys(nowMs: number): boolean;
   noteTokenUses(uses: readonly TokenUse[]): void;
+}
+
+interface StoredKey {
+  readonly request_hash: Uint8Array;
+  readonly plant_id: bigint;
+  readonly lines: Uint8Array | null;
+  readonly expires_at_ms: bigint;
+}
+
+function isKeyed(write: CreateWrite): write is KeyedCreate {
+  return write.idempotency !== undefined;
 }
 
 export function createWriter(database: Database, plantsMax?: number): Writer {
@@ -49,17 +60,14 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     `INSERT INTO gardens (garden, last_id) VALUES (?, ?)
        ON CONFLICT DO UPDATE SET last_id = excluded.last_id`,
   );
-  const findKey = database.query<
-    { request_hash: Uint8Array; plant_id: bigint; expires_at_ms: bigint },
-    [string, Uint8Array]
-  >(
-    `SELECT request_hash, plant_id, expires_at_ms FROM idempotency_hashes
+  const findKey = database.query<StoredKey, [string, Buffer]>(
+    `SELECT request_hash, plant_id, lines, expires_at_ms FROM idempotency_hashes
        WHERE garden = ? AND key_hash = ?`,
   );
   const keepKey = database.query(
-    `INSERT INTO idempotency_hashes (garden, key_hash, request_hash, plant_id, expires_at_ms)
-       VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash,
+    `INSERT INTO idempotency_hashes
+       (garden, key_hash, request_hash, plant_id, lines, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, lines = excluded.lines,
          plant_id = excluded.plant_id, expires_at_ms = excluded.expires_at_ms`,
   );
   const forgetKeys = database.query<{ garden: string }, [number]>(
@@ -109,6 +117,26 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     }
   }
 
+  function loadKey(garden: string, keyHash: Buffer): KeyRow | undefined {
+    const found = findKey.get(garden, keyHash);
+    return found
+      ? {
+          garden,
+          keyHash,
+          requestHash: Buffer.from(found.request_hash),
+          plantId: found.plant_id,
+          lines: found.lines && Buffer.from(found.lines),
+          expiresAtMs: Number(found.expires_at_ms),
+        }
+      : undefined;
+  }
+
+  function keepKeys(rows: readonly KeyRow[]): void {
+    for (const { garden, keyHash, requestHash, plantId, lines, expiresAtMs } of rows) {
+      keepKey.run(garden, keyHash, requestHash, plantId, lines, expiresAtMs);
+    }
+  }
+
   function insertWithGivenId(write: CreateWrite, id: bigint, counters: Counters): Outcome {
     const counter = counters.of(write.garden);
     const { changes } = insertPlant.run(write.garden, id, write.name, write.tag);
@@ -131,19 +159,12 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     return { kind: "created", id, replayed: false };
   }
 
-  function create(write: CreateWrite, counters: Counters): Outcome {
-    const { garden, idempotency } = write;
-    const key = idempotency && {
-      hash: sha256(idempotency.key),
-      requestHash: sha256(idempotency.request),
-      ...idempotency,
-    };
-    const stored = key && (findKey.get(garden, key.hash) ?? undefined);
-    if (stored && stored.expires_at_ms > key.nowMs) {
-      if (!key.requestHash.equals(stored.request_hash)) return { kind: "mismatch" };
-      return { kind: "created", id: stored.plant_id, replayed: true };
-    }
-    const isNewKey = key !== undefined && stored === undefined;
+  function create(write: CreateWrite, counters: Counters, keys: KeyRows): Outcome {
+    const { garden } = write;
+    const keyed = isKeyed(write) ? write : undefined;
+    const earlier = keyed && keys.recall(keyed);
+    if (earlier) return earlier;
+    const isNewKey = keyed !== undefined && keys.needsRow(keyed);
     const isTaken = () => write.id !== undefined && findPlant.get(garden, write.id) !== null;
     if (plantQuota?.isFull(garden)) {
       return isTaken() ? { kind: "taken" } : { kind: "full", limit: "plants", max: plantQuota.max };
@@ -158,7 +179,7 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     if (outcome.kind !== "created") return outcome;
     plantQuota?.count(garden, 1);
     if (isNewKey) keyQuota?.count(garden, 1);
-    if (key) keepKey.run(garden, key.hash, key.requestHash, outcome.id, key.expiresAtMs);
+    if (keyed) keys.remember(keyed, outcome.id);
     return outcome;
   }
 
@@ -172,10 +193,12 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     apply(writes) {
       return transact(() => {
         const counters = new Counters();
+        const keys = new KeyRows(loadKey);
         const outcomes = writes.map((write) =>
-          write.kind === "create" ? create(write, counters) : remove(write),
+          write.kind === "create" ? create(write, counters, keys) : remove(write),
         );
         counters.keep();
+        keepKeys(keys.changed());
         return outcomes;
       });
     },
