@@ -9,35 +9,33 @@ import type { CreateWrite, Idempotency, Outcome } from "../domain/storage.ts";
 /** A row as an engine stores it. */
 export interface KeyRow {
   readonly garden: string;
-  /** SHA-256 of the key; of a row of lines half of it, and the number of the row. */
+  /** SHA-256 of the key; for lines half of it, and the number of the row. */
   readonly keyHash: Buffer;
-  /** SHA-256 of the request; empty in a row of lines. */
+  /** SHA-256 of the request; for lines empty. */
   readonly requestHash: Buffer;
-  /** 0 in a row of lines. */
+  /** For lines 0. */
   readonly plantId: PlantId;
-  /** 24 bytes for each line: half of the request's SHA-256 and the plant's id; zeros if none. */
+  /** 24 bytes for each line: half of the request's SHA-256, then the plant's id; zeros if none. */
   readonly lines: Buffer | null;
   readonly expiresAtMs: number;
 }
 
 export type KeyedCreate = CreateWrite & { readonly idempotency: Idempotency };
 
-const linesPerRow = 256;
-const lineHashBytes = 16;
-const lineBytes = lineHashBytes + 8;
+const hashBytes = 32;
+const lineHashBytes = hashBytes / 2;
+const idBytes = 8;
+const linesPerRow = 128;
 
-/** What is remembered of one request. */
-interface Entry {
-  readonly requestHash: Buffer;
-  readonly plantId: PlantId;
-}
-
+/** A row in use: for each of its requests a hash of the request, and the plant's id. */
 interface Row {
   readonly garden: string;
+  readonly key: string;
+  /** The number of a row of lines. */
+  readonly number: number | undefined;
   readonly keyHash: Buffer;
-  readonly isOfLines: boolean;
-  /** One, or one for each line. */
-  readonly entries: (Entry | undefined)[];
+  readonly hashBytes: number;
+  readonly entries: Buffer;
   expiresAtMs: number;
   isStored: boolean;
   isChanged: boolean;
@@ -46,6 +44,7 @@ interface Row {
 export class KeyRows {
   readonly #load: (garden: string, keyHash: Buffer) => KeyRow | undefined;
   readonly #rows = new Map<string, Row>();
+  #latest: Row | undefined;
 
   constructor(load: (garden: string, keyHash: Buffer) => KeyRow | undefined) {
     this.#load = load;
@@ -53,24 +52,24 @@ export class KeyRows {
 
   /** What an earlier request with the same key leads to; absent if there was none. */
   recall(write: KeyedCreate): Outcome | undefined {
-    const entry = this.#rowOf(write).entries[placeOf(write.idempotency)];
-    if (!entry) return undefined;
-    const { requestHash, plantId } = entry;
-    if (!hashRequest(write).subarray(0, requestHash.length).equals(requestHash)) {
-      return { kind: "mismatch" };
-    }
-    return { kind: "created", id: plantId, replayed: true };
+    const { entries, hashBytes } = this.#rowOf(write);
+    const at = placeOf(write.idempotency) * (hashBytes + idBytes);
+    const earlier = entries.subarray(at, at + hashBytes);
+    if (earlier.equals(noHash.subarray(0, hashBytes))) return undefined;
+    if (!hashRequest(write).subarray(0, hashBytes).equals(earlier)) return { kind: "mismatch" };
+    return { kind: "created", id: entries.readBigInt64BE(at + hashBytes), replayed: true };
   }
 
-  /** Whether remembering the write takes a row more than the garden has. */
+  /** Whether remembering the write takes one more row of the garden. */
   needsRow(write: KeyedCreate): boolean {
     return !this.#rowOf(write).isStored;
   }
 
   remember(write: KeyedCreate, plantId: PlantId): void {
     const row = this.#rowOf(write);
-    const requestHash = hashRequest(write).subarray(0, row.isOfLines ? lineHashBytes : undefined);
-    row.entries[placeOf(write.idempotency)] = { requestHash, plantId };
+    const at = placeOf(write.idempotency) * (row.hashBytes + idBytes);
+    hashRequest(write).copy(row.entries, at, 0, row.hashBytes);
+    row.entries.writeBigInt64BE(plantId, at + row.hashBytes);
     row.expiresAtMs = write.idempotency.expiresAtMs;
     row.isStored = true;
     row.isChanged = true;
@@ -78,41 +77,62 @@ export class KeyRows {
 
   /** The rows to store. */
   changed(): KeyRow[] {
-    return [...this.#rows.values()].filter(({ isChanged }) => isChanged).map(pack);
+    return [...this.#rows.values()].filter(({ isChanged }) => isChanged).map(toStored);
   }
 
   #rowOf({ garden, idempotency }: KeyedCreate): Row {
     const { key, line } = idempotency;
-    const name = `${garden}\0${key}\0${line === undefined ? "" : Math.floor(line / linesPerRow)}`;
-    let row = this.#rows.get(name);
-    if (!row) {
-      row = this.#open(garden, idempotency);
-      this.#rows.set(name, row);
-    }
+    const number = line === undefined ? undefined : Math.floor(line / linesPerRow);
+    const latest = this.#latest;
+    if (latest?.number === number && latest?.key === key && latest.garden === garden) return latest;
+    const name = `${garden}\0${key}\0${number}`;
+    const row = this.#rows.get(name) ?? this.#open(garden, number, idempotency);
+    this.#rows.set(name, row);
+    this.#latest = row;
     return row;
   }
 
-  #open(garden: string, idempotency: Idempotency): Row {
+  #open(garden: string, number: number | undefined, idempotency: Idempotency): Row {
     const keyHash = keyHashOf(idempotency);
     const stored = this.#load(garden, keyHash);
-    const isValid = stored !== undefined && stored.expiresAtMs > idempotency.nowMs;
-    return {
+    const isOfLines = number !== undefined;
+    const row: Row = {
       garden,
+      key: idempotency.key,
+      number,
       keyHash,
-      isOfLines: idempotency.line !== undefined,
-      entries: isValid ? unpack(stored) : [],
+      hashBytes: isOfLines ? lineHashBytes : hashBytes,
+      entries: Buffer.alloc(
+        isOfLines ? linesPerRow * (lineHashBytes + idBytes) : hashBytes + idBytes,
+      ),
       expiresAtMs: stored?.expiresAtMs ?? 0,
       isStored: stored !== undefined,
       isChanged: false,
     };
+    if (stored && stored.expiresAtMs > idempotency.nowMs) {
+      (stored.lines ?? stored.requestHash).copy(row.entries);
+      if (!isOfLines) row.entries.writeBigInt64BE(stored.plantId, hashBytes);
+    }
+    return row;
   }
+}
+
+function toStored({ garden, keyHash, hashBytes, entries, expiresAtMs }: Row): KeyRow {
+  if (hashBytes === lineHashBytes) {
+    const requestHash = Buffer.alloc(0);
+    return { garden, keyHash, requestHash, plantId: 0n, lines: entries, expiresAtMs };
+  }
+  const requestHash = entries.subarray(0, hashBytes);
+  const plantId = entries.readBigInt64BE(hashBytes);
+  return { garden, keyHash, requestHash, plantId, lines: null, expiresAtMs };
 }
 
 /** The key of the row that a write uses. */
 export function keyHashOf({ key, line }: Idempotency): Buffer {
   if (line === undefined) return sha256(key);
-  // Rows of a batch are next to each other.
-  const hash = Buffer.alloc(lineHashBytes + 4, sha256(`${key}\n`).subarray(0, lineHashBytes));
+  // The rows of a batch are next to each other.
+  const hash = Buffer.alloc(lineHashBytes + 4);
+  sha256(`${key}\n`).copy(hash, 0, 0, lineHashBytes);
   hash.writeUInt32BE(Math.floor(line / linesPerRow), lineHashBytes);
   return hash;
 }
@@ -122,34 +142,15 @@ function placeOf({ line = 0 }: Idempotency): number {
   return line % linesPerRow;
 }
 
-function hashRequest({ id, name, tag }: CreateWrite): Buffer {
-  return sha256(JSON.stringify([id?.toString() ?? null, name, tag]));
-}
-
 export function sha256(text: string): Buffer {
   return Buffer.from(Bun.SHA256.hash(text).buffer);
 }
 
-function pack({ garden, keyHash, isOfLines, entries, expiresAtMs }: Row): KeyRow {
-  const [first] = entries;
-  if (!isOfLines && first) return { garden, keyHash, ...first, lines: null, expiresAtMs };
-  const lines = Buffer.alloc(entries.length * lineBytes);
-  for (const [place, entry] of entries.entries()) {
-    if (!entry) continue;
-    entry.requestHash.copy(lines, place * lineBytes);
-    lines.writeBigInt64BE(entry.plantId, place * lineBytes + lineHashBytes);
-  }
-  return { garden, keyHash, requestHash: Buffer.alloc(0), plantId: 0n, lines, expiresAtMs };
-}
+const noHash = Buffer.alloc(hashBytes);
+const scratch = Buffer.alloc(hashBytes);
 
-const none = Buffer.alloc(lineHashBytes);
-
-function unpack({ requestHash, plantId, lines }: KeyRow): (Entry | undefined)[] {
-  if (lines === null) return [{ requestHash, plantId }];
-  return Array.from({ length: lines.length / lineBytes }, (_, place) => {
-    const hash = lines.subarray(place * lineBytes, place * lineBytes + lineHashBytes);
-    if (hash.equals(none)) return undefined;
-    const id = lines.readBigInt64BE(place * lineBytes + lineHashBytes);
-    return { requestHash: hash, plantId: id };
-  });
+/** Good until the next call: to allocate a buffer takes longer than to hash. */
+function hashRequest({ id, name, tag }: CreateWrite): Buffer {
+  Bun.SHA256.hash(JSON.stringify([id?.toString() ?? null, name, tag]), scratch);
+  return scratch;
 }
