@@ -48,8 +48,10 @@ async function remove(ids: readonly number[]): Promise<void> {
   await storage.apply(ids.map((id): Write => ({ kind: "delete", garden, id: BigInt(id) })));
 }
 
+const refuse = () => Promise.reject(new Error("A list writes nothing."));
+const writer = { write: refuse, writeAll: refuse };
+
 function list(query: ListQuery, reader: PlantReader = storage): Promise<Listing> {
-  const writer = { write: () => Promise.reject(new Error("A list writes nothing.")) };
   return createPlants({ reader, writer, nowMs: () => 0 }).list(caller, query);
 }
 
@@ -172,9 +174,9 @@ describe("a list with a limit", () => {
     const reads: number[] = [];
     const reader: PlantReader = {
       seek: () => Promise.reject(new Error("This need not seek.")),
-      list(garden, after, count, textMax) {
+      list(garden, after, count, options) {
         reads.push(count);
-        return storage.list(garden, after, count, textMax);
+        return storage.list(garden, after, count, options);
       },
     };
     await list({ limit: 2_000 }, reader);
@@ -223,7 +225,7 @@ describe("a list of plants with long names", () => {
     await growLong(160);
     const plants = createPlants({
       reader: storage,
-      writer: { write: () => Promise.reject(new Error("A list writes nothing.")) },
+      writer,
       nowMs: () => 0,
     });
     const open = await Promise.all(range(1, 1_000).map(() => plants.list(caller, {})));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Caller } from "./caller.ts";
+import { PlantStoreError } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
 import { createPlants, type Plants } from "./plants.ts";
 import type { Outcome, Storage } from "./storage.ts";
@@ -65,12 +66,46 @@ describe("create with an idempotency key", () => {
   });
 });
 
+describe("many plants", () => {
+  const draft = (name: string, id?: bigint) => ({ id, name, tag: "" });
+
+  test("are created in their order, whatever becomes of the others", async () => {
+    const error = new PlantStoreError("invalid-request", "Not a plant.");
+    const drafts = [draft("a"), draft("b", 7n), error, draft("c", 7n), draft("d")];
+    expect(await plants.createMany(alice, drafts)).toMatchObject([
+      { id: 1n },
+      { id: 7n },
+      error,
+      { code: "conflict" },
+      { id: 8n },
+    ]);
+  });
+
+  test("are created once, however often they are sent with their key", async () => {
+    const drafts = Array.from({ length: 300 }, (_, index) => draft(`plant ${index}`));
+    const ids = (results: readonly object[]) =>
+      results.map((result) => "id" in result && result.id);
+    const first = await plants.createMany(alice, drafts, "key");
+    const second = await plants.createMany(alice, drafts, "key");
+    expect(ids(second)).toEqual(ids(first));
+    expect(second.every((result) => "replayed" in result && result.replayed)).toBe(true);
+    const changed = [...drafts.slice(0, 299), draft("another")];
+    expect((await plants.createMany(alice, changed, "key")).at(-1)).toMatchObject({
+      code: "idempotency-mismatch",
+    });
+  });
+
+  test("need not exist", async () => {
+    expect(await plants.createMany(alice, [])).toEqual([]);
+  });
+});
+
 /** Outcomes that a real storage cannot be brought to, or never has for that write. */
 describe("an outcome of the writer", () => {
   function plantsOn(outcome: Outcome): Plants {
     return createPlants({
       reader: storage,
-      writer: { write: async () => outcome },
+      writer: { write: async () => outcome, writeAll: async () => [outcome] },
       nowMs: () => 0,
     });
   }

@@ -120,7 +120,7 @@ export function createPlants(deps: {
           if (draft instanceof PlantStoreError) continue;
           writes.push(toWrite(caller, draft, idempotencyKey, results.length + index));
         }
-        const outcomes = await writer.writeAll(writes);
+        const outcomes = writes.length === 0 ? [] : await writer.writeAll(writes);
         let next = 0;
         for (const draft of slice) {
           const isRefused = draft instanceof PlantStoreError;
