@@ -60,19 +60,19 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
   plant: [
     "trims names",
     drafts((draft) => ({ ...draft, name: draft.name.trim() })),
-    "a name is kept as sent: not trimmed, normalised or escaped",
+    "strings are kept as sent: not trimmed, normalised or escaped",
   ],
   create: [
     "does not say where a plant is",
     onStatus(201, without("Location")),
-    "Location is {base path}/plants/{id}",
+    "a create is 201, with Location, the name and the tag, and nothing else",
   ],
   idempotency: [
     "does not say where a plant is when it replays",
     answers((answer) =>
       headerOf(answer, "idempotency-replayed") ? without("Location")(answer) : answer,
     ),
-    "the same key and request give the same status, body and Location",
+    "the same key and request give the same response, with Idempotency-Replayed: true",
     "retries at the same time create one plant",
   ],
   list: [
@@ -88,8 +88,7 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
     when(isDelete, (request, forward, { write }) =>
       forward(withHeader(request, "Authorization", `Bearer ${write}`)),
     ),
-    "404 is the same for a plant of another garden",
-    "a plant of another garden is not deleted",
+    "a plant of another garden is 404 in the same way, and stays",
   ],
   tokens: [
     "reads tokens from the query",
@@ -100,7 +99,7 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
         ? withHeader({ ...request, target }, "Authorization", `Bearer ${token}`)
         : request;
     }),
-    "a token in the query is not read",
+    "a token in the query or in the body is not read",
   ],
   errors: [
     "has no request id in problems",
@@ -123,7 +122,7 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
   health: [
     "is never ready",
     when(({ target }) => target === "/readyz", says(503)),
-    "/readyz is 200 without a token",
+    "/healthz and /readyz are 200",
   ],
   openapi: [
     "is described by OpenAPI 3.0",
@@ -131,7 +130,7 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
       isOn("GET", "/openapi.json"),
       answers(rewrites((document) => ({ ...document, openapi: "3.0.3" }))),
     ),
-    "it is OpenAPI 3.1",
+    "/openapi.json is OpenAPI 3.1, with a version, the operations and the bearer token",
   ],
 };
 

@@ -267,7 +267,7 @@ test("at a terminal it shows how far it is, and wipes that away", async () => {
     },
   );
   expect(exitCode).toBe(0);
-  expect(drawn).toContain("  3 of 4");
+  expect(drawn).toContain("  2 of 3");
   expect(drawn).toEndWith("\r\x1b[2K");
 });
 
