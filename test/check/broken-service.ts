@@ -1,4 +1,4 @@
-/** A service with one flaw: stands before the real one, and changes what goes in or comes out. */
+/** A proxy in front of the real service that changes requests or responses, to break one thing. */
 import { createServer, type Socket } from "node:net";
 import type { Tokens } from "../../src/check/run-check.ts";
 import { exchange, NoResponse, type RawResponse } from "../../src/check/wire.ts";
@@ -13,7 +13,7 @@ export interface RawRequest {
 
 export type Forward = (request: RawRequest) => Promise<RawResponse>;
 
-/** How a broken service answers; `forward` has the real one answer. */
+/** How the broken service responds; `forward` asks the real one. */
 export type Serve = (request: RawRequest, forward: Forward, tokens: Tokens) => Promise<RawResponse>;
 
 export interface BrokenService {
@@ -42,17 +42,17 @@ export async function openBrokenService(
   const server = createServer((socket) => {
     let received = Buffer.alloc(0);
     let timer: Timer | undefined;
-    const answer = async () => {
+    const respond = async () => {
       clearTimeout(timer);
       socket.removeAllListeners("data");
       const request = parseRequest(received);
-      socket.end(renderAnswer(await serve(request, forward, tokens), request.method));
+      socket.end(renderResponse(await serve(request, forward, tokens), request.method));
     };
     socket.on("data", (bytes: Buffer) => {
       received = Buffer.concat([received, bytes]);
       clearTimeout(timer);
-      if (isWhole(received)) answer().catch(() => socket.destroy());
-      else timer = setTimeout(() => answer().catch(() => socket.destroy()), silenceMs);
+      if (isWhole(received)) respond().catch(() => socket.destroy());
+      else timer = setTimeout(() => respond().catch(() => socket.destroy()), silenceMs);
     });
     socket.on("error", (_error: Error) => (socket as Socket).destroy());
   });
@@ -64,11 +64,40 @@ export async function openBrokenService(
   };
 }
 
-export function headerOf(
-  { headers }: Pick<RawRequest, "headers">,
-  wanted: string,
-): string | undefined {
+/** The real service, with its responses changed. */
+export function changing(change: (response: RawResponse) => RawResponse): Serve {
+  return async (request, forward) => change(await forward(request));
+}
+
+export function emptyResponse(status: number): RawResponse {
+  return { status, headers: [], body: Buffer.alloc(0), surplus: Buffer.alloc(0) };
+}
+
+type Message = Pick<RawRequest, "headers" | "body">;
+
+export function headerOf({ headers }: Message, wanted: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
+}
+
+/** `undefined` removes the header. */
+export function withHeader<Changed extends Message>(
+  message: Changed,
+  name: string,
+  value: string | undefined,
+): Changed {
+  const others = message.headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase());
+  return { ...message, headers: value === undefined ? others : [...others, [name, value]] };
+}
+
+/** Replaces text in the body. */
+export function replaceText<Changed extends Message>(
+  message: Changed,
+  pattern: string | RegExp,
+  replacement: string,
+): Changed {
+  const body = Buffer.from(message.body.toString().replace(pattern, replacement));
+  if (body.equals(message.body)) return message;
+  return withHeader({ ...message, body }, "Content-Length", String(body.length));
 }
 
 function isWhole(bytes: Buffer): boolean {
@@ -96,8 +125,8 @@ function renderRequest({ method, target, headers, body }: RawRequest): Buffer {
   return Buffer.concat([Buffer.from(head, "latin1"), body]);
 }
 
-/** The length is that of the body as it is now, but of an answer to HEAD. */
-function renderAnswer({ status, headers, body, surplus }: RawResponse, method: string): Buffer {
+/** With the length of the body as it is now, except in a response to HEAD. */
+function renderResponse({ status, headers, body, surplus }: RawResponse, method: string): Buffer {
   const isFramed = method !== "HEAD" && status !== 204;
   const kept = headers.filter(
     ([name]) => !isFramed || !/^(?:content-length|transfer-encoding)$/i.test(name),

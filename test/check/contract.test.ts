@@ -100,6 +100,23 @@ describe("the check", () => {
     expect(waitedSeconds).toBeGreaterThan(0);
   });
 
+  test("fails one rule in a full garden, and skips the others that need room", async () => {
+    await using limited = await startService({ args: ["--garden-plants-max", "1"] });
+    const body = JSON.stringify({ name: "Old" });
+    expect((await limited.call("POST /plants", { body })).status).toBe(201);
+    const rows = contract.filter(({ topic }) => topic === "create");
+    const { results, leftBehind } = await check(limited.url, { write: limited.token }, { rows });
+    const reasons = results.map(({ outcome, reason }) => `${outcome}: ${reason}`);
+    expect(reasons).toEqual([
+      "failed: the check needs room for ten plants in the garden, and there is none",
+      "skipped: the garden is full",
+      "skipped: the garden is full",
+      "skipped: the garden is full",
+      "passed: undefined",
+    ]);
+    expect(leftBehind).toEqual([]);
+  });
+
   test("skips what needs another token, and says which", async () => {
     const { results } = await check(service.url, { write: tokens.write });
     const needing = (token: string) =>

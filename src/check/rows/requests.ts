@@ -14,7 +14,7 @@ export const requestRows = rowsOf("requests", {
     ],
     create(plant(1), 415, { "Content-Type": "{each}" }),
   ),
-  "a body without Content-Type is 415, and so is an encoded one": [
+  "a body without Content-Type, or with Content-Encoding, is 415": [
     create(plant(1), 415, { "Content-Type": [] }),
     create(plant(1), 415, { "Content-Encoding": "gzip" }),
   ],
@@ -61,13 +61,10 @@ export const requestRows = rowsOf("requests", {
     ["limit=1&limit=1", "limit=1&limit=2"],
     ["GET /plants?{each}", { errors: ["limit"] }],
   ),
-  "a Content-Length that is not a number, or two of them, is 400": [
-    create(plant(1), { status: [400] }, { "Content-Length": "ten" }),
+  "two lengths, two hosts or none are 400": [
     create(plant(1), { status: [400] }, { "Content-Length": ["2", "40"] }),
-  ],
-  "no Host, or two, is 400": [
-    [listWith({ Host: [] }), { status: [400] }],
     [listWith({ Host: ["{host}", "{host}"] }), { status: [400] }],
+    [listWith({ Host: [] }), { status: [400] }],
   ],
   "a malformed Host is 400": each(
     ["a/b?c", "a b", "a,b", "user@host", "host:port", "[::1"],
@@ -98,8 +95,8 @@ export const requestRows = rowsOf("requests", {
     anonymous("GET /healthz", { atOnce: 3 }),
     {
       check: (_, all) => {
-        const ids = all.map((response) => response.header("X-Request-Id"));
-        return new Set(ids).size === ids.length ? undefined : `the ids are ${ids.join(", ")}`;
+        const ids = new Set(all.map((response) => response.header("X-Request-Id")));
+        return ids.size === all.length ? undefined : "an id came twice";
       },
     },
   ],

@@ -48,10 +48,9 @@ const skip = (response: ServiceResponse) =>
     : undefined;
 
 const isPrometheusText: ResponseCheck = ({ text }) => {
-  if (!/^# TYPE \w+ \w+$/m.test(text)) return "there is no line # TYPE";
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const odd = lines.find((line) => !/^[a-zA-Z_:][\w:]*(?:\{.*\})? \S+(?: \d+)?$/.test(line));
-  return odd === undefined ? undefined : `this is not a sample: ${odd}`;
+  return lines.length > 0 && odd === undefined ? undefined : `this is not a sample: ${odd}`;
 };
 
 export const healthRows = rowsOf("health", {
@@ -70,18 +69,12 @@ export const healthRows = rowsOf("health", {
   ]),
 });
 
-const operations = [
-  ["/plants", "get"],
-  ["/plants", "post"],
-  ["/plants/{id}", "delete"],
-] as const;
-
 const isOpenapi: ResponseCheck = ({ json }) => {
   if (!/^3\.1\./.test(json?.openapi)) return `openapi is ${json?.openapi}`;
   const version = json.info?.version;
   if (!/^\d+\.\d+\.\d+/.test(version)) return `info.version is ${version}`;
-  const absent = operations.find(([path, method]) => !json.paths?.[path]?.[method]);
-  if (absent) return `paths has no ${absent[1]} of ${absent[0]}`;
+  const { "/plants": plants, "/plants/{id}": plant } = json.paths ?? {};
+  if (!plants?.get || !plants.post || !plant?.delete) return "paths lacks an operation";
   const schemes = Object.values<{ scheme?: string }>(json.components?.securitySchemes ?? {});
   const hasBearer = schemes.some(({ scheme }) => scheme === "bearer");
   return hasBearer ? undefined : "securitySchemes has no bearer scheme";
