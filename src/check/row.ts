@@ -41,7 +41,7 @@ export const closed = 0;
 export interface Expected {
   /**
    * 200 unless given, or 400 with `errors`. A refusal must be a problem with the code of its
-   * status. If several are given, any of them will do in any form: a proxy may have sent it.
+   * status. With an array, a proxy or the runtime may also send it, in any form.
    */
   readonly status?: number | readonly number[];
   /** `null`: absent. An array: the header lists these; a set: these and no others. */
