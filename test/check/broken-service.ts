@@ -1,5 +1,5 @@
 /** A proxy in front of the real service that changes requests or responses, to break one thing. */
-import { createServer, type Socket } from "node:net";
+import { createServer, type IncomingMessage } from "node:http";
 import type { Tokens } from "../../src/check/run-check.ts";
 import { exchange, NoResponse, type RawResponse } from "../../src/check/wire.ts";
 
@@ -7,7 +7,6 @@ export interface RawRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: RawResponse["headers"];
-  /** With the marks of chunks, if it came in chunks. */
   readonly body: Buffer;
 }
 
@@ -39,22 +38,14 @@ export async function openBrokenService(
     return response;
   };
 
-  const server = createServer((socket) => {
-    let received = Buffer.alloc(0);
-    let timer: Timer | undefined;
-    const respond = async () => {
-      clearTimeout(timer);
-      socket.removeAllListeners("data");
-      const request = parseRequest(received);
-      socket.end(renderResponse(await serve(request, forward, tokens), request.method));
-    };
-    socket.on("data", (bytes: Buffer) => {
-      received = Buffer.concat([received, bytes]);
-      clearTimeout(timer);
-      if (isWhole(received)) respond().catch(() => socket.destroy());
-      else timer = setTimeout(() => respond().catch(() => socket.destroy()), silenceMs);
-    });
-    socket.on("error", (_error: Error) => (socket as Socket).destroy());
+  const server = createServer({ maxHeaderSize: 64 * 1024 }, async (incoming, outgoing) => {
+    try {
+      const response = await serve(await readRequest(incoming), forward, tokens);
+      outgoing.writeHead(response.status, response.headers.flat());
+      outgoing.end(response.body);
+    } catch {
+      incoming.socket.destroy();
+    }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address() as { port: number };
@@ -100,39 +91,29 @@ export function replaceText<Changed extends Message>(
   return withHeader({ ...message, body }, "Content-Length", String(body.length));
 }
 
-function isWhole(bytes: Buffer): boolean {
-  const headEnd = bytes.indexOf("\r\n\r\n");
-  if (headEnd < 0) return false;
-  const request = parseRequest(bytes);
-  if (headerOf(request, "transfer-encoding")) return bytes.toString().endsWith("\r\n0\r\n\r\n");
-  return request.body.length >= Number(headerOf(request, "content-length") ?? 0);
-}
-
-function parseRequest(bytes: Buffer): RawRequest {
-  const headEnd = bytes.indexOf("\r\n\r\n");
-  const [line = "", ...lines] = bytes.toString("latin1", 0, headEnd).split("\r\n");
-  const [method = "", target = ""] = line.split(" ");
-  const headers = lines.map((text) => {
-    const colonAt = text.indexOf(":");
-    return [text.slice(0, colonAt), text.slice(colonAt + 1).trim()] as const;
+async function readRequest(incoming: IncomingMessage): Promise<RawRequest> {
+  const { method = "", url: target = "", rawHeaders } = incoming;
+  const headers = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? ""] as const] : [],
+  );
+  const chunks: Buffer[] = [];
+  await new Promise<void>((resolve) => {
+    let timer: Timer | undefined;
+    incoming.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      clearTimeout(timer);
+      timer = setTimeout(resolve, silenceMs);
+    });
+    incoming.on("end", resolve);
   });
-  return { method, target, headers, body: bytes.subarray(headEnd + 4) };
+  const request = { method, target, headers, body: Buffer.concat(chunks) };
+  if (!headerOf(request, "Transfer-Encoding")) return request;
+  const whole = withHeader(request, "Content-Length", String(request.body.length));
+  return withHeader(whole, "Transfer-Encoding", undefined);
 }
 
 function renderRequest({ method, target, headers, body }: RawRequest): Buffer {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   const head = [`${method} ${target} HTTP/1.1`, ...lines, "", ""].join("\r\n");
   return Buffer.concat([Buffer.from(head, "latin1"), body]);
-}
-
-/** With the length of the body as it is now, except in a response to HEAD. */
-function renderResponse({ status, headers, body, surplus }: RawResponse, method: string): Buffer {
-  const isFramed = method !== "HEAD" && status !== 204;
-  const kept = headers.filter(
-    ([name]) => !isFramed || !/^(?:content-length|transfer-encoding)$/i.test(name),
-  );
-  const lines = kept.map(([name, value]) => `${name}: ${value}`);
-  if (isFramed) lines.push(`Content-Length: ${body.length}`);
-  const head = [`HTTP/1.1 ${status} Whatever`, ...lines, "", ""].join("\r\n");
-  return Buffer.concat([Buffer.from(head, "latin1"), body, surplus]);
 }
