@@ -42,10 +42,12 @@ export class TestGardens {
 
   /** Looks for free ids, and whether the tokens are good. Fails with `CannotCheck`. */
   async open(): Promise<void> {
+    // Two checks at the same time must not delete each other's plants.
+    const offset = BigInt(Math.floor(Math.random() * 1e9)) * idsOfRow;
     let obstacle: string | undefined;
     for (const id of preferredIds) {
-      obstacle = await this.#findObstacle(id);
-      this.#freeFrom = this.#nextId = id;
+      this.#freeFrom = this.#nextId = id + offset;
+      obstacle = await this.#findObstacle(this.#freeFrom);
       if (obstacle === undefined) break;
     }
     if (obstacle !== undefined) {
