@@ -1,6 +1,14 @@
 /**
  * The shape of the contract table. A row is a sentence, one or more requests, and what each of
- * them must return. In every text `{…}` stands for a value of the run:
+ * them must return:
+ *
+ *     "a second delete is 404": [
+ *       create(plant(1)),
+ *       ["DELETE /plants/{1}", 204],
+ *       ["DELETE /plants/{1}", 404],
+ *     ],
+ *
+ * In every text `{…}` stands for a value of the run:
  *
  * - `{1}` … `{9}`: free ids, ascending; `{before}` comes before them, `{far}` and `{far+1}` after
  *   them, where a double can't hold them

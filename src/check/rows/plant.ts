@@ -1,10 +1,19 @@
 /** Plant: what a name, a tag and an id may be, and that they are kept as sent. */
-import { as, create, each, list, plant, type ResponseCheck, rowsOf } from "../row.ts";
+import {
+  as,
+  create,
+  type Expected,
+  each,
+  list,
+  plant,
+  type ResponseCheck,
+  rowsOf,
+} from "../row.ts";
 import type { ServiceResponse } from "../service.ts";
 
 const leaf = "\u{1f33f}";
-const withName = (expected: object | number) => create({ name: "{each}", id: "{1}" }, expected);
-const withTag = (expected: object | number) =>
+const withName = (expected: Expected) => create({ name: "{each}", id: "{1}" }, expected);
+const withTag = (expected: Expected) =>
   create({ name: "{name}", tag: "{each}", id: "{1}" }, expected);
 const refusedName = create('{"name":{each},"id":{1}}', { errors: ["/name"] });
 const refusedTag = create('{"name":"{name}","id":{1},"tag":{each}}', { errors: ["/tag"] });
@@ -48,7 +57,7 @@ export const plantRows = rowsOf("plant", {
   ],
   "a tag has 0 to 100 code points": each(
     ["", "t".repeat(100), leaf.repeat(100)],
-    withTag(201),
+    withTag({ status: 201 }),
     list("", [{ name: "{name}", tag: "{each}" }]),
   ),
   "a longer tag is 400": each(["t".repeat(101), leaf.repeat(101)], withTag({ errors: ["/tag"] })),

@@ -1,10 +1,11 @@
 /** Requests and limits: what a body, a query and a host must be, and the order of checks. */
 import { anonymous, as, closed, create, each, plant, rowsOf } from "../row.ts";
+import type { SentHeaders } from "../service.ts";
 
 const json = "application/json";
 const wrongInEveryWay = { body: "{", headers: { "Content-Type": "text/plain" } };
 const requestId = { "X-Request-Id": "{each}" };
-const listWith = (headers: object) => ({ request: "GET /plants?limit=1", headers: { ...headers } });
+const listWith = (headers: SentHeaders) => ({ request: "GET /plants?limit=1", headers });
 
 export const requestRows = rowsOf("requests", {
   "a body that is not declared as application/json in UTF-8 is 415": each(
