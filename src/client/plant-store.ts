@@ -117,15 +117,12 @@ export class PlantStore {
 
   /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
-    const { name, tag, id } = draft;
-    const fields = JSON.stringify({ name, tag }).slice(1);
-    const separator = fields === "}" ? "" : ",";
     const response = await this.#call("POST", this.#url, options.signal, {
       headers: {
         "content-type": "application/json",
         "idempotency-key": options.idempotencyKey ?? makeIdempotencyKey(),
       },
-      body: `{${id === undefined ? "" : `"id":${formatId(id)}${separator}`}${fields}`,
+      body: renderDraft(draft),
     });
     if (response.status !== 201) throw toProblem(response);
     return parse(response, ({ text, headers }) => ({
@@ -206,6 +203,12 @@ export class PlantStore {
 export function makeIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The id is written by hand, because `JSON.stringify` takes no bigint. */
+function renderDraft({ id, name, tag }: PlantDraft): string {
+  const rest = JSON.stringify({ name, tag });
+  return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
 /** A response that isn't a Plant Store's, such as a proxy's sign-in page, becomes a problem. */
