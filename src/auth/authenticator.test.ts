@@ -1,4 +1,4 @@
-/** From a token to its caller: what is cached, and for how long. Real storage, injected clock. */
+/** From a token to its caller, on a real storage and an injected clock. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -266,5 +266,72 @@ describe("while the storage fails", () => {
     expect(await ask(token)).toBe("alice");
     nowMs += 1;
     expect(await ask(token)).toBe("unavailable");
+  });
+});
+
+describe("the last use of a token", () => {
+  async function lastUseOf(id: string): Promise<number | undefined> {
+    return (await storage.listTokens()).find((token) => token.id === id)?.lastUsedAtMs;
+  }
+
+  test("is noted once, the latest of many, and only if there was one", async () => {
+    let calls = 0;
+    const { noteTokenUses } = tokens;
+    tokens.noteTokenUses = (uses) => {
+      calls++;
+      return noteTokenUses(uses);
+    };
+    const { token, record } = await issue();
+    await authenticator.refresh();
+    await authenticator.noteUses();
+    expect(calls).toBe(0);
+    await ask(token);
+    nowMs += 7;
+    await ask(token);
+    await authenticator.noteUses();
+    await authenticator.noteUses();
+    expect([calls, await lastUseOf(record.id)]).toEqual([1, nowMs]);
+  });
+
+  test("is noted later if the storage fails, even after the cache was cleared", async () => {
+    const { token, record } = await issue();
+    await authenticator.refresh();
+    await ask(token);
+    const { noteTokenUses } = tokens;
+    tokens.noteTokenUses = async () => {
+      nowMs += 1;
+      await ask(token);
+      await issue({ user: "bob" });
+      await authenticator.refresh();
+      throw new PlantStoreError("storage-full", "The storage is full.");
+    };
+    await authenticator.noteUses().catch(() => {});
+    tokens.noteTokenUses = noteTokenUses;
+    await authenticator.noteUses();
+    expect(await lastUseOf(record.id)).toBe(nowMs);
+  });
+
+  test("is noted for a token that has expired since", async () => {
+    const usedAtMs = nowMs;
+    const { token, record } = await issue({ expiresAtMs: nowMs + 100 });
+    await authenticator.refresh();
+    await ask(token);
+    nowMs += 100;
+    expect(await ask(token)).toBe("unauthenticated");
+    await authenticator.noteUses();
+    expect(await lastUseOf(record.id)).toBe(usedAtMs);
+  });
+
+  test("is noted in batches of 1,000 tokens", async () => {
+    const { record } = await issue();
+    const batches: number[] = [];
+    tokens.findToken = async (hash) => ({ ...record, id: hash });
+    tokens.noteTokenUses = async ({ length }) => {
+      batches.push(length);
+    };
+    await authenticator.refresh();
+    await Promise.all(Array.from({ length: 2_001 }, (_, index) => ask(`token ${index}`)));
+    await authenticator.noteUses();
+    expect(batches).toEqual([1_000, 1_000, 1]);
   });
 });
