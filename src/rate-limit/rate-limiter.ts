@@ -135,7 +135,7 @@ export class RateLimiter {
     }
   }
 
-  /** Sets the caller's time unless `change` returns none. Repeats it if another thread was faster. */
+  /** Sets the caller's time unless `change` returns none. Retries if another thread was faster. */
   #update(place: Place, change: (emptyAt: number) => number | undefined): boolean {
     for (;;) {
       const slot = this.#find(place);
