@@ -16,7 +16,7 @@ const refusedTokensMax = 4_096;
 let folder: string;
 let storage: Storage;
 /** The same file, as another process sees it. */
-let beside: Storage;
+let otherProcess: Storage;
 let nowMs: number;
 let lookUps: number;
 /** The real storage, with its lookups counted. Tests replace its methods. */
@@ -26,7 +26,7 @@ let authenticator: Authenticator;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "plantstore-authenticator-"));
   storage = await openStorage(join(folder, "plants.db"), { isServing: true });
-  beside = await openStorage(join(folder, "plants.db"), { isServing: false });
+  otherProcess = await openStorage(join(folder, "plants.db"), { isServing: false });
   nowMs = 1_000_000;
   lookUps = 0;
   tokens = {
@@ -41,13 +41,13 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await beside.close();
+  await otherProcess.close();
   await storage.close();
   rmSync(folder, { recursive: true });
 });
 
 function issue(token: Partial<NewToken> = {}) {
-  return issueToken(beside, { user: "alice", ...token }, nowMs);
+  return issueToken(otherProcess, { user: "alice", ...token }, nowMs);
 }
 
 /** The user of a token, or the code of the refusal. */
@@ -195,7 +195,7 @@ describe("a change by another process", () => {
     const { token, record } = await issue();
     await authenticator.refresh();
     expect(await ask(token)).toBe("alice");
-    await beside.revokeToken(record.id, nowMs);
+    await otherProcess.revokeToken(record.id, nowMs);
     if (isRefreshed) await authenticator.refresh();
     else nowMs += trustMs + 1;
     expect(await ask(token)).toBe("unauthenticated");
@@ -206,7 +206,7 @@ describe("a change by another process", () => {
     await authenticator.refresh();
     const release = holdLookUps();
     const asking = ask(token);
-    await beside.revokeToken(record.id, nowMs);
+    await otherProcess.revokeToken(record.id, nowMs);
     await authenticator.refresh();
     release();
     expect(await asking).toBe("alice");
@@ -219,7 +219,7 @@ describe("a change by another process", () => {
     const release = holdLookUps();
     const asking = ask(token);
     await Bun.sleep(1);
-    await beside.addToken(record);
+    await otherProcess.addToken(record);
     await authenticator.refresh();
     release();
     expect(await asking).toBe("unauthenticated");
@@ -233,7 +233,7 @@ describe("a change by another process", () => {
     const release = holdLookUps();
     const asking = ask(token);
     await Bun.sleep(1);
-    await beside.revokeToken(record.id, nowMs);
+    await otherProcess.revokeToken(record.id, nowMs);
     nowMs += trustMs + 1;
     await authenticator.refresh();
     release();

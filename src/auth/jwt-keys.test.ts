@@ -1,6 +1,6 @@
 /** The issuer's keys over time: rotation, withdrawal, floods, an issuer that fails or lies. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { openInquiry } from "../../test/openid-inquiry.ts";
+import { openJwtFixture } from "../../test/jwt-fixture.ts";
 import { makeSigningKey, type SigningKey, sign } from "../../test/openid-issuer.ts";
 import type { JwtVerifier } from "./jwt.ts";
 
@@ -9,7 +9,7 @@ const retryMs = 1_000;
 const rememberMs = 15_000;
 const keysMaxAgeMs = 3_600_000;
 
-const { issuer, key, clock, trust, good, ask, reset, stop } = await openInquiry();
+const { issuer, key, clock, trust, good, ask, reset, stop } = await openJwtFixture();
 let jwts: JwtVerifier;
 
 beforeEach(() => {

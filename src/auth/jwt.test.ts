@@ -1,13 +1,13 @@
 /** Who a JWT stands for, and which are refused. The issuer is real, the clock is not. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { openInquiry } from "../../test/openid-inquiry.ts";
+import { openJwtFixture } from "../../test/jwt-fixture.ts";
 import { audience, encodePart, makeSigningKey, sign } from "../../test/openid-issuer.ts";
 import type { JwtVerifier } from "./jwt.ts";
 
 const skewMs = 30_000;
 
-const { issuer, key, clock, trust, good, ask, askWith, reset, stop } = await openInquiry();
+const { issuer, key, clock, trust, good, ask, askWith, reset, stop } = await openJwtFixture();
 
 beforeEach(reset);
 afterAll(stop);

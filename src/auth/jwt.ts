@@ -1,6 +1,6 @@
 /**
- * From a JWT to the caller that its issuer vouches for. `jose` fetches the issuer's keys and checks
- * signatures and standard claims; what else we ask of a token is here.
+ * From a JWT to its caller. `jose` fetches the issuer's keys and checks signatures and standard
+ * claims; what else we require of a token is here.
  */
 import type {
   createRemoteJWKSet,
@@ -62,7 +62,7 @@ export class JwtVerifier {
     await (await this.#keys()).reload();
   }
 
-  /** The caller of a token that was verified lately. */
+  /** The caller of a token that was verified in the last 15 seconds. */
   recall(token: string): Caller | undefined {
     const known = this.#verified.get(token);
     if (known !== undefined && Date.now() < known.untilMs) return known.caller;

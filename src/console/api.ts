@@ -19,8 +19,8 @@ const pageSize = 500;
 export function connect(token: string, signal: AbortSignal) {
   const url = new URL(".", document.baseURI).href;
   // Somebody is waiting: few retries, and no long waits for a rate limit.
-  const patience = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
-  const store = new PlantStore({ url, token, ...patience });
+  const retryPolicy = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
+  const store = new PlantStore({ url, token, ...retryPolicy });
   return {
     page: (after?: bigint) => store.page({ limit: pageSize, after, signal }),
     create: (draft: PlantDraft, idempotencyKey: string) =>
