@@ -2,7 +2,8 @@
  * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, uses only the
  * HTTP API, and imports nothing else of the project.
  */
-import { type ClientResponse, type RetryPolicy, send, toProblem } from "./send.ts";
+import { PlantStoreProblem } from "./problem-error.ts";
+import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type * as wire from "./wire-types.ts";
 
 export {
@@ -124,7 +125,7 @@ export class PlantStore {
       },
       body: renderDraft(draft),
     });
-    if (response.status !== 201) throw toProblem(response);
+    if (response.status !== 201) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
       id: parseId(headers.get("location")?.split("/").at(-1)),
@@ -165,7 +166,7 @@ export class PlantStore {
     const query = new URLSearchParams({ limit: String(limit), fields: fields.join() });
     if (after !== undefined) query.set("after", formatId(after));
     const response = await this.#call("GET", `${this.#url}?${query}`, options.signal);
-    if (response.status !== 200) throw toProblem(response);
+    if (response.status !== 200) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       plants: parsePlants(text, fields) as Pick<Plant, Field>[],
       next: parseNext(headers, after),
@@ -176,7 +177,7 @@ export class PlantStore {
   async delete(id: bigint | number, options: CallOptions = {}): Promise<Deletion> {
     const response = await this.#call("DELETE", `${this.#url}/${formatId(id)}`, options.signal);
     if (response.status === 204) return { confirmed: true };
-    const problem = toProblem(response);
+    const problem = new PlantStoreProblem(response);
     // The code, not the status: a gateway that can't reach the service sends 404, too.
     if (problem.code === "not-found" && response.isRepeated) return { confirmed: false };
     throw problem;
@@ -219,7 +220,7 @@ function parse<Result>(
   try {
     return read(response);
   } catch {
-    throw toProblem(response);
+    throw new PlantStoreProblem(response);
   }
 }
 
