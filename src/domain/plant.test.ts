@@ -1,4 +1,4 @@
-/** What a validation error says. The limits themselves are rows of check/rows/fields.ts. */
+/** What a validation error says. The limits themselves are rows of check/rows/plant.ts. */
 import { expect, test } from "bun:test";
 import * as v from "valibot";
 import { plantDraftSchema, plantIdMax, plantIdMin } from "./plant.ts";
