@@ -20,7 +20,7 @@ import {
   createSharedHeaders,
   preflightHeaders,
 } from "./headers.ts";
-import type { Context, Input, Operation, Reply } from "./operation.ts";
+import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
 import { problemReply, toShown } from "./problem.ts";
@@ -52,7 +52,6 @@ export interface App {
 
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
-  const enter = limiter ? meterBy(limiter) : admit;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...pages];
   const findRoute = createRouter(context.basePath, all);
@@ -104,13 +103,13 @@ export function createApp(deps: AppDeps): App {
   }
 
   /** Every request of the caller counts, also a refused one. */
-  function meterBy(rates: RateLimiter): typeof admit {
-    return (caller, operation, exchange) => {
-      exchange.caller = caller;
-      exchange.level = rates.take(caller);
-      if (rates.permits(exchange.level)) return admit(caller, operation, exchange);
-      return explain(tooMany, exchange);
-    };
+  function enter(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
+    exchange.caller = caller;
+    if (limiter) {
+      exchange.level = limiter.take(caller);
+      if (!limiter.permits(exchange.level)) return explain(tooMany, exchange);
+    }
+    return admit(caller, operation, exchange);
   }
 
   /** The caller is known: checks the scope, then runs the operation unless its reply is cached. */
@@ -137,34 +136,15 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  function run(operation: Operation, exchange: Exchange): Promise<Reply> {
+  async function run(operation: Operation, exchange: Exchange): Promise<Reply> {
+    const { scope, body } = operation;
     exchange.trace?.enter("read request");
-    const input = readInput(operation, exchange, admission);
-    if (!(input instanceof Promise)) return operate(operation, input, exchange);
-    return input.then((whole) => {
-      const again = authenticateAgain(exchange);
-      if (!again) return operate(operation, whole, exchange);
-      return again.then(() => operate(operation, whole, exchange));
-    });
-  }
-
-  /**
-   * A body may take up to 15 seconds, and the token must still be valid when it has arrived.
-   * Undefined where that is known without a look-up.
-   */
-  function authenticateAgain(exchange: Exchange): Promise<void> | undefined {
-    const { caller, token = "" } = exchange;
-    if (!caller || authenticator.recall(token) === caller) return undefined;
-    exchange.caller = undefined;
-    return authenticator.authenticate(token).then((found) => {
-      exchange.caller = found;
-    });
-  }
-
-  function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Reply> {
+    const input = await readInput(operation, exchange, admission);
+    // A body may take 15 seconds to arrive, and the token must still be valid then.
+    if (scope && body) await authenticator.authenticate(exchange.token ?? "");
     exchange.trace?.enter(operation.name);
-    if (!operation.scope) return operation.run(context, input);
-    return admission.run(operation.scope, () => operation.run(context, input));
+    if (!scope) return operation.run(context, input);
+    return admission.run(scope, () => operation.run(context, input));
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
@@ -256,13 +236,11 @@ export function createApp(deps: AppDeps): App {
   }
 
   async function handle(exchange: Exchange): Promise<Response> {
-    let reply: Reply;
     try {
-      reply = await route(exchange);
+      return respond(exchange, await route(exchange));
     } catch (error) {
-      reply = explain(error, exchange);
+      return respond(exchange, explain(error, exchange));
     }
-    return respond(exchange, reply);
   }
 
   return {
@@ -272,18 +250,17 @@ export function createApp(deps: AppDeps): App {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
+        trace: deps.tracer?.begin(request.headers),
         isPathExact,
-        body: hasBody(request.headers) ? "unread" : "none",
-        // All fields at once: an object that keeps its shape is faster to read.
+        isAdmitted: true,
         query: "",
-        variable: "",
         route: undefined,
+        variable: "",
         operation: undefined,
         token: undefined,
         caller: undefined,
-        trace: deps.tracer?.begin(request.headers),
         level: undefined,
-        isAdmitted: true,
+        body: hasBody(request.headers) ? "unread" : "none",
       };
       return admission.start((isAdmitted) => {
         exchange.isAdmitted = isAdmitted;

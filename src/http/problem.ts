@@ -84,17 +84,3 @@ function problemHeaders(
       return {};
   }
 }
-
-/** The last resort, for an error outside the pipeline. */
-export function respondToUncaught(error: Error): Response {
-  const requestId = crypto.randomUUID();
-  const context = { requestId, isTokenSent: false, allow: undefined };
-  const { status, contentType, body } = problemReply(toShown(error), context);
-  const headers = {
-    "Content-Type": contentType ?? "",
-    "X-Request-Id": requestId,
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-  };
-  return new Response(String(body), { status, headers });
-}

@@ -6,7 +6,6 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
-import { loadFiles } from "../http/pages.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import {
@@ -115,12 +114,10 @@ function createSpanExporter(
   });
 }
 
-async function renderOpenApi(basePath: string): Promise<string> {
-  const { createOpenApi } = await import("../http/openapi.ts");
-  return JSON.stringify(createOpenApi({ version, basePath }));
-}
+/** The start doesn't wait for it: it takes longer to load than all else. */
+export const loadOpenApi = () => import("../http/openapi.ts");
 
-/** Loads soon after the start what the start need not wait for. */
-export async function loadLater(): Promise<void> {
-  await Promise.all([import("../http/openapi.ts"), loadFiles()]);
+async function renderOpenApi(basePath: string): Promise<string> {
+  const { createOpenApi } = await loadOpenApi();
+  return JSON.stringify(createOpenApi({ version, basePath }));
 }

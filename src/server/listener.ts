@@ -5,10 +5,9 @@ import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
-import { respondToUncaught } from "../http/problem.ts";
 import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
-import { assemble, type Counting, loadLater } from "./assembly.ts";
+import { assemble, type Counting, loadOpenApi } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
 
@@ -70,9 +69,11 @@ export async function openListener(
   let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
-  let loading: Promise<void> | undefined;
+  let loading: Promise<unknown> | undefined;
   const loadTimer = setTimeout(() => {
-    loading = loadLater().catch((error) => log.event("warn", "loading of pages failed", { error }));
+    loading = loadOpenApi().catch((error) =>
+      log.event("warn", "loading of OpenAPI failed", { error }),
+    );
   }, loadAfterMs);
   const { refreshTokensMs, noteTokenUsesMs, exchangeRatesMs, refreshIssuerKeysMs } =
     config.intervals;
@@ -141,7 +142,6 @@ function listen(config: ListenerConfig, app: App) {
         app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),
       fetch: (request) => respond(request, false),
-      error: respondToUncaught,
       development: false,
       // The kernel shares the connections out among the threads that listen. A new certificate
       // needs a new socket beside the old one.
