@@ -61,7 +61,6 @@ export function createApp(deps: AppDeps): App {
   const admission = new Admission();
   const logOverload = createOverloadLog(log);
   const finishExchange = createFinish(log, metrics);
-  const frequentHeaders = new WeakMap<object, Headers>();
 
   /** Synchronous where nothing must be looked up: a promise costs as much as a cached list. */
   function route(exchange: Exchange): Reply | Promise<Reply> {
@@ -141,7 +140,10 @@ export function createApp(deps: AppDeps): App {
     exchange.trace?.enter("read request");
     const input = await readInput(operation, exchange, admission);
     // A body may take 15 seconds to arrive, and the token must still be valid then.
-    if (scope && body) await authenticator.authenticate(exchange.token ?? "");
+    const { caller, token = "" } = exchange;
+    if (caller && body && authenticator.recall(token) !== caller) {
+      await authenticator.authenticate(token);
+    }
     exchange.trace?.enter(operation.name);
     if (!scope) return operation.run(context, input);
     return admission.run(scope, () => operation.run(context, input));
@@ -153,16 +155,6 @@ export function createApp(deps: AppDeps): App {
     const prepared = new Headers(sharedHeaders("on-token", reply.contentType, request.headers));
     for (const name in reply.headers) prepared.set(name, reply.headers[name] as string);
     return { ...reply, prepared };
-  }
-
-  /** The same for frequent problems, whose headers are always one of three objects. */
-  function prepareFrequent(reply: Reply, exchange: Exchange): Reply {
-    const { headers = {} } = reply;
-    const known = frequentHeaders.get(headers);
-    if (known) return { ...reply, prepared: known };
-    const ready = prepare(reply, exchange);
-    if (ready.prepared) frequentHeaders.set(headers, ready.prepared);
-    return ready;
   }
 
   function explain(error: unknown, exchange: Exchange): Reply {
@@ -178,14 +170,12 @@ export function createApp(deps: AppDeps): App {
       });
     }
     const { requestId, token, route, level } = exchange;
-    const problem = problemReply(shown, {
+    return problemReply(shown, {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });
-    const isFrequent = code === "unauthenticated" || shown === overloaded;
-    return isFrequent ? prepareFrequent(problem, exchange) : problem;
   }
 
   /** A long list goes out piece by piece, in turn with others, while its token is valid. */

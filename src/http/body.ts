@@ -54,14 +54,18 @@ export function checkContentType(headers: Headers): void {
 export async function readBody(request: Request): Promise<string> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
-  // Without a declared length each chunk is counted.
-  const reading = bytes === undefined ? readChunks(request) : readWhole(request, bytes);
-  const body = await withDeadline(reading);
+  const body = await withDeadline(readBytes(request, bytes));
   try {
     return decoder.decode(body);
   } catch {
     throw invalid("must be valid UTF-8");
   }
+}
+
+function readBytes(request: Request, bytes: number | undefined): Promise<Uint8Array> {
+  // Without a declared length each chunk is counted.
+  if (bytes === undefined) return readChunks(request);
+  return bytes > smallBodyBytes ? readLong(request, bytes) : request.bytes();
 }
 
 /** Every valid plant fits, with each character escaped; longer bodies are invalid or blank. */
@@ -76,8 +80,7 @@ function reserve(bytes: number): void {
   longBodiesBytes += bytes;
 }
 
-async function readWhole(request: Request, bytes: number): Promise<Uint8Array> {
-  if (bytes <= smallBodyBytes) return request.bytes();
+async function readLong(request: Request, bytes: number): Promise<Uint8Array> {
   if (bytes > bodyBytesMax) throw tooLarge();
   reserve(bytes);
   try {

@@ -46,13 +46,15 @@ export function createSharedHeaders(allowed: AllowedOrigins): SharedHeaders {
     };
   }
   // There are few kinds, and `Headers` makes a response in half the time of a plain object.
-  const ready = new Map<string, Headers>();
+  const ready = {
+    "on-token": new Map<string | undefined, Headers>(),
+    "on-nothing": new Map<string | undefined, Headers>(),
+  };
   return (dependence, contentType) => {
-    const kind = contentType === undefined ? dependence : dependence + contentType;
-    let headers = ready.get(kind);
+    let headers = ready[dependence].get(contentType);
     if (!headers) {
       headers = make(dependence, contentType, "*");
-      ready.set(kind, headers);
+      ready[dependence].set(contentType, headers);
     }
     return headers;
   };
