@@ -95,30 +95,34 @@ export function createApp(deps: AppDeps): App {
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
-    if (caller) return enter(caller, operation, exchange);
+    if (caller) return admit(caller, operation, exchange);
     return admission
       .run("read", () => authenticator.authenticate(token))
-      .then((found) => enter(found, operation, exchange));
+      .then((found) => admit(found, operation, exchange));
   }
 
-  /** Every request of the caller counts, also a refused one. */
-  function enter(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
+  /** The caller is known: checks the rate limit, then the scope. */
+  function admit(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
     exchange.caller = caller;
     if (limiter) {
+      // Every request of the caller counts, also a refused one.
       exchange.level = limiter.take(caller);
       if (!limiter.permits(exchange.level)) return explain(tooMany, exchange);
     }
-    return admit(caller, operation, exchange);
-  }
-
-  /** The caller is known: checks the scope, then runs the operation unless its reply is cached. */
-  function admit(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
-    exchange.caller = caller;
     if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
     if (!exchange.isAdmitted) return explain(overloaded, exchange);
     if (!operation.isCacheable || exchange.body !== "none") return run(operation, exchange);
+    return findOrRun(caller, operation, exchange);
+  }
+
+  /** The cached reply, or a new one. */
+  function findOrRun(
+    caller: Caller,
+    operation: Operation,
+    exchange: Exchange,
+  ): Reply | Promise<Reply> {
     // Read before the plants are: a list that misses a later commit must not count as current.
     const version = context.readVersion(caller.garden);
     if (!version) return run(operation, exchange);

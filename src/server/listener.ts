@@ -9,7 +9,7 @@ import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
 import { assemble, type Counting, loadOpenApi } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
-import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
+import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
@@ -59,37 +59,27 @@ export async function openListener(
   isFirst: boolean,
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, counting);
-  const { app, authenticator, jwts, writer, limiter, spans } = assembly;
+  const { app, authenticator, writer, spans } = assembly;
   // Without it every token is asked for, until the periodic refresh succeeds.
-  const refreshed = authenticator
+  await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
-  await refreshed;
   if (isFirst) claimPort(config);
   let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
+  const tasks = startThreadTasks(assembly, storage, config.intervals, log);
   let loading: Promise<unknown> | undefined;
   const loadTimer = setTimeout(() => {
     loading = loadOpenApi().catch((error) =>
       log.event("warn", "loading of OpenAPI failed", { error }),
     );
   }, loadAfterMs);
-  const { refreshTokensMs, noteTokenUsesMs, exchangeRatesMs, refreshIssuerKeysMs } =
-    config.intervals;
-  const endTasks = [
-    startPeriodicTask("token refresh", refreshTokensMs, log, () => authenticator.refresh()),
-    startPeriodicTask("note of token uses", noteTokenUsesMs, log, () => authenticator.noteUses()),
-  ];
-  if (limiter && storage.buckets) {
-    const exchange = () => limiter.exchange();
-    endTasks.push(startPeriodicTask("exchange of rates", exchangeRatesMs, log, exchange));
-  }
-  if (jwts) {
-    const refresh = () => jwts.refreshKeys();
-    endTasks.push(
-      startPeriodicTask("refresh of issuer's keys", refreshIssuerKeysMs, log, refresh, "at once"),
-    );
+  async function finishWork(): Promise<void> {
+    await writer.drain();
+    await authenticator.noteUses().catch(() => {});
+    await spans?.flush();
+    await loading;
   }
 
   return {
@@ -113,11 +103,8 @@ export async function openListener(
       const isStopped = stop(false);
       await Promise.race([isStopped, untilIdle(servers, drainMs - closingMs)]);
       await Promise.race([isStopped, stop(true)]);
-      for (const endTask of endTasks) endTask();
-      await Promise.race([writer.drain(), isLate]);
-      await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
-      await Promise.race([spans?.flush(), isLate]);
-      await Promise.race([loading, isLate]);
+      tasks.stop();
+      await Promise.race([finishWork(), isLate]);
     },
   };
 }
