@@ -23,7 +23,7 @@ import {
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
-import { problemReply, toShown } from "./problem.ts";
+import { problemReply, toPlantStoreError } from "./problem.ts";
 import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
@@ -156,13 +156,13 @@ export function createApp(deps: AppDeps): App {
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
   function prepare(reply: Reply, { request }: Exchange): Reply {
     if (deps.allowedOrigins !== "*") return reply;
-    const prepared = new Headers(sharedHeaders("on-token", reply.contentType, request.headers));
+    const prepared = new Headers(sharedHeaders("private", reply.contentType, request.headers));
     for (const name in reply.headers) prepared.set(name, reply.headers[name] as string);
     return { ...reply, prepared };
   }
 
   function explain(error: unknown, exchange: Exchange): Reply {
-    const shown = toShown(error);
+    const shown = toPlantStoreError(error);
     const { code, limit } = shown;
     if (shown === overloaded) logOverload();
     else if (limit !== undefined) metrics.countLimited(limit);
@@ -202,7 +202,7 @@ export function createApp(deps: AppDeps): App {
     const { request, requestId } = exchange;
     const { status, contentType, body } = reply;
     exchange.trace?.enter("respond");
-    const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
+    const visibility = exchange.operation?.scope ? "private" : "public";
     const finish = (error?: unknown) => finishExchange(exchange, status, error);
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
@@ -212,7 +212,7 @@ export function createApp(deps: AppDeps): App {
 
     const response = new Response(content, {
       status,
-      headers: reply.prepared ?? sharedHeaders(dependence, contentType, request.headers),
+      headers: reply.prepared ?? sharedHeaders(visibility, contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", requestId);

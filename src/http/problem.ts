@@ -19,8 +19,8 @@ export interface ProblemContext {
   readonly nextSeconds?: number | undefined;
 }
 
-/** An error that can be shown: anything unexpected becomes `internal`, without details. */
-export function toShown(error: unknown): PlantStoreError {
+/** Anything unexpected becomes `internal`, which shows no details. */
+export function toPlantStoreError(error: unknown): PlantStoreError {
   if (error instanceof PlantStoreError) return error;
   const message = "This is a bug in the service. Report it with the request id.";
   return new PlantStoreError("internal", message, { cause: error });

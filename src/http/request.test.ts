@@ -1,9 +1,10 @@
-/** What is read of a request before its operation is known: target, host, token; then its query. */
+/** What is read of a request: target, host, token, id, query. */
 import { describe, expect, test } from "bun:test";
+import { makeToken } from "../auth/opaque-token.ts";
 import { Admission } from "./admission.ts";
 import type { Exchange } from "./exchange.ts";
 import { operations } from "./operations.ts";
-import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 
 describe("the target", () => {
   test.each([
@@ -92,13 +93,54 @@ describe("the bearer token", () => {
   });
 });
 
-test("a query of thousands of parameters is refused with a bounded number of errors", () => {
+describe("the request id", () => {
+  const form = /^[A-Za-z0-9._-]{1,128}$/;
+
+  test("keeps the caller's own id, also one that begins like a token", () => {
+    const id = makeToken().slice(0, 25);
+    expect(createRequestIds()(new Headers({ "X-Request-Id": id }))).toBe(id);
+  });
+
+  test.each([
+    ["that is a token", makeToken()],
+    ["that holds a token", `Bearer-${makeToken()}`],
+    ["that is most of a token", makeToken().slice(0, 26)],
+  ])("gives a new id instead of one %s", (_case, id) => {
+    const given = createRequestIds()(new Headers({ "X-Request-Id": id }));
+    expect(given).not.toBe(id);
+    expect(given).toMatch(form);
+  });
+
+  test("gives every request another id, also from another process", () => {
+    const processes = [createRequestIds(), createRequestIds()];
+    const ids = processes.flatMap((next) => Array.from({ length: 500 }, () => next(new Headers())));
+    expect(new Set(ids).size).toBe(1000);
+    for (const id of ids) expect(id).toMatch(form);
+  });
+});
+
+describe("the query of a list", () => {
   const listPlants = operations.find((operation) => operation.name === "listPlants");
-  if (!listPlants) throw new Error("There is no operation listPlants.");
-  const query = Array.from({ length: 3_000 }, (_, index) => `a${index}`).join("&");
-  const request = new Request("http://localhost/plants");
-  const exchange = { request, query, variable: "", body: "none" } as Exchange;
-  const read = () => readInput(listPlants, exchange, new Admission());
-  expect(read).toThrow("a0 is not a parameter of this operation. (and 2999 more; see errors)");
-  expect(Promise.try(read)).rejects.toMatchObject({ errors: { length: 100 } });
+
+  async function read(query: string): Promise<unknown> {
+    if (!listPlants) throw new Error("There is no operation listPlants.");
+    const request = new Request("http://localhost/plants");
+    const exchange = { request, query, variable: "", body: "none" } as Exchange;
+    return readInput(listPlants, exchange, new Admission());
+  }
+
+  test("with a parameter three times is refused with one error", async () => {
+    await expect(read("limit=1&limit=2&limit=3")).rejects.toMatchObject({
+      message: "limit must be given at most once.",
+      errors: [{ parameter: "limit", detail: "must be given at most once." }],
+    });
+  });
+
+  test("of thousands of parameters is refused with a bounded number of errors", async () => {
+    const query = Array.from({ length: 3_000 }, (_, index) => `a${index}`).join("&");
+    await expect(read(query)).rejects.toMatchObject({
+      message: "a0 is not a parameter of this operation. (and 2999 more; see errors)",
+      errors: { length: 100 },
+    });
+  });
 });

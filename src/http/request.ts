@@ -23,11 +23,11 @@ export function readTarget(url: string): Target {
   return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
 }
 
-const hostForm = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Repeated headers arrive joined by a comma, which no host holds. */
 export function checkHost(host: string | null): void {
-  if (hostForm.test(host ?? "")) return;
+  if (hostPattern.test(host ?? "")) return;
   throw refuse({ header: "Host", detail: "must be given once and name a host." });
 }
 
@@ -39,9 +39,9 @@ export function readBearerToken(headers: Headers): string | undefined {
   return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
-const requestIdForm = /^[\w.-]{1,128}$/;
+const requestIdPattern = /^[\w.-]{1,128}$/;
 /** An id is logged and a token never is, so an id that holds one is replaced. */
-const tokenForm = /plant_[0-9a-z]{20}/i;
+const tokenPattern = /plant_[0-9a-z]{20}/i;
 
 /** The id that the client sent, if it is well-formed, or a new one. */
 export function createRequestIds(): (headers: Headers) => string {
@@ -50,7 +50,7 @@ export function createRequestIds(): (headers: Headers) => string {
   let count = 0;
   return (headers) => {
     const given = headers.get("x-request-id");
-    const isTaken = given !== null && requestIdForm.test(given) && !tokenForm.test(given);
+    const isTaken = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
     return isTaken ? given : `${prefix}-${(++count).toString(36)}`;
   };
 }

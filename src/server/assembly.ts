@@ -1,4 +1,4 @@
-/** Wires up what answers requests in one thread: app, authentication, group commit, tracing. */
+/** Wires up what serves requests in one thread: app, authentication, group commit, tracing. */
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
@@ -20,7 +20,7 @@ import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
 
 /** A collector that is away would otherwise fill the log. */
-const droppedSpansSaidEveryMs = 60_000;
+const droppedSpansLogMs = 60_000;
 
 export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "jwt" | "usage" | "tracing">> & {
@@ -100,15 +100,15 @@ function createSpanExporter(
   log: Log,
   metrics: Metrics,
 ): SpanExporter {
-  let saidAtMs = Number.NEGATIVE_INFINITY;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
   return new SpanExporter({
     endpoint,
     headers,
     version,
     onDrop(count, reason) {
       metrics.countDroppedSpans(count);
-      if (performance.now() - saidAtMs < droppedSpansSaidEveryMs) return;
-      saidAtMs = performance.now();
+      if (performance.now() - loggedAtMs < droppedSpansLogMs) return;
+      loggedAtMs = performance.now();
       log.event("warn", "spans dropped", { reason });
     },
   });

@@ -120,7 +120,7 @@ function listen(config: ListenerConfig, app: App) {
     if (isClosing) response.headers.set("Connection", "close");
     return response;
   }
-  const server = orExplain(config, () =>
+  const server = withListenError(config, () =>
     Bun.serve({
       hostname: host,
       port,
@@ -178,10 +178,10 @@ async function retire(server: Server): Promise<void> {
  */
 function claimPort(config: ListenerConfig): void {
   const { host: hostname, port } = config;
-  orExplain(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
+  withListenError(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
 }
 
-function orExplain<Result>(config: ListenerConfig, listen: () => Result): Result {
+function withListenError<Result>(config: ListenerConfig, listen: () => Result): Result {
   try {
     return listen();
   } catch (error) {
