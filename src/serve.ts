@@ -60,7 +60,7 @@ export async function serve(
 }
 
 async function start(
-  config: Config & ListenerConfig,
+  config: ListenerConfig,
   storage: Storage,
   log: Log,
   onFailure: (message: string) => void,

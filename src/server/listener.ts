@@ -1,6 +1,4 @@
-/**
- * What each thread runs: listens on the port, serves from its own storage, and drains.
- */
+/** What each thread runs: listens on the port, serves from its own storage, and drains. */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -22,25 +20,13 @@ const loadAfterMs = 100;
 export const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
 
-export type ListenerConfig = Pick<
-  Config,
-  | "host"
-  | "port"
-  | "database"
-  | "limits"
-  | "basePath"
-  | "corsOrigins"
-  | "threads"
-  | "jwt"
-  | "tracing"
-  | "usage"
-> & {
+export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
   readonly intervals: Intervals;
-};
+}
 
 export interface Listener {
   readonly port: number;
