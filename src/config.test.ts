@@ -1,4 +1,4 @@
-/** Settings: flag, then environment, then default; and the one line for a value without sense. */
+/** Settings: flag, then environment, then default; an invalid one is refused in one line. */
 import { describe, expect, test } from "bun:test";
 import { readConfig, readSetting, readToken, type SettingName, settings } from "./config.ts";
 
@@ -25,22 +25,10 @@ test("takes one thread on PostgreSQL, unless more are asked for", () => {
   expect(readConfig({ database, threads: "3" }, {}).threads).toBe(3);
 });
 
-test("cannot be changed once it is read", () => {
-  expect(Object.isFrozen(readConfig({}, {}))).toBe(true);
-});
-
 test("takes the flag before the environment, and the environment before the default", () => {
   const environment = { PLANTSTORE_PORT: "9001", PLANTSTORE_HOST: "::1" };
   const config = readConfig({ port: "9000" }, environment);
   expect(config).toMatchObject({ port: 9000, host: "::1", database: "data/plants.db" });
-});
-
-test.each(["0", "0.0", ".5", "0.25", "1", "1.0"])("takes %s for a ratio of traces", (ratio) => {
-  expect(readSetting("traceRatio", { "trace-ratio": ratio }, {})).toBe(Number(ratio));
-});
-
-test("reads no more of the environment than its own variables", () => {
-  expect(readConfig({}, { PORT: "1", HOST: "x", DATABASE: "y" })).toEqual(readConfig({}, {}));
 });
 
 test("names each variable after its flag", () => {
@@ -51,55 +39,37 @@ test("names each variable after its flag", () => {
   }
 });
 
-describe("a value that makes sense", () => {
+describe("a valid value", () => {
   test.each<[SettingName, string, string | number | readonly string[]]>([
-    ["host", "0.0.0.0", "0.0.0.0"],
     ["host", "::1", "::1"],
-    ["host", "plants.example", "plants.example"],
     ["port", "0", 0],
     ["port", "65535", 65_535],
     ["database", "/var/lib/plants.db", "/var/lib/plants.db"],
     ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
     ["database", "postgres://host/name", "postgres://host/name"],
-    ["databasePoolSize", "1", 1],
     ["databasePoolSize", "1000", 1_000],
-    ["databaseConnectTimeoutMs", "100", 100],
     ["databaseConnectTimeoutMs", "20000", 20_000],
-    ["databaseStatementTimeoutMs", "100", 100],
     ["databaseStatementTimeoutMs", "8000", 8_000],
-    ["basePath", "", ""],
     ["basePath", "/", ""],
-    ["basePath", "/v1", "/v1"],
     ["basePath", "/garden/v1/", "/garden/v1"],
     ["corsOrigins", "*", "*"],
-    ["corsOrigins", "https://a.example", ["https://a.example"]],
     ["corsOrigins", "http://[::1]:3000", ["http://[::1]:3000"]],
     [
       "corsOrigins",
       "https://a.example, http://localhost:3000",
       ["https://a.example", "http://localhost:3000"],
     ],
-    ["log", "json", "json"],
-    ["log", "text", "text"],
-    ["log", "off", "off"],
-    ["log", "auto", "auto"],
-    ["tlsCert", "/etc/cert.pem", "/etc/cert.pem"],
-    ["tlsKey", "", ""],
-    ["jwtIssuer", "", ""],
     ["jwtIssuer", "https://login.example/realm/", "https://login.example/realm/"],
     ["jwtIssuer", "http://localhost:9000", "http://localhost:9000"],
     ["jwtIssuer", "http://[::1]", "http://[::1]"],
-    ["jwtAudience", "", []],
     ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
     ["jwtJwksUrl", "https://login.example/keys?a=b", "https://login.example/keys?a=b"],
     ["jwtAlgorithms", "RS256,ES512", ["RS256", "ES512"]],
     ["jwtGardenClaim", "https://a.example/garden", "https://a.example/garden"],
-    ["jwtClockSkewSeconds", "0", 0],
     ["jwtClockSkewSeconds", "300", 300],
-    ["gardenPlantsMax", "off", "off"],
-    ["gardenPlantsMax", "1", 1],
     ["gardenPlantsMax", "999999999", 999_999_999],
-    ["url", "http://localhost:8080", "http://localhost:8080"],
+    ["traceRatio", ".5", 0.5],
+    ["traceRatio", "1.0", 1],
     ["url", "https://plants.example/v1/", "https://plants.example/v1"],
     ["url", "http://[::1]:8080/", "http://[::1]:8080"],
   ])("of %s is %p", (name, text, expected) => {
@@ -132,7 +102,7 @@ test("puts an issuer together only where there is one", () => {
   expect(readConfig({ "tls-cert": "a", "tls-key": "b" }, {}).tls).toEqual({ cert: "a", key: "b" });
 });
 
-describe("a value that makes no sense", () => {
+describe("an invalid value", () => {
   const refused: Partial<Record<SettingName, readonly string[]>> = {
     host: ["", "a b", "http://a"],
     port: ["", "65536", "-1", "80.0", "8e1", " 80", "http"],
@@ -194,6 +164,7 @@ describe("a value that makes no sense", () => {
     ["traceHeaders", "key=s\u00e9cret"],
     ["database", "'postgres://plants:s\u00e9cret@host/name'"],
     ["url", "https://plants:s\u00e9cret@plants.example"],
+    ["url", "https://plants:sec/s\u00e9cret@plants.example"],
     ["traceEndpoint", "https://plants:s\u00e9c/r#e@t@collector.example?x"],
     ["jwtIssuer", "https://plants:s\u00e9cret@login.example"],
   ] as const)("is not shown where it holds a secret, as %s may", (name, text) => {
@@ -222,14 +193,4 @@ test("refuses more threads than connections on PostgreSQL, and on no other stora
     readConfig({ ...flags, "database-pool-size": "4", database: "postgres://h/d" }, {}),
   ).toMatchObject({ threads: 4 });
   expect(readConfig(flags, {}).threads).toBe(4);
-});
-
-test.each([
-  ["url", "https://plants:secret@plants.example/v1"],
-  ["url", "https://plants:sec/secret@plants.example"],
-  ["jwtIssuer", "https://plants:secret@login.example?"],
-] as const)("the password in an address, as of %s, is not shown", (name, text) => {
-  const refuse = () => readSetting(name, { [settings[name].flag]: text }, {});
-  expect(refuse).toThrow('not "https://…@');
-  expect(refuse).not.toThrow("secret");
 });

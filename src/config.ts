@@ -181,11 +181,9 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
   const read = <Name extends SettingName>(name: Name) => readSetting(name, flags, environment);
   const database = read("database");
   const limits = readLimits(flags, environment);
-  const [requested, rateLimit, plantsMax] = [
-    read("threads"),
-    read("rateLimit"),
-    read("gardenPlantsMax"),
-  ];
+  const requested = read("threads");
+  const rateLimit = read("rateLimit");
+  const plantsMax = read("gardenPlantsMax");
   const threads = requested === "auto" ? automaticThreads(database) : requested;
   if (isPostgres(database) && threads > limits.poolSize) {
     throw invalid(
@@ -209,12 +207,11 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     headers: read("traceHeaders"),
     ratio: read("traceRatio"),
   };
-  if (!tracing.endpoint && Object.keys(tracing.headers).length > 0) {
-    throw invalid("--trace-headers needs --trace-endpoint.");
+  const hasHeaders = Object.keys(tracing.headers).length > 0;
+  if (!tracing.endpoint && (hasHeaders || tracing.ratio < 1)) {
+    throw invalid("--trace-headers and --trace-ratio need --trace-endpoint.");
   }
-  if (!tracing.endpoint && tracing.ratio < 1)
-    throw invalid("--trace-ratio needs --trace-endpoint.");
-  return Object.freeze({
+  return {
     host: read("host"),
     port: read("port"),
     database,
@@ -230,7 +227,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
       rate: rateLimit === "off" ? undefined : rateLimit,
       plantsMax: plantsMax === "off" ? undefined : plantsMax,
     },
-  });
+  };
 }
 
 /** Throws `invalid-request`, in one line that names the flag or variable. */

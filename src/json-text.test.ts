@@ -1,5 +1,6 @@
-/** Reading a JSON object without losing digits, keys or members. */
+/** A JSON object is parsed without losing digits, keys or members. */
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { exactInteger, parseJsonObject } from "./json-text.ts";
 
 const outOfRange = 2n ** 64n;
@@ -8,38 +9,27 @@ describe("the integer of a JSON number", () => {
   test.each<[string, bigint]>([
     ["0", 0n],
     ["-0", 0n],
-    ["0.000", 0n],
     ["0e5", 0n],
     ["7", 7n],
-    ["-7", -7n],
     ["1.0", 1n],
     ["1e3", 1000n],
-    ["1E+3", 1000n],
     ["12.50e1", 125n],
-    ["0.1e1", 1n],
     ["100e-2", 1n],
-    ["-1200e-2", -12n],
     ["9007199254740993", 9_007_199_254_740_993n],
-    ["9007199254740993.000", 9_007_199_254_740_993n],
     ["9.223372036854775807e18", 2n ** 63n - 1n],
     ["9223372036854775808", 2n ** 63n],
     ["-9223372036854775808", -(2n ** 63n)],
-    ["12345678901234567891", 12_345_678_901_234_567_891n],
   ])("%s is exactly %p", (source, expected) => {
     expect(exactInteger(source)).toBe(expected);
   });
 
-  test.each(["0.5", "1.5", "-0.1", "1e-1", "1e-400", "15e-1", "9007199254740993.5", "1.0000001"])(
-    "%s is none",
-    (source) => {
-      expect(exactInteger(source)).toBeUndefined();
-    },
-  );
+  test.each(["0.5", "-0.1", "1e-400", "15e-1", "9007199254740993.5"])("%s is none", (source) => {
+    expect(exactInteger(source)).toBeUndefined();
+  });
 
   test.each([
     ["21 digits", "123456789012345678901", outOfRange],
     ["an exponent beyond a double", "1e400", outOfRange],
-    ["a negative one", "-1e400", -outOfRange],
     ["an exponent beyond any number", `1e${"9".repeat(400)}`, outOfRange],
   ])("with %s is some integer out of the 64-bit range", (_case, source, expected) => {
     expect(exactInteger(source)).toBe(expected);
@@ -66,7 +56,6 @@ describe("a JSON object", () => {
       '{"a":["]",{"}":"\\"}"}],"b":2}',
       { a: ["]", { "}": '"}' }], b: 2n },
     ],
-    ["with an empty key", '{"":1}', { "": 1n }],
     [
       "with names that objects have",
       '{"toString":1,"constructor":2}',
@@ -88,7 +77,6 @@ describe("a JSON object", () => {
 
   test.each([
     ["twice", '{"a":1,"a":2}', ["a"]],
-    ["three times", '{"a":1,"a":2,"a":3}', ["a", "a"]],
     ["in two spellings", '{"a":1,"\\u0061":2}', ["a"]],
     ["with different kinds of values", '{"a":"x","b":0,"a":1}', ["a"]],
   ])("reports a key that is there %s", (_case, text, expected) => {
@@ -112,32 +100,69 @@ describe("a JSON object", () => {
   });
 });
 
-test.each([
-  "",
-  " ",
-  "[]",
-  "[{}]",
-  "null",
-  "true",
-  '"x"',
-  "7",
-  "{",
-  "}",
-  "{}{}",
-  "{} x",
-  '{"a":1,}',
-  "{a:1}",
-  "{'a':1}",
-  '{"a":01}',
-  '{"a":+1}',
-  '{"a":1.}',
-  '{"a":.5}',
-  '{"a":0x1}',
-  '{"a":NaN}',
-  '{"a":"\n"}',
-  '{"a":"\\x"}',
-  "\ufeff{}",
-  '{"a":1}// x',
-])("finds no object in %p", (text) => {
-  expect(parseJsonObject(text)).toBeUndefined();
+/** Numbers beyond the 64-bit range, which are not kept exactly, are in arrays only. */
+const member = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.string(),
+  fc.jsonValue().map((value) => [value]),
+);
+const jsonObject = fc
+  .tuple(fc.dictionary(fc.string(), member), fc.constantFrom("", " ", "\n\t"))
+  .map(([members, space]) => JSON.stringify(members, null, space));
+
+/** The same in every run. */
+const runs = { numRuns: 2_000, seed: 1 };
+
+test("any integer is the same however its point and exponent are placed", () => {
+  const property = fc.property(
+    fc.bigInt(-(10n ** 19n), 10n ** 19n),
+    fc.nat(30),
+    (integer, shift) => {
+      const digits = String(integer < 0n ? -integer : integer).padStart(shift + 1, "0");
+      const point = digits.length - shift;
+      const source = `${integer < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}0e${shift}`;
+      expect(exactInteger(source)).toBe(integer);
+      expect(exactInteger(`${integer}${"0".repeat(shift)}E-${shift}`)).toBe(integer);
+    },
+  );
+  fc.assert(property, runs);
 });
+
+test("any object has the members that JSON.parse finds", () => {
+  const property = fc.property(jsonObject, (text) => {
+    const { members = {}, repeatedKeys } = parseJsonObject(text) ?? {};
+    const rounded = Object.entries(members).map(([key, value]) => [
+      key,
+      typeof value === "bigint" ? Number(value) : value,
+    ]);
+    expect(rounded).toEqual(Object.entries(JSON.parse(text)));
+    expect(repeatedKeys).toEqual([]);
+  });
+  fc.assert(property, runs);
+});
+
+test("any text is an object exactly if JSON.parse says so", () => {
+  const character = fc.constantFrom("", '"', "}", "]", ",", "1", "\\");
+  const property = fc.property(jsonObject, fc.nat(), character, (text, position, by) => {
+    const at = position % (text.length + 1);
+    const changed = text.slice(0, at) + by + text.slice(at + 1);
+    expect(parseJsonObject(changed) !== undefined).toBe(isObject(changed));
+  });
+  fc.assert(property, runs);
+});
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+test.each(["", "[{}]", "null", "7", "{", "{}{}", '{"a":1,}', "{a:1}", '{"a":01}', "\ufeff{}"])(
+  "finds no object in %p",
+  (text) => {
+    expect(parseJsonObject(text)).toBeUndefined();
+  },
+);

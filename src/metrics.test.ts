@@ -53,13 +53,16 @@ function read(name: string, labels: Record<string, string> = {}): number | undef
   return samples.find(isWanted)?.value;
 }
 
-test("is well-formed before anything happened, and shows the version", () => {
+test("is well-formed before the first request, with the version and what the process uses", () => {
   const { types } = parse(metrics.render());
   expect(types.get("plantstore_requests_total")).toBe("counter");
   expect(types.get("plantstore_request_duration_seconds")).toBe("histogram");
   expect(types.get("plantstore_commit_group_size")).toBe("histogram");
   expect(read("plantstore_build_info", { version: "1.2.3" })).toBe(1);
   expect(read("plantstore_commits_total")).toBe(0);
+  expect(read("process_resident_memory_bytes")).toBeGreaterThan(0);
+  expect(read("process_cpu_seconds_total")).toBeGreaterThan(0);
+  expect(read("process_start_time_seconds")).toBeGreaterThan(0);
 });
 
 test("counts requests by operation, method and status", () => {
@@ -72,15 +75,9 @@ test("counts requests by operation, method and status", () => {
   expect([count("GET", "200"), count("HEAD", "200"), count("GET", "401")]).toEqual([2, 1, 1]);
 });
 
-test("counts unknown methods under one label, so that nobody makes labels without end", () => {
+test("counts unknown methods under one label, so that no client creates endless labels", () => {
   for (const method of ["BREW", 'X"} 1\nevil', "get"]) metrics.countRequest("none", method, 405, 1);
   expect(read("plantstore_requests_total", { method: "other", status: "405" })).toBe(3);
-});
-
-test("shows what the process uses", () => {
-  expect(read("process_resident_memory_bytes")).toBeGreaterThan(0);
-  expect(read("process_cpu_seconds_total")).toBeGreaterThan(0);
-  expect(read("process_start_time_seconds")).toBeGreaterThan(0);
 });
 
 describe("a histogram", () => {
@@ -128,10 +125,5 @@ describe("a histogram", () => {
     expect(read(`${name}_bucket`, { operation: "a", le: "10" })).toBe(1);
     expect(read(`${name}_bucket`, { operation: "a", le: "+Inf" })).toBe(2);
     expect(read(`${name}_count`, { operation: "b" })).toBe(1);
-  });
-
-  test("shows a sum too small to be written plainly as a number that can be read", () => {
-    metrics.countCommit(1, 0.0000001);
-    expect(read("plantstore_commit_duration_seconds_sum")).toBeCloseTo(1e-10, 15);
   });
 });

@@ -75,25 +75,16 @@ export class Metrics {
   /** With the counts of the other threads of the process. */
   render(others: readonly Counts[] = []): string {
     const counts = others.reduce(addUp, this.counts);
-    const cpu = process.cpuUsage();
-    return [
-      ...family("plantstore_build_info", "gauge", "The running version.", [
+    const { groupSizes, commitDurations } = counts;
+    const { user, system } = process.cpuUsage();
+    const families = [
+      family("plantstore_build_info", "gauge", "The running version.", [
         `{version="${this.#version}"} 1`,
       ]),
-      ...family(
-        "plantstore_requests_total",
-        "counter",
-        "Requests with a response.",
-        Object.entries(counts.requests).flatMap(([name, methods]) =>
-          Object.entries(methods).flatMap(([method, statuses]) =>
-            Object.entries(statuses).map(
-              ([status, count]) =>
-                `{operation="${name}",method="${method}",status="${status}"} ${count}`,
-            ),
-          ),
-        ),
-      ),
-      ...family(
+      family("plantstore_requests_total", "counter", "Requests with a response.", [
+        ...renderRequests(counts.requests),
+      ]),
+      family(
         "plantstore_request_duration_seconds",
         "histogram",
         "From the request's headers to the last byte handed over.",
@@ -101,51 +92,59 @@ export class Metrics {
           renderHistogram(durations, durationBucketsSeconds, `operation="${name}"`),
         ),
       ),
-      ...family(
+      family(
         "plantstore_refusals_total",
         "counter",
         "Requests refused because a limit was reached.",
         Object.entries(counts.limited).map(([limit, count]) => `{limit="${limit}"} ${count}`),
       ),
-      ...family("plantstore_broken_streams_total", "counter", "Lists that broke off midway.", [
-        ` ${counts.brokenStreams}`,
-      ]),
-      ...family(
+      counter("plantstore_broken_streams_total", "Lists that broke off.", counts.brokenStreams),
+      counter(
         "plantstore_dropped_spans_total",
-        "counter",
         "Spans of traces that the collector did not take.",
-        [` ${counts.droppedSpans}`],
+        counts.droppedSpans,
       ),
-      ...family(
-        "plantstore_commits_total",
-        "counter",
-        "Groups of plant writes that a thread had committed durably.",
-        [` ${counts.groupSizes.count}`],
-      ),
-      ...family("plantstore_writes_total", "counter", "Plant writes in those groups.", [
-        ` ${counts.groupSizes.sum}`,
-      ]),
-      ...family(
+      counter("plantstore_commits_total", "Groups of writes committed.", groupSizes.count),
+      counter("plantstore_writes_total", "Plant writes in those groups.", groupSizes.sum),
+      family(
         "plantstore_commit_group_size",
         "histogram",
         "Writes that shared one commit.",
-        renderHistogram(counts.groupSizes, groupBuckets, ""),
+        renderHistogram(groupSizes, groupBuckets),
       ),
-      ...family(
+      family(
         "plantstore_commit_duration_seconds",
         "histogram",
         "How long a commit took, from its start until it was on stable storage.",
-        renderHistogram(counts.commitDurations, durationBucketsSeconds, ""),
+        renderHistogram(commitDurations, durationBucketsSeconds),
       ),
-      ...family("process_resident_memory_bytes", "gauge", "Resident memory.", residentBytes()),
-      ...family("process_cpu_seconds_total", "counter", "Processor time used.", [
-        ` ${(cpu.user + cpu.system) / 1e6}`,
-      ]),
-      ...family("process_start_time_seconds", "gauge", "When the process started.", [
+      family("process_resident_memory_bytes", "gauge", "Resident memory.", residentBytes()),
+      counter("process_cpu_seconds_total", "Processor time used.", (user + system) / 1e6),
+      family("process_start_time_seconds", "gauge", "When the process started.", [
         ` ${Math.round(performance.timeOrigin / 1000)}`,
       ]),
-      "",
-    ].join("\n");
+    ];
+    return families.join("");
+  }
+}
+
+/** A sample is what follows the name: suffix, labels and value. */
+function family(name: string, type: string, help: string, samples: readonly string[]): string {
+  const lines = samples.map((sample) => `${name}${sample}\n`);
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}
+
+function counter(name: string, help: string, value: number): string {
+  return family(name, "counter", help, [` ${value}`]);
+}
+
+function* renderRequests(requests: Counts["requests"]) {
+  for (const [operation, methods] of Object.entries(requests)) {
+    for (const [method, statuses] of Object.entries(methods)) {
+      for (const [status, count] of Object.entries(statuses)) {
+        yield `{operation="${operation}",method="${method}",status="${status}"} ${count}`;
+      }
+    }
   }
 }
 
@@ -158,15 +157,6 @@ function residentBytes(): string[] {
   }
 }
 
-/** A sample is what follows the name: suffix, labels and value. */
-function family(name: string, type: string, help: string, samples: readonly string[]): string[] {
-  return [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${type}`,
-    ...samples.map((sample) => name + sample),
-  ];
-}
-
 function emptyHistogram(bounds: readonly number[]): Histogram {
   return { buckets: bounds.map(() => 0), count: 0, sum: 0 };
 }
@@ -174,19 +164,11 @@ function emptyHistogram(bounds: readonly number[]): Histogram {
 function observe(histogram: Histogram, bounds: readonly number[], value: number): void {
   histogram.count++;
   histogram.sum += value;
-  for (let index = 0; index < bounds.length; index++) {
-    if (value <= (bounds[index] as number)) {
-      histogram.buckets[index] = (histogram.buckets[index] as number) + 1;
-      return;
-    }
-  }
+  const bucket = bounds.findIndex((bound) => value <= bound);
+  if (bucket >= 0) histogram.buckets[bucket] = (histogram.buckets[bucket] as number) + 1;
 }
 
-function renderHistogram(
-  histogram: Histogram,
-  bounds: readonly number[],
-  labels: string,
-): string[] {
+function renderHistogram(histogram: Histogram, bounds: readonly number[], labels = ""): string[] {
   const more = labels === "" ? "" : `${labels},`;
   const alone = labels === "" ? "" : `{${labels}}`;
   let total = 0;

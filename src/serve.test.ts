@@ -27,7 +27,7 @@ test("the OpenAPI document is rendered once", async () => {
 
 test("a service loads what it needs soon after it listens, without being asked", async () => {
   using folder = makeTemporaryFolder();
-  using load = spyOn(assembly, "loadLater");
+  using load = spyOn(assembly, "loadOpenApi");
   const flags = { port: "0", threads: "1", database: `${folder.path}/plants.db` };
   const service = await serve(
     readConfig(flags, {}),

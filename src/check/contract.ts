@@ -1,12 +1,11 @@
-/** The contract: every promise of the interface that a client can see, by topic. */
+/** The contents page of the contract: every promise of the interface that a client can see. */
 import type { Row } from "./row.ts";
 import { createRows, deleteRows, idempotencyRows } from "./rows/create-and-delete.ts";
-import { plantRows } from "./rows/fields.ts";
 import { listRows } from "./rows/list.ts";
-import { requestRows } from "./rows/requests.ts";
+import { plantRows } from "./rows/plant.ts";
+import { limitRows, requestRows } from "./rows/requests.ts";
 import { browserRows, errorRows } from "./rows/responses.ts";
-import { healthRows, limitRows, openapiRows } from "./rows/service.ts";
-import { surfaceRows } from "./rows/surface.ts";
+import { healthRows, openapiRows, surfaceRows } from "./rows/surface.ts";
 import { tokenRows } from "./rows/tokens.ts";
 
 export const contract: readonly Row[] = [

@@ -1,17 +1,23 @@
 /**
  * The shape of the contract table. A row is a sentence, one or more requests, and what each of
- * them must return. In every text `{…}` stands for a value of the run:
+ * them must return:
  *
- * - `{1}` … `{9}`: free ids with gaps between them; `{before}` comes before them, `{gap}` between
- *   the first two; `{round}` ends in 000, and `{thousands}` is that without the zeros
- * - `{far}`, `{far+1}`: free ids that a double cannot hold; `{over}`, `{under}`: ids beyond 64 bits
- *   that would be `{1}` if cut to 64
- * - `{name}`: a name by which plants of this run are known; `{key}`: a new idempotency key
- * - `{each}`: the value that the row runs with; `{base}`: the base path; `{host}`; `{token}`, also
- *   with a character changed (`{token-mid}`, `{token-end}`) or cut off (`{token-cut}`)
+ *     "a second delete is 404": [
+ *       create(plant(1)),
+ *       ["DELETE /plants/{1}", 204],
+ *       ["DELETE /plants/{1}", 404],
+ *     ],
+ *
+ * In every text `{…}` stands for a value of the run:
+ *
+ * - `{1}` … `{9}`: free ids, ascending; `{before}` comes before them, `{far}` and `{far+1}` after
+ *   them, where a double can't hold them
+ * - `{name}`: a name that marks the plants of this run; `{key}`: a new idempotency key
+ * - `{each}`: the value that the row runs with
+ * - `{base}`: the base path; `{host}`; `{token}`, and `{wrong-token}`: it with a character changed
  * - `{assigned}`: the id in the last `Location`; `{next}`: the target of the last `Link`
  */
-import type { SentHeaders, ServiceResponse } from "./checked-service.ts";
+import type { SentHeaders, ServiceResponse } from "./service.ts";
 
 export interface Sent {
   /** Method and target below the base path, such as `GET /plants?limit=1`. */
@@ -23,13 +29,12 @@ export interface Sent {
   readonly body?: object | string;
   /** A body as Latin-1 text, for bytes that are not UTF-8. */
   readonly bytes?: string;
-  /** A body in chunks, which ends with an empty one. */
+  /** A body in chunks; it ends with an empty one. */
   readonly chunks?: readonly string[];
-  /** Spaces are added to the body up to so many bytes. */
+  /** Pads the body with spaces to this many bytes. */
   readonly padTo?: number;
-  /** Sent so many times at once. */
+  /** Sends it this many times at once. */
   readonly atOnce?: number;
-  readonly timeoutMs?: number;
 }
 
 /** What is wrong with a response, if anything; `all` are the responses of the row so far. */
@@ -44,7 +49,7 @@ export const closed = 0;
 export interface Expected {
   /**
    * 200 unless given, or 400 with `errors`. A refusal must be a problem with the code of its
-   * status; of several statuses any will do, in any form, because a proxy may have sent it.
+   * status. With an array, a proxy or the runtime may also send it, in any form.
    */
   readonly status?: number | readonly number[];
   /** `null`: absent. An array: the header lists these; a set: these and no others. */
@@ -57,9 +62,9 @@ export interface Expected {
   readonly errors?: readonly string[];
   /** What must be as in the response before: `status`, `body` or a header. */
   readonly same?: readonly string[];
-  /** For what the others cannot say. */
+  /** For what the others can't say. */
   readonly check?: ResponseCheck;
-  /** Why this service cannot show it, if it cannot. */
+  /** Why this service can't show it, if it can't. */
   readonly skip?: (response: ServiceResponse) => string | undefined;
 }
 
@@ -69,10 +74,10 @@ interface Steps {
   readonly steps: readonly Step[];
   /** Runs once with each of these as `{each}`. */
   readonly each?: readonly string[];
-  /** An id outside those of the run; the row is skipped if a plant has it. */
-  readonly freeId?: string;
-  /** Runs with `--slow` only. */
+  /** Takes 15 seconds, so it runs with `--slow` only. */
   readonly isSlow?: boolean;
+  /** Added to the report if no response comes. */
+  readonly hint?: string;
 }
 
 export interface Row extends Steps {
@@ -124,7 +129,16 @@ export function list(query: string, json: unknown, headers: Expected["headers"] 
   return [`GET /plants?after={before}${query}`, { json, headers }];
 }
 
+/** A request with another token than the one that may write. */
+export function as(
+  token: "second" | "read" | "none",
+  request: string,
+  others: Omit<Sent, "request"> = {},
+): Sent {
+  return { request, token, ...others };
+}
+
 /** A request without a token. */
-export function open(request: string, others: Omit<Sent, "request"> = {}): Sent {
-  return { request, token: "none", ...others };
+export function anonymous(request: string, others: Omit<Sent, "request"> = {}): Sent {
+  return as("none", request, others);
 }

@@ -1,18 +1,11 @@
 /** Checks a running service against its contract, row by row, and cleans up. */
-import { Interrupted, Service, Violation } from "./checked-service.ts";
 import type { Row } from "./row.ts";
-import { type Gardens, idsOfRow, type RowContext, runRow, Skipped } from "./run-row.ts";
-import { TestGarden } from "./test-garden.ts";
+import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
+import { CannotCheck, Interrupted, Service, Violation } from "./service.ts";
+import { TestGardens, type Tokens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
-export interface Tokens {
-  /** May write. */
-  readonly write: string;
-  /** Opens another garden. */
-  readonly second?: string | undefined;
-  /** May only read. */
-  readonly read?: string | undefined;
-}
+export { CannotCheck, type Tokens };
 
 export interface CheckOptions {
   /** Where the service is, with its base path. */
@@ -46,21 +39,9 @@ export interface CheckResult {
   readonly waitedSeconds: number;
 }
 
-/** The check can't begin. */
-export class CannotCheck extends Error {
-  /** `code` is the system's, such as `ECONNREFUSED`. */
-  constructor(
-    readonly reason: "unreachable" | "token-refused" | "no-room" | "unusable",
-    message: string,
-    readonly code?: string,
-  ) {
-    super(message);
-  }
-}
-
 /** Cleaning up goes on after an interruption, but not for ever. */
 const cleanUpMs = 30_000;
-/** After so many rows without a response the others are skipped. */
+/** After so many rows in a row without a response the others are skipped. */
 const silentRowsMax = 5;
 
 /** `report` gets each result as soon as it is known. Fails with `CannotCheck`. */
@@ -70,117 +51,78 @@ export async function runCheck(
 ): Promise<CheckResult> {
   const { url, tokens, timeoutMs, signal, isSlow } = options;
   const service = new Service(url, timeoutMs, signal);
-  const { write, second, read } = tokens;
-  const gardens: Gardens = {
-    write: new TestGarden(service, write),
-    ...(second && { second: new TestGarden(service, second) }),
-    ...(read && { read: new TestGarden(service, read) }),
-  };
-  const all: TestGarden[] = Object.values(gardens);
+  const gardens = new TestGardens(service, tokens);
+  const judge = makeJudge({ service, gardens, isSlow });
   const results: RowResult[] = [];
   const leftBehind: string[] = [];
-  const firstId = await begin(gardens, tokens);
-  if (firstId !== undefined) {
-    let nextIds = (firstId / idsOfRow) * idsOfRow;
-    const takeIds = () => (nextIds += idsOfRow);
-    let silentRows = 0;
+  if (await isOpened(gardens)) {
     for (const row of options.rows) {
-      const isSilent = silentRows >= silentRowsMax;
-      const outcome = isSilent ? silent : await judge(row, { service, gardens, isSlow, takeIds });
+      const outcome = await judge(row);
       if (signal.aborted) break;
-      if (!isSilent) silentRows = outcome.reason?.startsWith(noResponse) ? silentRows + 1 : 0;
       const result = { topic: row.topic, rule: row.name, ...present(outcome, tokens) };
       results.push(result);
-      for (const garden of all) await garden.cleanUp().catch(() => {});
+      await gardens.cleanUp().catch(() => {});
       // Last, because the caller may stop the check here.
       report(result);
     }
     service.signal = AbortSignal.timeout(cleanUpMs);
-    for (const garden of all) leftBehind.push(...(await garden.finish()));
+    leftBehind.push(...(await gardens.finish()));
   }
   const { waitedSeconds } = service;
   return { results, leftBehind, isInterrupted: signal.aborted, waitedSeconds };
 }
 
-/** Ids here stay clear of those that the service assigns. */
-const preferredIds = [2n ** 52n, 2n ** 53n, 2n ** 60n, 2n ** 62n, 2n ** 63n - 2n ** 40n];
-const spreadIds = 2 ** 39;
-const labels = {
-  write: "the token",
-  second: "the second token (--token-2)",
-  read: "the third token (--token-read)",
-};
-
-/** The id from which on all are free, so that lists have an end; `undefined` if interrupted. */
-async function begin(gardens: Gardens, tokens: Tokens): Promise<bigint | undefined> {
+/** False after an interruption. Fails with `CannotCheck`. */
+async function isOpened(gardens: TestGardens): Promise<boolean> {
   try {
-    const firstId = await claimIds(gardens);
-    // There is no such plant, so nothing changes.
-    const { status } = await gardens.write.send(`DELETE /plants/${firstId}`);
-    if (status === 403) throw new CannotCheck("token-refused", "The token may only read.");
-    return firstId;
+    await gardens.open();
+    return true;
   } catch (error) {
-    if (error instanceof Interrupted) return undefined;
+    if (error instanceof Interrupted) return false;
     if (!(error instanceof NoResponse)) throw error;
-    const reason = abbreviate(maskText(error.message, tokens));
+    const reason = abbreviate(maskTokens(error.message, gardens.tokens));
     throw new CannotCheck("unreachable", `There is no response: ${reason}.`, error.code);
   }
 }
 
-async function claimIds(gardens: Gardens): Promise<bigint> {
-  const entries = Object.entries(gardens) as [keyof Gardens, TestGarden][];
-  let obstacle = "";
-  for (const start of preferredIds) {
-    const from = start + BigInt(Math.floor(Math.random() * spreadIds));
-    obstacle = "";
-    for (const [name, garden] of entries) {
-      const [plant] = await garden.listAfter(from - 1n).catch((error) => explain(error, name));
-      if (plant) obstacle = `the plant ${plant.id} (${plant.name}) comes after all usable ids`;
-      garden.freeFrom = from;
-    }
-    if (obstacle === "") return from;
-  }
-  throw new CannotCheck("no-room", `No free ids: ${obstacle}. Use a token to another garden.`);
-}
-
-function explain(error: unknown, garden: keyof Gardens): never {
-  if (!(error instanceof Violation)) throw error;
-  const { status } = error.response;
-  if (status === 401) {
-    throw new CannotCheck("token-refused", `The service refuses ${labels[garden]}.`);
-  }
-  const must = "GET /plants with limit, after and fields must be 200 with an array";
-  const why = "Without it no free ids can be found.";
-  throw new CannotCheck("unusable", `${must}, but is ${status}. ${why}`);
-}
-
 type Outcome = Omit<RowResult, "topic" | "rule">;
 
-const silent: Outcome = { outcome: "skipped", reason: "the service no longer responds" };
-const noResponse = "no response: ";
+/** Says of a full garden or a dead service once that it failed; other rows are skipped then. */
+function makeJudge(context: RowContext): (row: Row) => Promise<Outcome> {
+  let silentRows = 0;
+  let isFull = false;
+  return async (row) => {
+    if (silentRows >= silentRowsMax) {
+      return { outcome: "skipped", reason: "the service no longer responds" };
+    }
+    const error = await runRow(row, context).catch((error: Error) => error);
+    silentRows = error instanceof NoResponse ? silentRows + 1 : 0;
+    if (error instanceof StorageFull && isFull) {
+      return { outcome: "skipped", reason: "the garden is full" };
+    }
+    isFull ||= error instanceof StorageFull;
+    return error ? explainFailure(error, row) : { outcome: "passed" };
+  };
+}
 
-async function judge(row: Row, context: RowContext): Promise<Outcome> {
-  try {
-    await runRow(row, context);
-    return { outcome: "passed" };
-  } catch (error) {
-    const { message: reason } = error as Error;
-    if (error instanceof Skipped) return { outcome: "skipped", reason };
-    if (error instanceof NoResponse) {
-      return { outcome: "failed", reason: noResponse + reason, request: error.request };
-    }
-    if (!(error instanceof Violation)) {
-      return { outcome: "failed", reason: `the response makes no sense (${reason})` };
-    }
-    const { request, whole } = error.response;
-    return { outcome: "failed", reason, request, answer: whole };
+function explainFailure(error: Error, { hint }: Row): Outcome {
+  const { message: reason } = error;
+  if (error instanceof Skipped) return { outcome: "skipped", reason };
+  if (error instanceof NoResponse) {
+    const known = hint ? `${reason}; ${hint}` : reason;
+    return { outcome: "failed", reason: `no response: ${known}`, request: error.request };
   }
+  if (!(error instanceof Violation)) {
+    return { outcome: "failed", reason: `the response makes no sense (${reason})` };
+  }
+  const { request, whole } = error.response;
+  return { outcome: "failed", reason, request, answer: whole };
 }
 
 /** Masks tokens, since anyone may see a report; then cuts, so that no token is cut in two. */
 function present(outcome: Outcome, tokens: Tokens): Outcome {
   const show = (_key: string, value: unknown) =>
-    typeof value === "string" ? abbreviate(maskText(value, tokens)) : value;
+    typeof value === "string" ? abbreviate(maskTokens(value, tokens)) : value;
   return JSON.parse(JSON.stringify(outcome, show));
 }
 
@@ -191,16 +133,14 @@ function abbreviate(text: string): string {
   return `${text.slice(0, shownCharactersMax)}… (${text.length} characters)`;
 }
 
-/** So many characters of a token tell it apart from everything else. */
-const knownStart = 12;
-
-function maskText(text: string, { write, second, read }: Tokens): string {
-  const known = [write, second, read].filter((token) => token !== undefined);
-  return known.reduce(maskToken, text).replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
-}
-
-/** Also with a character changed or cut off, as rows send it: the rest can be guessed. */
-function maskToken(text: string, token: string): string {
-  const [first = "", ...others] = text.replaceAll(token, "…").split(token.slice(0, knownStart));
-  return first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
+/** Also with a character changed, as a row sends it: the rest can be guessed. */
+function maskTokens(text: string, { write, second, read }: Tokens): string {
+  let masked = text.replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
+  for (const token of [write, second, read]) {
+    if (token === undefined) continue;
+    // The first 12 characters tell a token apart from everything else.
+    const [first = "", ...others] = masked.replaceAll(token, "…").split(token.slice(0, 12));
+    masked = first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
+  }
+  return masked;
 }

@@ -1,17 +1,18 @@
 /** Runs one row of the table: fills in its placeholders, sends its requests, compares responses. */
-import { rawNumber, type Service, type ServiceResponse, Violation } from "./checked-service.ts";
 import { findMismatch } from "./expectation.ts";
 import { closed, type Expected, type Row, type Sent, type Step } from "./row.ts";
-import { nameMark, type TestGarden } from "./test-garden.ts";
+import { rawNumber, type Service, type ServiceResponse, Violation } from "./service.ts";
+import { idsOfRow, nameMark, type TestGardens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
 /** The row can't be checked here; the message says why, or what it needs. */
 export class Skipped extends Error {}
 
-export interface Gardens {
-  readonly write: TestGarden;
-  readonly second?: TestGarden;
-  readonly read?: TestGarden;
+/** The service has no room for a plant that a row needs. */
+export class StorageFull extends Violation {
+  constructor(response: ServiceResponse) {
+    super("the check needs room for ten plants in the garden, and there is none", response);
+  }
 }
 
 const needs = {
@@ -21,28 +22,23 @@ const needs = {
 
 export interface RowContext {
   readonly service: Service;
-  readonly gardens: Gardens;
+  readonly gardens: TestGardens;
   readonly isSlow: boolean;
-  /** Gives a row its ids: from here on `idsOfRow` are free. */
-  readonly takeIds: () => bigint;
 }
 
-/** Ids are handed out in thousands, so that one of them ends in 000. */
-export const idsOfRow = 1_000n;
+const slowTimeoutMs = 25_000;
 
 /** Fails with `Violation`, `Skipped`, or as `Service.send` does. */
 export async function runRow(row: Row, context: RowContext): Promise<void> {
-  const { gardens } = context;
   if (row.isSlow && !context.isSlow) throw new Skipped("takes 15 seconds; ask for it with --slow");
   for (const [sent] of row.steps) {
     const { token } = typeof sent === "string" ? {} : sent;
-    if (token && token !== "none" && !gardens[token]) throw new Skipped(needs[token]);
+    if (token && token !== "none" && !context.gardens.tokens[token])
+      throw new Skipped(needs[token]);
   }
-  if (row.freeId !== undefined && (await gardens.write.find(BigInt(row.freeId)))) {
-    throw new Skipped("the garden has such a plant");
-  }
+  const timeoutMs = row.isSlow ? slowTimeoutMs : undefined;
   for (const value of row.each ?? [""]) {
-    const run = new RowRun(context, value);
+    const run = new RowRun(context, value, timeoutMs);
     for (const step of row.steps) await run.step(step);
   }
 }
@@ -50,21 +46,25 @@ export async function runRow(row: Row, context: RowContext): Promise<void> {
 /** A row with one of its values, and the responses so far. */
 class RowRun {
   readonly #service: Service;
-  readonly #gardens: Gardens;
+  readonly #gardens: TestGardens;
+  readonly #timeoutMs: number | undefined;
   readonly #values: Record<string, string>;
   readonly #responses: ServiceResponse[] = [];
 
-  constructor({ service, gardens, takeIds }: RowContext, value: string) {
+  constructor({ service, gardens }: RowContext, value: string, timeoutMs: number | undefined) {
     this.#service = service;
     this.#gardens = gardens;
+    this.#timeoutMs = timeoutMs;
+    const { write: token } = gardens.tokens;
     this.#values = {
       each: value,
       base: service.basePath,
       host: service.host,
       name: nameMark,
       key: crypto.randomUUID(),
-      ...tokensFrom(gardens.write.token),
-      ...idsFrom(takeIds()),
+      token,
+      "wrong-token": changeMiddle(token),
+      ...idsFrom(gardens.takeIds()),
     };
   }
 
@@ -72,37 +72,41 @@ class RowRun {
     const parts = typeof sent === "string" ? { request: sent } : sent;
     const { atOnce = 1 } = parts;
     const before = this.#responses.at(-1);
+    const unfilled = typeof expectation === "number" ? { status: expectation } : expectation;
     const sending = Array.from({ length: atOnce }, () => this.#send(parts));
-    const wanted = typeof expectation === "number" ? { status: expectation } : expectation;
-    const responses = await Promise.all(sending).catch((error) => expectClosed(error, wanted));
-    const expected = this.#fillIn(wanted) as Expected;
+    const responses = await Promise.all(sending).catch((error) => expectClosed(error, unfilled));
+    const expected = this.#fillIn(unfilled) as Expected;
     for (const response of responses) {
       const reason = expected.skip?.(response);
       if (reason !== undefined) throw new Skipped(reason);
       const mismatch =
         findMismatch(response, expected, atOnce === 1 ? before : responses[0]) ??
         expected.check?.(response, this.#responses);
-      if (mismatch !== undefined) throw new Violation(mismatch, response);
+      if (mismatch === undefined) continue;
+      if (response.status === 507) throw new StorageFull(response);
+      const hint = response.isFromProxy ? " (without X-Request-Id: perhaps from a proxy)" : "";
+      throw new Violation(mismatch + hint, response);
     }
   }
 
   async #send(sent: Sent): Promise<ServiceResponse> {
-    const { token = "write", timeoutMs } = sent;
+    const { tokens } = this.#gardens;
+    const token = sent.token === "none" ? undefined : tokens[sent.token ?? "write"];
     const request = this.#fill(sent.request);
     const body = this.#renderBody(sent);
-    const garden = token === "none" ? undefined : this.#gardens[token];
     const headers = {
-      ...(garden && { Authorization: `Bearer ${garden.token}` }),
+      ...(token && { Authorization: `Bearer ${token}` }),
       ...(body && { "Content-Type": "application/json" }),
       ...(body && !sent.chunks && { "Content-Length": String(body.length) }),
       ...(sent.chunks && { "Transfer-Encoding": "chunked" }),
       ...(this.#fillIn(sent.headers) as Sent["headers"]),
     };
-    const sending = this.#service.send(request, { headers, body, timeoutMs });
-    const response = await sending.catch((error: unknown) => error as Error);
-    const answered = response instanceof Error ? undefined : response;
+    const parts = { headers, body, timeoutMs: this.#timeoutMs };
+    const response = await this.#service.send(request, parts).catch((error: Error) => error);
+    const received = response instanceof Error ? undefined : response;
     // A broken service may create a plant without a token, too.
-    if (request.startsWith("POST ")) (garden ?? this.#gardens.write).note(String(body), answered);
+    const isCreate = request.startsWith("POST ");
+    if (isCreate) this.#gardens.note(token ?? tokens.write, String(body), received);
     if (response instanceof Error) throw response;
     this.#remember(response);
     return response;
@@ -153,34 +157,19 @@ const farIds = 10n ** 18n;
 
 function idsFrom(first: bigint): Record<string, string> {
   // Odd, so that no double is equal to it.
-  const far = (first > farIds ? first + 100n : farIds + first) | 1n;
-  const ids: Record<string, bigint> = {
-    before: first,
-    gap: first + 3n,
-    round: first,
-    thousands: first / idsOfRow,
-    far,
-    "far+1": far + 1n,
-    over: 2n ** 64n + first + 2n,
-    under: first + 2n - 2n ** 64n,
-  };
-  for (let number = 1; number <= 9; number++) ids[number] = first + 2n * BigInt(number);
+  const far = (first > farIds ? first + idsOfRow / 2n : farIds + first) | 1n;
+  const ids: Record<string, bigint> = { before: first, far, "far+1": far + 1n };
+  for (let number = 1; number <= 9; number++) ids[number] = first + BigInt(number);
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id)]));
 }
 
-/** Not the last character: of a JWT's, some bits count for nothing. */
-function tokensFrom(token: string): Record<string, string> {
-  const change = (at: number) =>
-    `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;
-  return {
-    token,
-    "token-mid": change(Math.floor(token.length / 2)),
-    "token-end": change(token.length - 2),
-    "token-cut": token.slice(0, -1),
-  };
+/** Not the last character: some bits of a JWT's last one don't count. */
+function changeMiddle(token: string): string {
+  const at = Math.floor(token.length / 2);
+  return `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;
 }
 
-/** A service may close the connection instead of sending a response, where the row says so. */
+/** A service may close the connection instead of sending a response, if the row says so. */
 function expectClosed(error: unknown, { status }: Expected): [] {
   const mayClose = Array.isArray(status) && status.includes(closed);
   if (mayClose && error instanceof NoResponse && error.message.includes("closed")) return [];

@@ -124,9 +124,9 @@ function firstSteps(url: string, token: string): string {
 
 Paste it at ${url}/ in a browser, or create, list and delete a plant:
 
-  curl -i ${url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN" \\
+  curl -i "${url}/plants" -H "Authorization: Bearer $PLANTSTORE_TOKEN" \\
     -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room","id":7}'
-  curl -i ${url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN"
-  curl -i -X DELETE ${url}/plants/7 -H "Authorization: Bearer $PLANTSTORE_TOKEN"
+  curl -i "${url}/plants" -H "Authorization: Bearer $PLANTSTORE_TOKEN"
+  curl -i -X DELETE "${url}/plants/7" -H "Authorization: Bearer $PLANTSTORE_TOKEN"
 `;
 }

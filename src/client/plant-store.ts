@@ -2,7 +2,8 @@
  * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, uses only the
  * HTTP API, and imports nothing else of the project.
  */
-import { type ClientResponse, type RetryPolicy, send, toProblem } from "./send.ts";
+import { PlantStoreProblem } from "./problem-error.ts";
+import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type * as wire from "./wire-types.ts";
 
 export {
@@ -117,17 +118,14 @@ export class PlantStore {
 
   /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
-    const { name, tag, id } = draft;
-    const fields = JSON.stringify({ name, tag }).slice(1);
-    const separator = fields === "}" ? "" : ",";
     const response = await this.#call("POST", this.#url, options.signal, {
       headers: {
         "content-type": "application/json",
         "idempotency-key": options.idempotencyKey ?? makeIdempotencyKey(),
       },
-      body: `{${id === undefined ? "" : `"id":${formatId(id)}${separator}`}${fields}`,
+      body: renderDraft(draft),
     });
-    if (response.status !== 201) throw toProblem(response);
+    if (response.status !== 201) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
       id: parseId(headers.get("location")?.split("/").at(-1)),
@@ -168,7 +166,7 @@ export class PlantStore {
     const query = new URLSearchParams({ limit: String(limit), fields: fields.join() });
     if (after !== undefined) query.set("after", formatId(after));
     const response = await this.#call("GET", `${this.#url}?${query}`, options.signal);
-    if (response.status !== 200) throw toProblem(response);
+    if (response.status !== 200) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       plants: parsePlants(text, fields) as Pick<Plant, Field>[],
       next: parseNext(headers, after),
@@ -179,7 +177,7 @@ export class PlantStore {
   async delete(id: bigint | number, options: CallOptions = {}): Promise<Deletion> {
     const response = await this.#call("DELETE", `${this.#url}/${formatId(id)}`, options.signal);
     if (response.status === 204) return { confirmed: true };
-    const problem = toProblem(response);
+    const problem = new PlantStoreProblem(response);
     // The code, not the status: a gateway that can't reach the service sends 404, too.
     if (problem.code === "not-found" && response.isRepeated) return { confirmed: false };
     throw problem;
@@ -208,6 +206,12 @@ export function makeIdempotencyKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** The id is written by hand, because `JSON.stringify` takes no bigint. */
+function renderDraft({ id, name, tag }: PlantDraft): string {
+  const rest = JSON.stringify({ name, tag });
+  return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
+}
+
 /** A response that isn't a Plant Store's, such as a proxy's sign-in page, becomes a problem. */
 function parse<Result>(
   response: ClientResponse,
@@ -216,7 +220,7 @@ function parse<Result>(
   try {
     return read(response);
   } catch {
-    throw toProblem(response);
+    throw new PlantStoreProblem(response);
   }
 }
 

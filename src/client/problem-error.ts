@@ -23,21 +23,40 @@ export class PlantStoreProblem extends Error {
   /** How long the service asked to wait before the next try. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(
-    status: number,
-    problem: Partial<Problem>,
-    more: { requestId?: string | undefined; retryAfterMs?: number | undefined } = {},
-  ) {
-    const detail = problem.detail ?? "The response did not come from a Plant Store.";
-    super(detail);
+  constructor({ status, headers, text }: { status: number; headers: Headers; text: string }) {
+    const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
+    const problem = isProblem ? readProblem(text) : {};
+    super(problem.detail ?? "The response did not come from a Plant Store.");
     this.status = status;
-    this.code = (problem.type?.split(":").at(-1) ?? "unexpected") as ProblemCode;
+    this.code = (problem.type?.slice(typeStart.length) ?? "unexpected") as ProblemCode;
     this.title = problem.title ?? `Unexpected response ${status}`;
-    this.detail = detail;
-    this.requestId = problem.requestId ?? more.requestId;
+    this.detail = this.message;
+    this.requestId = problem.requestId ?? headers.get("x-request-id") ?? undefined;
     this.errors = problem.errors ?? [];
-    this.retryAfterMs = more.retryAfterMs;
+    this.retryAfterMs = readRetryAfter(headers);
   }
+}
+
+const typeStart = "urn:plantstore:problem:";
+
+/** Empty if it isn't one of the service's: proxies send problems of their own, too. */
+function readProblem(text: string): Partial<Problem> {
+  try {
+    const problem: Partial<Problem> = JSON.parse(text);
+    const { type, detail, errors = [] } = problem;
+    const isOurs = type?.startsWith(typeStart) && typeof detail === "string";
+    return isOurs && errors.every((each) => typeof each.detail === "string") ? problem : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Seconds or a date (RFC 9110). */
+export function readRetryAfter(headers: Headers): number | undefined {
+  const text = headers.get("retry-after");
+  if (text === null) return undefined;
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }
 
 /** No complete response came, in any try; the last failure is the `cause`. */

@@ -1,6 +1,5 @@
 /** Sends a request, with timeouts and retries. It knows nothing about plants. */
-import { PlantStoreProblem, PlantStoreUnreachable } from "./problem-error.ts";
-import type { Problem } from "./wire-types.ts";
+import { PlantStoreUnreachable, readRetryAfter } from "./problem-error.ts";
 
 export interface ClientRequest {
   readonly url: string;
@@ -128,36 +127,4 @@ function watch(signal: AbortSignal | undefined, act: () => void): () => void {
   }
   acts.add(act);
   return () => acts.delete(act);
-}
-
-/** Seconds or a date (RFC 9110). */
-function readRetryAfter(headers: Headers): number | undefined {
-  const text = headers.get("retry-after");
-  if (text === null) return undefined;
-  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
-  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
-}
-
-const problemTypeStart = "urn:plantstore:problem:";
-
-/** Empty if it isn't one of the service's: proxies send problems of their own, too. */
-function readProblem(text: string): Partial<Problem> {
-  try {
-    const problem: Partial<Problem> = JSON.parse(text);
-    const { type, detail, errors = [] } = problem;
-    const isOurs = type?.startsWith(problemTypeStart) && typeof detail === "string";
-    return isOurs && errors.every((each) => typeof each.detail === "string") ? problem : {};
-  } catch {
-    return {};
-  }
-}
-
-/** The error to throw for a response that isn't a success. */
-export function toProblem({ status, headers, text }: ClientResponse): PlantStoreProblem {
-  const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
-  const requestId = headers.get("x-request-id") ?? undefined;
-  return new PlantStoreProblem(status, isProblem ? readProblem(text) : {}, {
-    requestId,
-    retryAfterMs: readRetryAfter(headers),
-  });
 }

@@ -1,6 +1,5 @@
 /** The service that this page came from, through the typed client. */
 import {
-  type CreatedPlant,
   type Page,
   type Plant,
   type PlantDraft,
@@ -12,26 +11,21 @@ import {
 export { makeIdempotencyKey } from "../client/plant-store.ts";
 export type { Page, Plant, PlantDraft };
 
-export interface Api {
-  page(after?: bigint): Promise<Page>;
-  create(draft: PlantDraft, idempotencyKey: string): Promise<CreatedPlant>;
-  delete(id: bigint): Promise<void>;
-}
+export type Api = ReturnType<typeof connect>;
 
 const pageSize = 500;
 
 /** Throws if the token can't be sent in a header. */
-export function connect(token: string, signal: AbortSignal): Api {
+export function connect(token: string, signal: AbortSignal) {
   const url = new URL(".", document.baseURI).href;
   // Somebody is waiting: few retries, and no long waits for a rate limit.
-  const patience = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
-  const store = new PlantStore({ url, token, ...patience });
+  const retryPolicy = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
+  const store = new PlantStore({ url, token, ...retryPolicy });
   return {
-    page: (after) => store.page({ limit: pageSize, after, signal }),
-    create: (draft, idempotencyKey) => store.create(draft, { idempotencyKey, signal }),
-    async delete(id) {
-      await store.delete(id, { signal });
-    },
+    page: (after?: bigint) => store.page({ limit: pageSize, after, signal }),
+    create: (draft: PlantDraft, idempotencyKey: string) =>
+      store.create(draft, { idempotencyKey, signal }),
+    delete: (id: bigint) => store.delete(id, { signal }),
   };
 }
 

@@ -4,78 +4,46 @@ import { makeSvg } from "./elements.ts";
 const leavesEachSide = 26;
 const leafletsEachSide = 15;
 
-interface Point {
-  readonly x: number;
-  readonly y: number;
-}
-
 /** Fills an SVG of 400 by 560. */
 export function drawFern(picture: SVGElement): void {
-  const leaves: SVGElement[] = [];
+  const stem = Array.from({ length: 41 }, (_, step) => pointOnStem(step / 40));
+  picture.append(makeSvg("path", { class: "stem", d: `M${stem.join("L")}` }));
+  const leaf = drawLeaf();
   for (let index = 0; index < leavesEachSide; index++) {
     // Closer towards the tip, where leaves are short.
     const along = 0.14 + 0.84 * (index / leavesEachSide) ** 0.92;
     for (const side of [-1, 1]) {
-      const root = onStem(along + side * 0.008);
-      const heading = stemHeading(along) + side * (1.36 - 0.5 * along);
-      leaves.push(drawLeaf(root, heading, leafLength(along), side));
+      const turn = side * (78 - 29 * along) - 90;
+      const size = leafSize(along);
+      const transform = `translate(${pointOnStem(along + side * 0.008)}) rotate(${turn}) scale(${size})`;
+      picture.append(makeSvg("path", { d: leaf, transform }));
     }
   }
-  const stem = Array.from({ length: 41 }, (_, step) => pair(onStem(step / 40))).join("L");
-  picture.replaceChildren(makeSvg("path", { class: "rib stem", d: `M${stem}` }), ...leaves);
 }
 
-/** Short at the foot, longest at a third of the height, nothing at the tip. */
-function leafLength(along: number): number {
+function pointOnStem(along: number): string {
+  const x = 190 + 46 * Math.sin(along * 2.1) - 30 * along ** 2;
+  return `${x} ${548 - 526 * along}`;
+}
+
+/** Small at the foot, largest at a third of the height, almost nothing at the tip. */
+function leafSize(along: number): number {
   const growth = Math.min(1, 0.42 + 2.4 * (along - 0.14));
-  return 232 * growth * (1 - along) ** 0.78 + 5;
+  return 2.32 * growth * (1 - along) ** 0.78 + 0.05;
 }
 
-function onStem(along: number): Point {
-  return { x: 190 + 46 * Math.sin(along * 2.1) - 30 * along ** 2, y: 548 - 526 * along };
-}
-
-function stemHeading(along: number): number {
-  const from = onStem(along - 0.01);
-  const to = onStem(along + 0.01);
-  return Math.atan2(to.y - from.y, to.x - from.x);
-}
-
-/** Leaflets that shrink towards the tip, on a midrib that bends upwards. */
-function drawLeaf(root: Point, heading: number, length: number, side: number): SVGElement {
-  const at = (along: number) => advance(root, heading - side * 0.22 * along ** 2, length * along);
-  let leaflets = "";
+/** A leaf of length 100: its midrib, and leaflets on both sides that shrink towards the tip. */
+function drawLeaf(): string {
+  let path = "M0 0H100";
   for (let index = 1; index <= leafletsEachSide; index++) {
     const along = index / (leafletsEachSide + 1);
-    const size = (length / 7.4) * (1 - along) ** 0.7 + 0.8;
-    const direction = heading - side * 0.4 * along;
-    leaflets += drawLeaflet(at(along), direction - 0.98, size);
-    leaflets += drawLeaflet(at(along), direction + 0.98, size);
+    const size = 13.5 * (1 - along) ** 0.7 + 0.5;
+    for (const side of [-1, 1]) {
+      const point = (turn: number, distance: number) =>
+        `${100 * along + distance * Math.cos(turn)} ${side * distance * Math.sin(turn)}`;
+      const [root, tip] = [point(0, 0), point(0.98, size)];
+      path += `M${root}Q${point(0.48, size * 0.66)} ${tip}Q${point(1.48, size * 0.66)} ${root}`;
+    }
   }
-  const rib = [0, 0.25, 0.5, 0.75, 1].map((along) => pair(at(along))).join("L");
-  return makeSvg(
-    "g",
-    { class: "leaf" },
-    makeSvg("path", { class: "rib", d: `M${rib}` }),
-    makeSvg("path", { d: leaflets }),
-  );
-}
-
-function drawLeaflet(at: Point, heading: number, size: number): string {
-  const tip = advance(at, heading, size);
-  const left = advance(at, heading - 0.5, size * 0.66);
-  const right = advance(at, heading + 0.5, size * 0.66);
-  return `M${pair(at)}Q${pair(left)} ${pair(tip)}Q${pair(right)} ${pair(at)}`;
-}
-
-function advance(from: Point, heading: number, distance: number): Point {
-  return { x: from.x + Math.cos(heading) * distance, y: from.y + Math.sin(heading) * distance };
-}
-
-function pair({ x, y }: Point): string {
-  return `${round(x)} ${round(y)}`;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
+  return path;
 }

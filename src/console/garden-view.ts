@@ -258,7 +258,8 @@ export class GardenView {
     this.#list.setPlants(shown, { canDelete: this.#canWrite });
     this.#tags.draw(tags, this.#filter.tag);
 
-    find("garden-title").textContent = size === 0 ? "Your garden" : count(size, "plant");
+    const title = hasMore ? `First ${count(size, "plant")}` : count(size, "plant");
+    find("garden-title").textContent = size === 0 ? "Your garden" : title;
     find("garden-note").textContent = this.#describe(tags.filter(([tag]) => tag !== "").length);
     find("filter-note").textContent = this.#isFiltered() ? this.#describeMatches(shown.length) : "";
     find("no-match-title").textContent = hasMore ? "Nothing found yet" : "No plants found";
@@ -278,7 +279,7 @@ export class GardenView {
 
   #describe(tags: number): string {
     const parts = [];
-    if (this.#next !== undefined) parts.push("loaded so far, more as you scroll");
+    if (this.#next !== undefined) parts.push("more as you scroll");
     if (tags > 0) parts.push(count(tags, "tag"));
     return parts.join(" · ");
   }

@@ -1,5 +1,5 @@
-/** Plants by tag: chips that filter, and a small chart with a text alternative. */
-import { count, find, make, makeSvg } from "./elements.ts";
+/** Plants by tag: chips that filter, and a small bar chart. */
+import { count, find, make } from "./elements.ts";
 import type { TagCount } from "./garden.ts";
 
 const barsMax = 7;
@@ -24,7 +24,7 @@ export class TagsView {
   draw(counts: readonly TagCount[], chosen: string | undefined): void {
     if (this.#drawn?.counts === counts && this.#drawn.chosen === chosen) return;
     this.#drawn = { counts, chosen };
-    this.#chart.replaceChildren(drawChart(counts));
+    this.#chart.replaceChildren(...drawChart(counts));
     this.#drawChips(counts, chosen);
     const tags = counts.map(([tag]) => tag).filter(Boolean);
     this.#known.replaceChildren(
@@ -68,55 +68,31 @@ function nameTag(tag: string): string {
   return tag === "" ? "no tag" : tag;
 }
 
-const width = 280;
-const barHeight = 6;
-const lineHeight = 34;
-
-/** Horizontal bars, longest first; the remaining tags are summed up below them. */
-function drawChart(counts: readonly TagCount[]): SVGElement {
+/** A bar for each of the most frequent tags; the remaining ones are summed up below them. */
+function drawChart(counts: readonly TagCount[]): HTMLElement[] {
   const bars = counts.slice(0, barsMax);
   const rest = counts.slice(barsMax);
-  const lines: [label: string, plants: number][] = bars.map(([tag, plants]) => [
-    nameTag(tag),
-    plants,
-  ]);
+  const most = bars[0]?.[1] ?? 1;
+  const lines = bars.map(([tag, plants]) => drawLine(nameTag(tag), plants, plants / most));
   if (rest.length > 0) {
     const plants = rest.reduce((sum, [, each]) => sum + each, 0);
-    lines.push([count(rest.length, "other tag"), plants]);
+    lines.push(drawLine(count(rest.length, "other tag"), plants));
   }
-  const summary = lines.map(([label, plants]) => `${label} ${plants}`).join(", ");
-  const chart = makeSvg("svg", {
-    role: "img",
-    "aria-label": `Plants by tag: ${summary || "none"}.`,
-    viewBox: `0 0 ${width} ${Math.max(1, lines.length) * lineHeight}`,
-  });
-  for (const [index, [label, plants]] of lines.entries()) {
-    const y = index * lineHeight;
-    chart.append(
-      makeSvg("text", { x: 0, y: y + 14 }, shorten(label)),
-      makeSvg("text", { x: width, y: y + 14, class: "figure" }, plants.toLocaleString("en")),
-    );
-    const length = Math.max(2, (plants / (bars[0]?.[1] ?? 1)) * width);
-    if (index < bars.length) chart.append(drawBar("track", y, width), drawBar("bar", y, length));
-  }
-  return chart;
+  return lines;
 }
 
-function drawBar(kind: string, y: number, length: number): SVGElement {
-  return makeSvg("rect", {
-    class: kind,
-    x: 0,
-    y: y + 21,
-    width: length,
-    height: barHeight,
-    rx: barHeight / 2,
-  });
-}
-
-const labelCharactersMax = 30;
-
-function shorten(label: string): string {
-  const characters = [...label];
-  if (characters.length <= labelCharactersMax) return label;
-  return `${characters.slice(0, labelCharactersMax - 1).join("")}…`;
+function drawLine(label: string, plants: number, share?: number): HTMLElement {
+  const line = make(
+    "li",
+    {},
+    make("bdi", {}, label),
+    " ",
+    make("span", { class: "amount" }, plants.toLocaleString("en")),
+  );
+  if (share !== undefined) {
+    const bar = make("div", { class: "bar" });
+    bar.style.setProperty("--share", String(share));
+    line.append(bar);
+  }
+  return line;
 }

@@ -80,15 +80,12 @@ function changeAfterSeek(change: () => Promise<void>): PlantReader {
 }
 
 describe("a list without a limit", () => {
-  test.each([0, 1, 499, 500, 501, 1000, 1001])(
-    "shows all of %i plants, in order",
-    async (count) => {
-      await growGarden(count);
-      const listing = await list({});
-      expect(await collect(listing)).toEqual(range(1, count));
-      expect(listing.next).toBeUndefined();
-    },
-  );
+  test.each([0, 500, 501, 1001])("shows all of %i plants, in order", async (count) => {
+    await growGarden(count);
+    const listing = await list({});
+    expect(await collect(listing)).toEqual(range(1, count));
+    expect(listing.next).toBeUndefined();
+  });
 
   test("reads page by page, as far as it is asked for", async () => {
     await growGarden(1600);
@@ -112,24 +109,11 @@ describe("a list with a limit", () => {
   test.each([
     [0, 0, false],
     [1, 0, true],
-    [1, 1, false],
-    [1, 2, false],
-    [2, 1, true],
-    [499, 500, false],
-    [500, 500, false],
-    [501, 500, true],
-    [500, 501, false],
-    [501, 501, false],
-    [502, 501, true],
-    [1000, 1000, false],
-    [1001, 1000, true],
     [1200, 1001, true],
     [2000, 2000, false],
     [2001, 2000, true],
-    [2000, 2001, false],
     [2001, 2001, false],
     [2002, 2001, true],
-    [3000, 2500, true],
     [700, 2_147_483_647, false],
   ])("of %i plants, at most %i, says whether there are more: %p", async (count, limit, hasMore) => {
     await growGarden(count);
@@ -154,7 +138,7 @@ describe("a list with a limit", () => {
     expect(listing.next).toEqual({ limit: 10_001, after: 10_001n });
   });
 
-  test("lets others in between two seeks", async () => {
+  test("lets other requests run between two seeks", async () => {
     await growGarden(1);
     const others: number[] = [];
     let seeks = 0;
@@ -183,7 +167,7 @@ describe("a list with a limit", () => {
     expect(reads).toEqual([2_001]);
   });
 
-  test("too large for one go starts behind `after`, too", async () => {
+  test("too large for one go starts after `after`, too", async () => {
     await growGarden(4_100);
     const listing = await list({ limit: 2_001, after: 2_050n });
     expect(await collect(listing)).toEqual(range(2_051, 4_051));
@@ -248,7 +232,7 @@ describe("a list with a limit too large for one go, while the garden changes", (
     expect(new Set(all)).toEqual(new Set(range(401, 3300)));
   });
 
-  test("stays within the limit when plants are added behind its end", async () => {
+  test("stays within the limit when plants are added after its end", async () => {
     await growGarden(2600);
     const reader = changeAfterSeek(() => add(range(2601, 3300)));
     const visited = await collect(await list({ limit: 2700 }, reader));

@@ -14,10 +14,7 @@ import {
 } from "./plant.ts";
 import type { CreateWrite, Outcome, PlantReader, PlantWriter } from "./storage.ts";
 
-export interface Created {
-  readonly id: PlantId;
-  readonly name: string;
-  readonly tag: string;
+export interface Created extends Plant {
   /** An earlier request with the same idempotency key had created the plant. */
   readonly replayed: boolean;
 }

@@ -20,10 +20,10 @@ import {
   createSharedHeaders,
   preflightHeaders,
 } from "./headers.ts";
-import type { Context, Input, Operation, Reply } from "./operation.ts";
+import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { pages } from "./pages.ts";
-import { problemReply, toShown } from "./problem.ts";
+import { problemReply, toPlantStoreError } from "./problem.ts";
 import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
@@ -52,7 +52,6 @@ export interface App {
 
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
-  const enter = limiter ? meterBy(limiter) : admit;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...pages];
   const findRoute = createRouter(context.basePath, all);
@@ -62,7 +61,6 @@ export function createApp(deps: AppDeps): App {
   const admission = new Admission();
   const logOverload = createOverloadLog(log);
   const finishExchange = createFinish(log, metrics);
-  const frequentHeaders = new WeakMap<object, Headers>();
 
   /** Synchronous where nothing must be looked up: a promise costs as much as a cached list. */
   function route(exchange: Exchange): Reply | Promise<Reply> {
@@ -97,30 +95,34 @@ export function createApp(deps: AppDeps): App {
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
-    if (caller) return enter(caller, operation, exchange);
+    if (caller) return admit(caller, operation, exchange);
     return admission
       .run("read", () => authenticator.authenticate(token))
-      .then((found) => enter(found, operation, exchange));
+      .then((found) => admit(found, operation, exchange));
   }
 
-  /** Every request of the caller counts, also a refused one. */
-  function meterBy(rates: RateLimiter): typeof admit {
-    return (caller, operation, exchange) => {
-      exchange.caller = caller;
-      exchange.level = rates.take(caller);
-      if (rates.permits(exchange.level)) return admit(caller, operation, exchange);
-      return explain(tooMany, exchange);
-    };
-  }
-
-  /** The caller is known: checks the scope, then runs the operation unless its reply is cached. */
+  /** The caller is known: checks the rate limit, then the scope. */
   function admit(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
     exchange.caller = caller;
+    if (limiter) {
+      // Every request of the caller counts, also a refused one.
+      exchange.level = limiter.take(caller);
+      if (!limiter.permits(exchange.level)) return explain(tooMany, exchange);
+    }
     if (operation.scope && !permits(caller, operation.scope)) {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
     if (!exchange.isAdmitted) return explain(overloaded, exchange);
     if (!operation.isCacheable || exchange.body !== "none") return run(operation, exchange);
+    return findOrRun(caller, operation, exchange);
+  }
+
+  /** The cached reply, or a new one. */
+  function findOrRun(
+    caller: Caller,
+    operation: Operation,
+    exchange: Exchange,
+  ): Reply | Promise<Reply> {
     // Read before the plants are: a list that misses a later commit must not count as current.
     const version = context.readVersion(caller.garden);
     if (!version) return run(operation, exchange);
@@ -137,56 +139,30 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  function run(operation: Operation, exchange: Exchange): Promise<Reply> {
+  async function run(operation: Operation, exchange: Exchange): Promise<Reply> {
+    const { scope, body } = operation;
     exchange.trace?.enter("read request");
-    const input = readInput(operation, exchange, admission);
-    if (!(input instanceof Promise)) return operate(operation, input, exchange);
-    return input.then((whole) => {
-      const again = authenticateAgain(exchange);
-      if (!again) return operate(operation, whole, exchange);
-      return again.then(() => operate(operation, whole, exchange));
-    });
-  }
-
-  /**
-   * A body may take up to 15 seconds, and the token must still be valid when it has arrived.
-   * Undefined where that is known without a look-up.
-   */
-  function authenticateAgain(exchange: Exchange): Promise<void> | undefined {
+    const input = await readInput(operation, exchange, admission);
+    // A body may take 15 seconds to arrive, and the token must still be valid then.
     const { caller, token = "" } = exchange;
-    if (!caller || authenticator.recall(token) === caller) return undefined;
-    exchange.caller = undefined;
-    return authenticator.authenticate(token).then((found) => {
-      exchange.caller = found;
-    });
-  }
-
-  function operate(operation: Operation, input: Input, exchange: Exchange): Promise<Reply> {
+    if (caller && body && authenticator.recall(token) !== caller) {
+      await authenticator.authenticate(token);
+    }
     exchange.trace?.enter(operation.name);
-    if (!operation.scope) return operation.run(context, input);
-    return admission.run(operation.scope, () => operation.run(context, input));
+    if (!scope) return operation.run(context, input);
+    return admission.run(scope, () => operation.run(context, input));
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
   function prepare(reply: Reply, { request }: Exchange): Reply {
     if (deps.allowedOrigins !== "*") return reply;
-    const prepared = new Headers(sharedHeaders("on-token", reply.contentType, request.headers));
+    const prepared = new Headers(sharedHeaders("private", reply.contentType, request.headers));
     for (const name in reply.headers) prepared.set(name, reply.headers[name] as string);
     return { ...reply, prepared };
   }
 
-  /** The same for frequent problems, whose headers are always one of three objects. */
-  function prepareFrequent(reply: Reply, exchange: Exchange): Reply {
-    const { headers = {} } = reply;
-    const known = frequentHeaders.get(headers);
-    if (known) return { ...reply, prepared: known };
-    const ready = prepare(reply, exchange);
-    if (ready.prepared) frequentHeaders.set(headers, ready.prepared);
-    return ready;
-  }
-
   function explain(error: unknown, exchange: Exchange): Reply {
-    const shown = toShown(error);
+    const shown = toPlantStoreError(error);
     const { code, limit } = shown;
     if (shown === overloaded) logOverload();
     else if (limit !== undefined) metrics.countLimited(limit);
@@ -198,14 +174,12 @@ export function createApp(deps: AppDeps): App {
       });
     }
     const { requestId, token, route, level } = exchange;
-    const problem = problemReply(shown, {
+    return problemReply(shown, {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });
-    const isFrequent = code === "unauthenticated" || shown === overloaded;
-    return isFrequent ? prepareFrequent(problem, exchange) : problem;
   }
 
   /** A long list goes out piece by piece, in turn with others, while its token is valid. */
@@ -228,7 +202,7 @@ export function createApp(deps: AppDeps): App {
     const { request, requestId } = exchange;
     const { status, contentType, body } = reply;
     exchange.trace?.enter("respond");
-    const dependence = exchange.operation?.scope ? "on-token" : "on-nothing";
+    const visibility = exchange.operation?.scope ? "private" : "public";
     const finish = (error?: unknown) => finishExchange(exchange, status, error);
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
@@ -238,7 +212,7 @@ export function createApp(deps: AppDeps): App {
 
     const response = new Response(content, {
       status,
-      headers: reply.prepared ?? sharedHeaders(dependence, contentType, request.headers),
+      headers: reply.prepared ?? sharedHeaders(visibility, contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
@@ -256,13 +230,11 @@ export function createApp(deps: AppDeps): App {
   }
 
   async function handle(exchange: Exchange): Promise<Response> {
-    let reply: Reply;
     try {
-      reply = await route(exchange);
+      return respond(exchange, await route(exchange));
     } catch (error) {
-      reply = explain(error, exchange);
+      return respond(exchange, explain(error, exchange));
     }
-    return respond(exchange, reply);
   }
 
   return {
@@ -272,18 +244,17 @@ export function createApp(deps: AppDeps): App {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
+        trace: deps.tracer?.begin(request.headers),
         isPathExact,
-        body: hasBody(request.headers) ? "unread" : "none",
-        // All fields at once: an object that keeps its shape is faster to read.
+        isAdmitted: true,
         query: "",
-        variable: "",
         route: undefined,
+        variable: "",
         operation: undefined,
         token: undefined,
         caller: undefined,
-        trace: deps.tracer?.begin(request.headers),
         level: undefined,
-        isAdmitted: true,
+        body: hasBody(request.headers) ? "unread" : "none",
       };
       return admission.start((isAdmitted) => {
         exchange.isAdmitted = isAdmitted;

@@ -1,4 +1,4 @@
-/** Takes in a request's body: of the right type, bounded in size and time, and valid UTF-8. */
+/** Reads a request's body: of the right type, bounded in size and time, and valid UTF-8. */
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 
 export const bodyBytesMax = 64 * 1024;
@@ -50,6 +50,24 @@ export function checkContentType(headers: Headers): void {
   );
 }
 
+/** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
+export async function readBody(request: Request): Promise<string> {
+  const bytes = declaredBytes(request.headers);
+  if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
+  const body = await withDeadline(readBytes(request, bytes));
+  try {
+    return decoder.decode(body);
+  } catch {
+    throw invalid("must be valid UTF-8");
+  }
+}
+
+function readBytes(request: Request, bytes: number | undefined): Promise<Uint8Array> {
+  // Without a declared length each chunk is counted.
+  if (bytes === undefined) return readChunks(request);
+  return bytes > smallBodyBytes ? readLong(request, bytes) : request.bytes();
+}
+
 /** Every valid plant fits, with each character escaped; longer bodies are invalid or blank. */
 export const smallBodyBytes = 4 * 1024;
 /** What all longer bodies of a thread may take together while they arrive. */
@@ -62,28 +80,13 @@ function reserve(bytes: number): void {
   longBodiesBytes += bytes;
 }
 
-/** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
-export async function readBody(request: Request): Promise<string> {
-  const bytes = declaredBytes(request.headers);
-  if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
-  // Without a declared length each chunk is counted.
-  if (bytes === undefined) return withDeadline(readChunks(request));
+async function readLong(request: Request, bytes: number): Promise<Uint8Array> {
   if (bytes > bodyBytesMax) throw tooLarge();
-  if (bytes <= smallBodyBytes) return withDeadline(request.bytes());
   reserve(bytes);
   try {
-    return await withDeadline(request.bytes());
+    return await request.bytes();
   } finally {
     longBodiesBytes -= bytes;
-  }
-}
-
-/** Absent if the bytes are not UTF-8. */
-function decode(bytes: Uint8Array): string | undefined {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return undefined;
   }
 }
 
@@ -116,31 +119,42 @@ async function readChunks(request: Request): Promise<Uint8Array> {
   }
 }
 
+/** What to call for each body that is late, and when: the oldest first. */
+const deadlines = new Map<() => void, number>();
 const deadlineCheckMs = 1_000;
+let deadlineTimer: Timer | undefined;
 
-interface Watched {
-  readonly endsAtMs: number;
-  readonly onLate: () => void;
-}
-
-function withDeadline(reading: Promise<Uint8Array>): Promise<string> {
+/**
+ * Fails with `invalid-request` if the body doesn't arrive in time, up to a second later. All bodies
+ * share one timer: a timer for each took about 5 % of a create's time.
+ */
+function withDeadline(reading: Promise<Uint8Array>): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const watched = deadlines.watch(() =>
-      reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`)),
-    );
+    const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
+    deadlines.set(onLate, performance.now() + bodyTimeoutMs);
+    deadlineTimer ??= setInterval(refuseLate, deadlineCheckMs);
     reading.then(
       (bytes) => {
-        deadlines.forget(watched);
-        const text = decode(bytes);
-        if (text === undefined) reject(invalid("must be valid UTF-8"));
-        else resolve(text);
+        deadlines.delete(onLate);
+        resolve(bytes);
       },
       (error) => {
-        deadlines.forget(watched);
+        deadlines.delete(onLate);
         reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
       },
     );
   });
+}
+
+function refuseLate(): void {
+  const nowMs = performance.now();
+  for (const [onLate, deadlineMs] of deadlines) {
+    if (deadlineMs > nowMs) return;
+    deadlines.delete(onLate);
+    onLate();
+  }
+  clearInterval(deadlineTimer);
+  deadlineTimer = undefined;
 }
 
 function unclear(header: string, detail: string): PlantStoreError {
@@ -158,43 +172,3 @@ function invalid(detail: string): PlantStoreError {
     errors: [{ pointer: "", detail: `The body ${detail}.` }],
   });
 }
-
-/**
- * One timer for many deadlines of the same length: they end in the order in which they began. A
- * timer for each took about 5 % of a create's time.
- */
-export class Deadlines {
-  readonly #limitMs: number;
-  /** In the order of insertion, the oldest first. */
-  readonly #watched = new Set<Watched>();
-  #timer: Timer | undefined;
-
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs;
-  }
-
-  /** Calls `onLate` once the limit has passed, up to a second later. */
-  watch(onLate: () => void): Watched {
-    const watched = { endsAtMs: performance.now() + this.#limitMs, onLate };
-    this.#watched.add(watched);
-    this.#timer ??= setInterval(() => this.#look(), deadlineCheckMs);
-    return watched;
-  }
-
-  forget(watched: Watched): void {
-    this.#watched.delete(watched);
-  }
-
-  #look(): void {
-    const nowMs = performance.now();
-    for (const watched of this.#watched) {
-      if (watched.endsAtMs > nowMs) return;
-      this.#watched.delete(watched);
-      watched.onLate();
-    }
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-}
-
-const deadlines = new Deadlines(bodyTimeoutMs);

@@ -1,29 +1,33 @@
-/**
- * A request on its way through the pipeline: what each stage learned about it, and its end, where
- * it is counted, logged and traced.
- */
+/** A request on its way through the pipeline, and its end: counted, logged and traced. */
+import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace } from "../tracing/request-trace.ts";
 import { mayExceedLimit } from "./body.ts";
 import type { Operation } from "./operation.ts";
-import type { Arrival } from "./request.ts";
 import type { Route } from "./router.ts";
 
-export interface Exchange extends Arrival {
+/** What the stages of the pipeline have learned about a request so far. */
+export interface Exchange {
+  readonly request: Request;
   readonly requestId: string;
   readonly startedAtMs: number;
+  readonly trace: RequestTrace | undefined;
   /** Whether the path was sent as it is seen here; the runtime resolves `/x/..` and `\`. */
   readonly isPathExact: boolean;
-  route: Route | undefined;
-  operation: Operation | undefined;
-  token: string | undefined;
-  readonly trace: RequestTrace | undefined;
-  /** Of the caller's rate limit, with this request counted. */
-  level: number | undefined;
   /** False: it waited too long and is refused. */
   isAdmitted: boolean;
+  query: string;
+  route: Route | undefined;
+  /** The variable segment of the path. */
+  variable: string;
+  operation: Operation | undefined;
+  token: string | undefined;
+  caller: Caller | undefined;
+  /** Of the caller's rate limit, with this request counted. */
+  level: number | undefined;
+  body: "none" | "unread" | "read";
 }
 
 /**

@@ -13,8 +13,8 @@ function from(origin: string | null): Headers {
 describe("with a list of origins", () => {
   const headersFor = createSharedHeaders([ours, "http://localhost:3000"]);
 
-  test.each([ours, "http://localhost:3000"])("lets %s read an answer", (origin) => {
-    const headers = headersFor("on-token", "text/plain", from(origin));
+  test.each([ours, "http://localhost:3000"])("lets %s read a response", (origin) => {
+    const headers = headersFor("private", "text/plain", from(origin));
     expect(headers.get("access-control-allow-origin")).toBe(origin);
     expect(headers.get("access-control-expose-headers")).toBe(exposed);
     expect(headers.get("vary")).toBe("Origin");
@@ -23,7 +23,7 @@ describe("with a list of origins", () => {
   test.each([null, "null", "*", "", `${ours}.evil.example`, "http://plants.example", `${ours}/`])(
     "does not let %p read it, and still says that it depends on the origin",
     (origin) => {
-      const headers = headersFor("on-token", "text/plain", from(origin));
+      const headers = headersFor("private", "text/plain", from(origin));
       expect(headers.has("access-control-allow-origin")).toBe(false);
       expect(headers.has("access-control-expose-headers")).toBe(false);
       expect(headers.get("vary")).toBe("Origin");
@@ -34,10 +34,10 @@ describe("with a list of origins", () => {
 test("what one response adds does not reach the next", () => {
   const headersFor = createSharedHeaders("*");
   const response = new Response(null, {
-    headers: headersFor("on-token", "text/plain", from(null)),
+    headers: headersFor("private", "text/plain", from(null)),
   });
   response.headers.set("Location", "/plants/7");
-  expect(headersFor("on-token", "text/plain", from(null)).has("location")).toBe(false);
+  expect(headersFor("private", "text/plain", from(null)).has("location")).toBe(false);
 });
 
 test("a preflight is told the methods and the headers that a request may have", () => {

@@ -16,21 +16,21 @@ const preflightSeconds = 86_400;
 /** `"*"`, or the origins whose pages may call the service. */
 export type AllowedOrigins = "*" | readonly string[];
 
-/** Whether a response depends on the caller; then no cache may store it. */
-export type Dependence = "on-token" | "on-nothing";
+/** A private response depends on the caller, so no cache may store it. */
+export type Visibility = "private" | "public";
 
 /** The headers of a response with this content type to a request with these headers. */
 export type SharedHeaders = (
-  dependence: Dependence,
+  visibility: Visibility,
   contentType: string | undefined,
   request: Headers,
 ) => Headers;
 
 export function createSharedHeaders(allowed: AllowedOrigins): SharedHeaders {
-  const make = (dependence: Dependence, contentType: string | undefined, origin?: string) => {
+  const make = (visibility: Visibility, contentType: string | undefined, origin?: string) => {
     const headers = new Headers({ "X-Content-Type-Options": "nosniff" });
     if (contentType !== undefined) headers.set("Content-Type", contentType);
-    if (dependence === "on-token") headers.set("Cache-Control", "no-store");
+    if (visibility === "private") headers.set("Cache-Control", "no-store");
     if (allowed !== "*") headers.set("Vary", "Origin");
     if (origin !== undefined) {
       headers.set("Access-Control-Allow-Origin", origin);
@@ -39,20 +39,22 @@ export function createSharedHeaders(allowed: AllowedOrigins): SharedHeaders {
     return headers;
   };
   if (allowed !== "*") {
-    return (dependence, contentType, request) => {
+    return (visibility, contentType, request) => {
       const origin = request.get("origin");
       const isAllowed = origin !== null && allowed.includes(origin);
-      return make(dependence, contentType, isAllowed ? origin : undefined);
+      return make(visibility, contentType, isAllowed ? origin : undefined);
     };
   }
   // There are few kinds, and `Headers` makes a response in half the time of a plain object.
-  const ready = new Map<string, Headers>();
-  return (dependence, contentType) => {
-    const kind = contentType === undefined ? dependence : dependence + contentType;
-    let headers = ready.get(kind);
+  const ready = {
+    private: new Map<string | undefined, Headers>(),
+    public: new Map<string | undefined, Headers>(),
+  };
+  return (visibility, contentType) => {
+    let headers = ready[visibility].get(contentType);
     if (!headers) {
-      headers = make(dependence, contentType, "*");
-      ready.set(kind, headers);
+      headers = make(visibility, contentType, "*");
+      ready[visibility].set(contentType, headers);
     }
     return headers;
   };

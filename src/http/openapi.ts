@@ -3,33 +3,25 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { type ErrorCode, errorCodes } from "../domain/errors.ts";
 import { plantDraftSchema, plantItemSchema, plantViewSchema } from "../domain/plant.ts";
-import type { HeaderDescription, Operation, SchemaName } from "./operation.ts";
+import type { DocumentedOperation, HeaderDescription, SchemaName } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
 import { problemType } from "./problem.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Problems that any operation can have besides its own. */
-const commonProblems: readonly ErrorCode[] = ["invalid-request", "internal"];
-const tokenProblems: readonly ErrorCode[] = ["unauthenticated", "rate-limited", "unavailable"];
-/** Every token may read. */
-const writeProblems: readonly ErrorCode[] = [...tokenProblems, "forbidden"];
-
-export function createOpenApi(info: { version: string; basePath: string }): Json {
+export function createOpenApi({ version, basePath }: { version: string; basePath: string }): Json {
   return {
     openapi: "3.1.0",
     info: {
       title: "Plant Store",
-      version: info.version,
+      version,
       summary: "A store of plants behind an HTTP API.",
       description,
       license: { name: "MIT", identifier: "MIT" },
     },
-    externalDocs: { description: "This document as a page.", url: `${info.basePath}/docs` },
-    servers: [
-      { url: info.basePath === "" ? "/" : info.basePath, description: "The service itself." },
-    ],
+    externalDocs: { description: "This document as a page.", url: `${basePath}/docs` },
+    servers: [{ url: basePath === "" ? "/" : basePath, description: "The service itself." }],
     security: [{ token: [] }],
     tags: [
       { name: "plants", description: "The plants of the caller's garden." },
@@ -44,22 +36,10 @@ export function createOpenApi(info: { version: string; basePath: string }): Json
           description: "A token made by `plantstore token create`, or a JWT of the trusted issuer.",
         },
       },
-      headers: {
-        "X-Request-Id": describeHeader(requestIdHeader),
-        ...mapValues(limitHeaders, describeHeader),
-      },
+      headers: describeHeaders(sharedHeaders),
       parameters: { "X-Request-Id": requestIdParameter },
-      responses: describeProblemResponses(),
-      schemas: {
-        ...plantSchemas,
-        Problem: {
-          ...problemSchema,
-          externalDocs: {
-            description: "What each problem type means and what to do about it.",
-            url: `${info.basePath}/docs#description/errors`,
-          },
-        },
-      },
+      responses: describeProblems(),
+      schemas: { ...schemas, Problem: describeProblemSchema(basePath) },
     },
   };
 }
@@ -80,15 +60,23 @@ Every error is a problem (RFC 9457). Its \`type\` is \`urn:plantstore:problem:\`
 ${codes.map((code) => `- \`${code}\` (${errorCodes[code].status}): ${errorCodes[code].help}`).join("\n")}
 `;
 
-const requestIdHeader: HeaderDescription = {
-  description:
-    "The id of the request: the one that the client sent, unless it is malformed or contains a token.",
-  example: "c6a2f1d09b3e-1",
-  required: true,
+const requestIdExample = "c6a2f1d09b3e-1";
+
+const requestIdParameter = {
+  name: "X-Request-Id",
+  in: "header",
+  description: "Your id for this request. One that is malformed or contains a token is replaced.",
+  schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
 };
 
-/** From the IETF draft on RateLimit fields; absent where nothing is limited. */
-const limitHeaders = {
+const sharedHeaders: Record<string, HeaderDescription> = {
+  "X-Request-Id": {
+    description:
+      "The id of the request: the one that the client sent, unless it is malformed or contains a token.",
+    example: requestIdExample,
+    required: true,
+  },
+  // From the IETF draft on RateLimit fields; absent where nothing is limited.
   RateLimit: {
     description:
       "With a rate limit: how many requests the token has left (`r`), and the seconds until it " +
@@ -101,18 +89,23 @@ const limitHeaders = {
       "(`w`), and how many plants a garden may hold.",
     example: '"requests";q=100;w=60, "plants";q=1000;qu="plants"',
   },
-} satisfies Record<string, HeaderDescription>;
-
-const limitHeaderReferences = mapValues(limitHeaders, (_, name) => ({
-  $ref: `#/components/headers/${name}`,
-}));
-
-const requestIdParameter = {
-  name: "X-Request-Id",
-  in: "header",
-  description: "Your id for this request. One that is malformed or contains a token is replaced.",
-  schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
 };
+
+const requestIdHeader = { "X-Request-Id": refer("headers", "X-Request-Id") };
+const callerHeaders = {
+  ...requestIdHeader,
+  RateLimit: refer("headers", "RateLimit"),
+  "RateLimit-Policy": refer("headers", "RateLimit-Policy"),
+};
+
+function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = {}): Json {
+  const described = Object.entries(headers).map(([name, header]) => {
+    const { description, example, required = false } = header;
+    const type = typeof example === "number" ? "integer" : "string";
+    return [name, { description, required, schema: { type }, example }];
+  });
+  return Object.fromEntries(described);
+}
 
 function describePaths(): Json {
   const paths: Record<string, Record<string, Json>> = {};
@@ -125,24 +118,20 @@ function describePaths(): Json {
   return paths;
 }
 
-function describeOperation(operation: Operation): Json {
-  const { name, summary, description, scope, parameters, body } = operation;
+function describeOperation(operation: DocumentedOperation): Json {
+  const { name, summary, description, scope, parameters = {}, body } = operation;
   const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
+  const content = body && {
+    "application/json": { schema: refer("schemas", body.schemaName), examples: body.examples },
+  };
   return {
     operationId: name,
     tags: [scope ? "plants" : "service"],
     summary,
     description,
     ...(!scope && { security: [] }),
-    parameters: [...described, { $ref: "#/components/parameters/X-Request-Id" }],
-    ...(body && {
-      requestBody: {
-        required: true,
-        content: {
-          "application/json": { schema: schemaReference(body.schemaName), examples: body.examples },
-        },
-      },
-    }),
+    parameters: [...described, refer("parameters", "X-Request-Id")],
+    ...(content && { requestBody: { required: true, content } }),
     responses: describeResponses(operation),
   };
 }
@@ -158,44 +147,42 @@ function describeParameter(name: string, parameter: Parameter): Json {
   };
 }
 
-function describeResponses(operation: Operation): Json {
-  const { success, scope } = operation;
+function describeResponses(operation: DocumentedOperation): Json {
+  const { status, description, headers, contentType, schema, examples } = operation.success;
+  const content = contentType && {
+    [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
+  };
   const responses: Record<string, Json> = {
-    [success.status]: {
-      description: success.description,
+    [status]: {
+      description,
       headers: {
-        "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-        ...(scope && limitHeaderReferences),
-        ...mapValues(success.headers ?? {}, describeHeader),
+        ...(operation.scope ? callerHeaders : requestIdHeader),
+        ...describeHeaders(headers),
       },
-      ...(success.contentType && {
-        content: {
-          [success.contentType]: {
-            schema: success.schema && schemaReference(success.schema),
-            ...(success.examples && { examples: success.examples }),
-          },
-        },
-      }),
+      ...(content && { content }),
     },
   };
   for (const code of problemCodes(operation)) {
-    responses[errorCodes[code].status] = { $ref: `#/components/responses/${code}` };
+    responses[errorCodes[code].status] = refer("responses", code);
   }
   return responses;
 }
 
-function problemCodes({ problems: own, scope }: Operation): readonly ErrorCode[] {
-  const scoped = scope === "write" ? writeProblems : tokenProblems;
-  return [...commonProblems, ...own, ...(scope ? scoped : [])];
+function problemCodes({ problems = [], scope }: DocumentedOperation): readonly ErrorCode[] {
+  const possible: ErrorCode[] = ["invalid-request", "internal", ...problems];
+  if (scope) possible.push("unauthenticated", "rate-limited", "unavailable");
+  // Every token may read.
+  if (scope === "write") possible.push("forbidden");
+  return possible;
 }
 
-const retryAfterHeader: HeaderDescription = {
+const retryAfter: HeaderDescription = {
   description: "Seconds to wait before the next attempt.",
   example: 1,
   required: true,
 };
 
-const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, HeaderDescription>>> = {
+const problemHeaders: Partial<Record<ErrorCode, Record<string, HeaderDescription>>> = {
   unauthenticated: {
     "WWW-Authenticate": {
       description: "The challenge (RFC 6750), with `invalid_token` if a token was sent.",
@@ -210,80 +197,78 @@ const problemHeaderDescriptions: Partial<Record<ErrorCode, Record<string, Header
       required: true,
     },
   },
-  "rate-limited": { "Retry-After": retryAfterHeader },
-  unavailable: { "Retry-After": retryAfterHeader },
+  "rate-limited": { "Retry-After": retryAfter },
+  unavailable: { "Retry-After": retryAfter },
 };
 
-function describeProblemResponses(): Json {
-  const usedCodes = new Set(operations.flatMap(problemCodes));
-  const used = Object.entries(errorCodes).filter(([code]) => usedCodes.has(code as ErrorCode));
-  const usedProblems = Object.fromEntries(used) as typeof errorCodes;
-  return mapValues(usedProblems, ({ status, title, help }, code) => ({
+/** A response for each problem that some operation can have. */
+function describeProblems(): Json {
+  const used = new Set(operations.flatMap(problemCodes));
+  const inOrder = codes.filter((code) => used.has(code));
+  return Object.fromEntries(inOrder.map((code) => [code, describeProblem(code)]));
+}
+
+function describeProblem(code: ErrorCode): Json {
+  const { status, title, help } = errorCodes[code];
+  const example = {
+    type: problemType(code),
+    title,
+    status,
+    detail: help,
+    requestId: requestIdExample,
+    ...(status === 400 && { errors: [{ pointer: "/name", detail: "is required." }] }),
+  };
+  return {
     description: `${title}.`,
     headers: {
-      "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-      ...(code !== "unauthenticated" && limitHeaderReferences),
-      ...mapValues(problemHeaderDescriptions[code] ?? {}, describeHeader),
+      ...(code === "unauthenticated" ? requestIdHeader : callerHeaders),
+      ...describeHeaders(problemHeaders[code]),
     },
-    content: {
-      "application/problem+json": {
-        schema: { $ref: "#/components/schemas/Problem" },
-        example: {
-          type: problemType(code),
-          title,
-          status,
-          detail: help,
-          requestId: requestIdHeader.example,
-          ...(status === 400 && { errors: [{ pointer: "/name", detail: "is required." }] }),
+    content: { "application/problem+json": { schema: refer("schemas", "Problem"), example } },
+  };
+}
+
+function describeProblemSchema(basePath: string): Json {
+  const text = { type: "string" };
+  return {
+    type: "object",
+    required: ["type", "title", "status", "detail", "requestId"],
+    properties: {
+      type: { ...text, enum: codes.map(problemType) },
+      title: text,
+      status: { type: "integer", enum: codes.map((code) => errorCodes[code].status) },
+      detail: { ...text, description: "What to fix. Safe to show." },
+      requestId: text,
+      errors: {
+        type: "array",
+        description: "With status 400: every validation error, and where it is.",
+        items: {
+          type: "object",
+          required: ["detail"],
+          properties: {
+            pointer: { ...text, description: "A JSON Pointer into the body." },
+            parameter: { ...text, description: "The name of a path or query parameter." },
+            header: { ...text, description: "The name of a header." },
+            detail: text,
+          },
+          additionalProperties: false,
         },
       },
     },
-  }));
+    additionalProperties: false,
+    externalDocs: {
+      description: "What each problem type means and what to do about it.",
+      url: `${basePath}/docs#description/errors`,
+    },
+  };
 }
 
-function describeHeader({ description, example, required }: HeaderDescription): Json {
-  const type = typeof example === "number" ? "integer" : "string";
-  return { description, required: required ?? false, schema: { type }, example };
-}
-
-function schemaReference(name: SchemaName): Json {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-const plantSchemas: Readonly<Record<SchemaName, Json>> = {
+const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
   Plant: describeSchema(plantViewSchema),
   PlantList: { type: "array", items: describeSchema(plantItemSchema) },
   Text: { type: "string" },
   Document: { type: "object" },
-};
-
-const problemSchema = {
-  type: "object",
-  required: ["type", "title", "status", "detail", "requestId"],
-  properties: {
-    type: { type: "string", enum: codes.map(problemType) },
-    title: { type: "string" },
-    status: { type: "integer", enum: Object.values(errorCodes).map(({ status }) => status) },
-    detail: { type: "string", description: "What to fix. Safe to show." },
-    requestId: { type: "string" },
-    errors: {
-      type: "array",
-      description: "With status 400: every validation error, and where it is.",
-      items: {
-        type: "object",
-        required: ["detail"],
-        properties: {
-          pointer: { type: "string", description: "A JSON Pointer into the body." },
-          parameter: { type: "string", description: "The name of a path or query parameter." },
-          header: { type: "string", description: "The name of a header." },
-          detail: { type: "string" },
-        },
-        additionalProperties: false,
-      },
-    },
-  },
-  additionalProperties: false,
 };
 
 /** The schema's checks are functions, so their limits come from its metadata. */
@@ -307,13 +292,6 @@ function describeSchema(schema: v.GenericSchema): Json {
   return { ...described, additionalProperties: false };
 }
 
-function mapValues<Key extends string, Value, Mapped>(
-  record: Readonly<Record<Key, Value>>,
-  map: (value: Value, key: Key) => Mapped,
-): Record<Key, Mapped> {
-  const entries = Object.entries(record) as [Key, Value][];
-  return Object.fromEntries(entries.map(([key, value]) => [key, map(value, key)])) as Record<
-    Key,
-    Mapped
-  >;
+function refer(kind: "headers" | "parameters" | "responses" | "schemas", name: string): Json {
+  return { $ref: `#/components/${kind}/${name}` };
 }

@@ -1,4 +1,4 @@
-/** What an operation is: its input, its responses, and its description. */
+/** What an operation is: its input, its reply, and its entry in the OpenAPI document. */
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
@@ -35,10 +35,40 @@ export interface Reply {
   readonly isBeforeAppends?: boolean;
 }
 
-export interface HeaderDescription {
+/** An operation as the pipeline sees it. */
+export interface Operation {
+  readonly name: string;
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  /** The scope that the token needs; absent: no token is needed. */
+  readonly scope?: Scope;
+  readonly parameters?: Parameters;
+  readonly body?: RequestBody<v.GenericSchema>;
+  /** Whether the response may be cached until a plant of the garden changes. */
+  readonly isCacheable?: boolean;
+  readonly run: (context: Context, input: Input) => Promise<Reply>;
+}
+
+export interface Input {
+  readonly caller: Caller | undefined;
+  readonly headers: Headers;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+}
+
+export interface RequestBody<Schema extends v.GenericSchema> {
+  readonly schema: Schema;
+  readonly schemaName: SchemaName;
+  readonly examples: Readonly<Record<string, unknown>>;
+}
+
+/** An operation that the OpenAPI document describes. */
+export interface DocumentedOperation extends Operation {
+  readonly summary: string;
   readonly description: string;
-  readonly example: string | number;
-  readonly required?: boolean;
+  readonly success: Success;
+  /** Problems of this operation, besides those that every operation can have. */
+  readonly problems?: readonly ErrorCode[];
 }
 
 export interface Success {
@@ -46,11 +76,17 @@ export interface Success {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
   readonly contentType?: string;
-  /** The name of a schema in the OpenAPI document's components. */
   readonly schema?: SchemaName;
   readonly examples?: Readonly<Record<string, unknown>>;
 }
 
+export interface HeaderDescription {
+  readonly description: string;
+  readonly example: string | number;
+  readonly required?: boolean;
+}
+
+/** A schema in the OpenAPI document's components. */
 export type SchemaName = "PlantDraft" | "Plant" | "PlantList" | "Text" | "Document";
 
 type Values<Declared extends Parameters> = {
@@ -59,70 +95,25 @@ type Values<Declared extends Parameters> = {
     | (Declared[Name]["in"] extends "path" ? never : undefined);
 };
 
-interface Description {
-  readonly name: string;
-  readonly method: "GET" | "POST" | "DELETE";
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly success: Success;
-  /** Problems of this operation, besides those that every operation can have. */
-  readonly problems: readonly ErrorCode[];
-}
-
-export interface BodyDescription<Schema extends v.GenericSchema> {
-  readonly schema: Schema;
-  readonly schemaName: SchemaName;
-  readonly examples: Readonly<Record<string, unknown>>;
-}
-
-/** An operation as the pipeline sees it. */
-export interface Operation extends Description {
-  /** The scope that the token needs; absent: no token is needed. */
-  readonly scope?: Scope;
-  readonly parameters: Parameters;
-  readonly body?: BodyDescription<v.GenericSchema>;
-  /** Whether the response may be cached until a plant of the garden changes. */
-  readonly isCacheable?: boolean;
-  readonly run: (context: Context, input: Input) => Promise<Reply>;
-}
-
-export interface Input {
-  readonly caller: Caller | undefined;
-  readonly parameters: Readonly<Record<string, unknown>>;
-  readonly body: unknown;
-}
-
-interface PlantInput<Declared extends Parameters, Schema extends v.GenericSchema> {
-  readonly caller: Caller;
-  readonly parameters: Values<Declared>;
-  readonly body: v.InferOutput<Schema>;
-}
-
 /** An operation that needs a token. The types of its input follow from what it declares. */
 export function plantOperation<
   const Declared extends Parameters,
   Schema extends v.GenericSchema = v.GenericSchema<never>,
 >(
-  operation: Description & {
+  operation: Omit<DocumentedOperation, "run"> & {
     readonly scope: Scope;
     readonly parameters: Declared;
-    readonly body?: BodyDescription<Schema>;
-    readonly isCacheable?: boolean;
-    readonly run: (context: Context, input: PlantInput<Declared, Schema>) => Promise<Reply>;
+    readonly body?: RequestBody<Schema>;
+    readonly run: (
+      context: Context,
+      input: {
+        readonly caller: Caller;
+        readonly parameters: Values<Declared>;
+        readonly body: v.InferOutput<Schema>;
+      },
+    ) => Promise<Reply>;
   },
-): Operation {
+): DocumentedOperation {
   // The pipeline makes `input` from what the same operation declares, so the narrower type holds.
-  return operation as unknown as Operation;
-}
-
-/** An operation without a token or a body. */
-export function openOperation(
-  operation: Omit<Description, "method" | "problems"> & {
-    readonly parameters?: Parameters;
-    readonly problems?: readonly ErrorCode[];
-    readonly run: Operation["run"];
-  },
-): Operation {
-  return { method: "GET", parameters: {}, problems: [], ...operation };
+  return operation as unknown as DocumentedOperation;
 }

@@ -1,9 +1,17 @@
 /** The contents page: every operation, its parameters, its responses, and what it runs. */
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import { countedIdMax } from "../domain/storage.ts";
-import { type Operation, openOperation, plantOperation } from "./operation.ts";
+import { type DocumentedOperation, plantOperation, type Success } from "./operation.ts";
 import { integerText, keyText, namesText } from "./parameters.ts";
-import { jsonReply, linkToNext, plantLocation, renderList, renderPlant } from "./response.ts";
+import {
+  jsonReply,
+  linkToNext,
+  plainText,
+  plantLocation,
+  renderList,
+  renderPlant,
+  textReply,
+} from "./response.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
@@ -116,7 +124,6 @@ const listPlants = plantOperation({
       withIds: { summary: "With fields=id,name", value: [{ id: 7, name: "Monstera deliciosa" }] },
     },
   },
-  problems: [],
   isCacheable: true,
   async run({ plants, basePath }, { caller, parameters }) {
     const { after, fields } = parameters;
@@ -152,8 +159,9 @@ const deletePlant = plantOperation({
   },
 });
 
-const readOpenApi = openOperation({
+const readOpenApi: DocumentedOperation = {
   name: "readOpenApi",
+  method: "GET",
   path: "/openapi.json",
   summary: "This document",
   description: "The OpenAPI description of the service.",
@@ -165,66 +173,52 @@ const readOpenApi = openOperation({
   },
   problems: ["unavailable"],
   run: async ({ renderOpenApi }) => jsonReply(200, await renderOpenApi()),
-});
+};
 
-const checkHealth = openOperation({
+const checkHealth: DocumentedOperation = {
   name: "checkHealth",
+  method: "GET",
   path: "/healthz",
   summary: "Alive",
   description: "Responds while the process is alive.",
-  success: {
-    status: 200,
-    description: "The process is alive.",
-    contentType: "text/plain; charset=utf-8",
-    schema: "Text",
-    examples: { alive: { value: "ok\n" } },
-  },
+  success: textSuccess("The process is alive.", { alive: { value: "ok\n" } }),
   run: async () => textReply("ok\n"),
-});
+};
 
-const checkReadiness = openOperation({
+const checkReadiness: DocumentedOperation = {
   name: "checkReadiness",
+  method: "GET",
   path: "/readyz",
   summary: "Ready",
   description: "200 while the storage can be reached, otherwise 503.",
-  success: {
-    status: 200,
-    description: "Requests can be served.",
-    contentType: "text/plain; charset=utf-8",
-    schema: "Text",
-    examples: { ready: { value: "ready\n" } },
-  },
+  success: textSuccess("Requests can be served.", { ready: { value: "ready\n" } }),
   problems: ["unavailable"],
   async run({ checkStorage }) {
     await checkStorage();
     return textReply("ready\n");
   },
-});
+};
 
-const readMetrics = openOperation({
+const prometheusText = "text/plain; version=0.0.4; charset=utf-8";
+
+const readMetrics: DocumentedOperation = {
   name: "readMetrics",
+  method: "GET",
   path: "/metrics",
   summary: "Metrics",
   description: "Counters, gauges and histograms in the Prometheus text format.",
   success: {
-    status: 200,
-    description: "The metrics.",
-    contentType: "text/plain; version=0.0.4; charset=utf-8",
-    schema: "Text",
-    examples: { some: { value: "plantstore_commits_total 42\n" } },
+    ...textSuccess("The metrics.", { some: { value: "plantstore_commits_total 42\n" } }),
+    contentType: prometheusText,
   },
-  run: async ({ renderMetrics }) => ({
-    status: 200,
-    contentType: "text/plain; version=0.0.4; charset=utf-8",
-    body: await renderMetrics(),
-  }),
-});
+  run: async ({ renderMetrics }) => textReply(await renderMetrics(), prometheusText),
+};
 
-function textReply(body: string) {
-  return { status: 200, contentType: "text/plain; charset=utf-8", body };
+function textSuccess(description: string, examples: Record<string, unknown>): Success {
+  return { status: 200, description, contentType: plainText, schema: "Text", examples };
 }
 
-export const operations: readonly Operation[] = [
+export const operations: readonly DocumentedOperation[] = [
   createPlant,
   listPlants,
   deletePlant,

@@ -1,8 +1,12 @@
-/** The pages in the browser: the console, the API reference, and the files they load. */
+/**
+ * The pages in the browser: the console, the API reference, and the files they load. They are built
+ * on the first request and cached; the files are named by a hash of their content.
+ */
+import { promisify } from "node:util";
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
-import { type Input, openOperation, type Reply } from "./operation.ts";
-import type { PageFile } from "./page-files.ts";
+import type { Operation, Reply } from "./operation.ts";
+import { type PageSource, readConsole, readReference } from "./page-sources.ts";
 
 /** Only what this service sends, no inline code or style, and no HTML from text. */
 const consolePolicy = [
@@ -30,110 +34,114 @@ const referencePolicy = [
   "form-action 'none'",
 ].join("; ");
 
-const text = v.string();
-const transfer = {
-  "Accept-Encoding": { in: "header", schema: text, description: "gzip?", example: "gzip" },
-  "If-None-Match": {
-    in: "header",
-    schema: text,
-    description: "The ETag of the cached copy.",
-    example: '"a"',
+const loadConsole = memoizeAsync(() => buildPage("console", readConsole));
+const loadReference = memoizeAsync(() => buildPage("reference", readReference));
+
+export const pages: readonly Operation[] = [
+  {
+    name: "readConsole",
+    method: "GET",
+    path: "/",
+    run: async (_context, { headers }) => pageReply(await loadConsole(), consolePolicy, headers),
   },
-} as const;
-
-const html = {
-  status: 200,
-  description: "The page.",
-  contentType: "text/html; charset=utf-8",
-  schema: "Text",
-} as const;
-
-const readConsole = openOperation({
-  name: "readConsole",
-  path: "/",
-  summary: "The console",
-  description: "A page for the plants of one garden.",
-  parameters: transfer,
-  success: html,
-  async run(_context, input) {
-    const { loadConsole } = await loadFiles();
-    return pageReply(await loadConsole(), consolePolicy, input);
+  {
+    name: "readReference",
+    method: "GET",
+    path: "/docs",
+    run: async (_context, { headers }) =>
+      pageReply(await loadReference(), referencePolicy, headers),
   },
-});
-
-const readReference = openOperation({
-  name: "readReference",
-  path: "/docs",
-  summary: "The API reference",
-  description: "A page that shows the OpenAPI document and can try it.",
-  parameters: transfer,
-  success: html,
-  async run(_context, input) {
-    const { loadReference } = await loadFiles();
-    return pageReply(await loadReference(), referencePolicy, input);
+  {
+    name: "readAsset",
+    method: "GET",
+    path: "/assets/{name}",
+    parameters: { name: { in: "path", schema: v.string(), description: "The file's name." } },
+    async run(_context, { parameters, headers }) {
+      const name = String(parameters.name);
+      // Another process may have served the page that links to it.
+      await (name.startsWith("reference") ? loadReference() : loadConsole());
+      const file = assets.get(name);
+      if (!file) throw new PlantStoreError("not-found", "There is nothing at this path.");
+      const cacheForever = { "Cache-Control": "public, max-age=31536000, immutable" };
+      return fileReply(file, cacheForever, headers);
+    },
   },
-});
+];
 
-const readAsset = openOperation({
-  name: "readAsset",
-  path: "/assets/{name}",
-  summary: "A file of a page",
-  description:
-    "A script or style sheet. Its name holds a hash of its content, so it never changes.",
-  parameters: {
-    ...transfer,
-    name: { in: "path", schema: text, description: "The file's name.", example: "console-1.js" },
-  },
-  success: { ...html, description: "The file.", contentType: "text/javascript; charset=utf-8" },
-  problems: ["not-found"],
-  async run(_context, input) {
-    const { findAsset } = await loadFiles();
-    const file = await findAsset(String(input.parameters.name));
-    if (!file) throw new PlantStoreError("not-found", "There is nothing at this path.");
-    return fileReply(file, { "Cache-Control": "public, max-age=31536000, immutable" }, input);
-  },
-});
+interface PageFile {
+  readonly contentType: string;
+  readonly plain: Blob;
+  readonly gzipped: Blob;
+  readonly etag: string;
+}
 
-export const pages = [readConsole, readReference, readAsset];
+/** The scripts and style sheets of the pages that were built so far. */
+const assets = new Map<string, PageFile>();
 
-/** Loaded late: the start does not need it. */
-export const loadFiles = () => import("./page-files.ts");
+/** Runs `make` once for all callers; after a failure, again for the next one. */
+function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | undefined;
+  return () => {
+    result ??= make().catch((error) => {
+      result = undefined;
+      throw error;
+    });
+    return result;
+  };
+}
 
-function pageReply(file: PageFile, policy: string, input: Input): Reply {
+/** Assets have relative addresses, so a page needn't know the base path. */
+async function buildPage(name: string, read: () => Promise<PageSource>): Promise<PageFile> {
+  const { page, style, script, library } = await read();
+  let text = page.replace("{style}", await addAsset(name, "css", style));
+  text = text.replace("{script}", await addAsset(name, "js", script));
+  if (library) text = text.replace("{library}", await addAsset(`${name}-library`, "js", library));
+  return createFile("text/html; charset=utf-8", text);
+}
+
+async function addAsset(stem: string, extension: "js" | "css", text: string): Promise<string> {
+  const type = extension === "js" ? "text/javascript" : "text/css";
+  const name = `${stem}-${hash(text)}.${extension}`;
+  assets.set(name, await createFile(`${type}; charset=utf-8`, text));
+  return `assets/${name}`;
+}
+
+async function createFile(contentType: string, text: string): Promise<PageFile> {
+  // Not imported above: it takes 15 ms to load, and most processes never serve a page.
+  const { gzip } = await import("node:zlib");
+  // Off the event loop: the renderer is megabytes long.
+  const gzipped = new Blob([await promisify(gzip)(text, { level: 9 })]);
+  // Weak, because the plain and the compressed form share it.
+  return { contentType, plain: new Blob([text]), gzipped, etag: `W/"${hash(text)}"` };
+}
+
+function hash(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+function pageReply(file: PageFile, policy: string, requestHeaders: Headers): Reply {
   const headers = {
     "Content-Security-Policy": policy,
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-cache",
   };
-  return fileReply(file, headers, input);
+  return fileReply(file, headers, requestHeaders);
 }
 
-function fileReply(file: PageFile, more: Record<string, string>, { parameters }: Input): Reply {
+function fileReply(file: PageFile, more: Record<string, string>, requestHeaders: Headers): Reply {
   const { contentType, etag } = file;
   const headers = { ...more, ETag: etag, Vary: "Accept-Encoding, Origin" };
-  const held = itemsOf(parameters["If-None-Match"]);
-  if (held.some((each) => each.trim() === etag)) return { status: 304, headers };
-  if (!acceptsGzip(itemsOf(parameters["Accept-Encoding"]))) {
+  if (requestHeaders.get("if-none-match")?.includes(etag)) return { status: 304, headers };
+  if (!acceptsGzip(requestHeaders.get("accept-encoding") ?? "")) {
     return { status: 200, contentType, headers, body: file.plain };
   }
   const gzipHeaders = { ...headers, "Content-Encoding": "gzip" };
   return { status: 200, contentType, headers: gzipHeaders, body: file.gzipped };
 }
 
-/** Longer than any browser's. */
-const listCharactersMax = 1_000;
-
-/** Ignores a list that is too long: splitting 16,000 items took milliseconds. */
-function itemsOf(header: unknown): readonly string[] {
-  const text = String(header ?? "");
-  return text.length > listCharactersMax ? [] : text.split(",");
-}
-
 /** Whether gzip is listed, and not with `q=0`. */
-function acceptsGzip(codings: readonly string[]): boolean {
-  return codings.some((coding) => {
-    const [name = "", weight = "q=1"] = coding.split(";").map((part) => part.trim().toLowerCase());
-    return name === "gzip" && !/^q=0(?:\.0*)?$/.test(weight);
-  });
+function acceptsGzip(codings: string): boolean {
+  const listed = /(?:^|,)\s*gzip\s*(?:;\s*q=([\d.]+)\s*)?(?:,|$)/i.exec(codings);
+  return listed !== null && Number(listed[1] ?? 1) > 0;
 }

@@ -1,7 +1,7 @@
 /** From an error to the problem that is shown: statuses, headers, and nothing of the inside. */
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, errorCodes, PlantStoreError } from "../domain/errors.ts";
-import { type ProblemContext, problemReply, toShown } from "./problem.ts";
+import { type ProblemContext, problemReply, toPlantStoreError } from "./problem.ts";
 
 const context: ProblemContext = { requestId: "r-1", isTokenSent: true, allow: "GET, HEAD" };
 
@@ -21,12 +21,12 @@ const statuses: Record<ErrorCode, number> = {
   "storage-full": 507,
 };
 
-test.each(Object.entries(statuses))("%s is answered with %i", (code, status) => {
+test.each(Object.entries(statuses))("%s has the status %i", (code, status) => {
   const error = new PlantStoreError(code as ErrorCode, "Do this.");
-  const answer = problemReply(error, context);
-  expect(answer.status).toBe(status);
-  expect(answer.contentType).toBe("application/problem+json");
-  expect(JSON.parse(answer.body as string)).toEqual({
+  const reply = problemReply(error, context);
+  expect(reply.status).toBe(status);
+  expect(reply.contentType).toBe("application/problem+json");
+  expect(JSON.parse(reply.body as string)).toEqual({
     type: `urn:plantstore:problem:${code}`,
     title: errorCodes[code as ErrorCode].title,
     status,
@@ -43,17 +43,17 @@ describe("an unexpected error", () => {
     ["text", "secret"],
     ["nothing", undefined],
   ])("that is %s becomes internal and says nothing of the inside", (_case, thrown) => {
-    const shown = toShown(thrown);
-    const answer = problemReply(shown, context);
+    const shown = toPlantStoreError(thrown);
+    const reply = problemReply(shown, context);
     expect(shown.cause).toBe(thrown);
-    expect(answer.status).toBe(500);
-    expect(answer.body as string).not.toContain("secret");
-    expect(answer.body as string).not.toContain("stack");
+    expect(reply.status).toBe(500);
+    expect(reply.body as string).not.toContain("secret");
+    expect(reply.body as string).not.toContain("stack");
   });
 
-  test("is told apart from an expected one, which stays as it is", () => {
+  test("differs from an expected one, which stays as it is", () => {
     const error = new PlantStoreError("conflict", "x", { cause: new Error("secret") });
-    expect(toShown(error)).toBe(error);
+    expect(toPlantStoreError(error)).toBe(error);
     expect(problemReply(error, context).body as string).not.toContain("secret");
   });
 });
@@ -62,7 +62,7 @@ test.each<[string, ErrorCode, Partial<ProblemContext>, Record<string, string>]>(
   ["a service that is unavailable", "unavailable", {}, { "Retry-After": "1" }],
   ["too many requests", "rate-limited", {}, { "Retry-After": "1" }],
   ["a full storage", "storage-full", {}, {}],
-])("%s is answered with the headers that belong to it", (_case, code, change, expected) => {
-  const answer = problemReply(new PlantStoreError(code, "x"), { ...context, ...change });
-  expect(answer.headers).toEqual(expected);
+])("%s has its headers", (_case, code, change, expected) => {
+  const reply = problemReply(new PlantStoreError(code, "x"), { ...context, ...change });
+  expect(reply.headers).toEqual(expected);
 });

@@ -19,8 +19,8 @@ export interface ProblemContext {
   readonly nextSeconds?: number | undefined;
 }
 
-/** An error that can be shown: anything unexpected becomes `internal`, without details. */
-export function toShown(error: unknown): PlantStoreError {
+/** Anything unexpected becomes `internal`, which shows no details. */
+export function toPlantStoreError(error: unknown): PlantStoreError {
   if (error instanceof PlantStoreError) return error;
   const message = "This is a bug in the service. Report it with the request id.";
   return new PlantStoreError("internal", message, { cause: error });
@@ -83,18 +83,4 @@ function problemHeaders(
     default:
       return {};
   }
-}
-
-/** The last resort, for an error outside the pipeline. */
-export function respondToUncaught(error: Error): Response {
-  const requestId = crypto.randomUUID();
-  const context = { requestId, isTokenSent: false, allow: undefined };
-  const { status, contentType, body } = problemReply(toShown(error), context);
-  const headers = {
-    "Content-Type": contentType ?? "",
-    "X-Request-Id": requestId,
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-  };
-  return new Response(String(body), { status, headers });
 }

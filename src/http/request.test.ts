@@ -1,10 +1,10 @@
-/**
- * What is read off a request before its operation is known: target, host, token; then its query.
- */
+/** What is read of a request: target, host, token, id, query. */
 import { describe, expect, test } from "bun:test";
+import { makeToken } from "../auth/opaque-token.ts";
 import { Admission } from "./admission.ts";
+import type { Exchange } from "./exchange.ts";
 import { operations } from "./operations.ts";
-import { checkHost, readBearerToken, readInput, readTarget } from "./request.ts";
+import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 
 describe("the target", () => {
   test.each([
@@ -84,16 +84,38 @@ describe("the header Host", () => {
 });
 
 describe("the bearer token", () => {
-  test.each([[`Bearer${" ".repeat(16)}plant_x`, "plant_x"]])(
-    "of %p is %p",
-    (authorization, expected) => {
-      expect(readBearerToken(new Headers({ authorization }))).toBe(expected);
-    },
-  );
+  const tokenAfter = (spaces: number) =>
+    readBearerToken(new Headers({ authorization: `Bearer${" ".repeat(spaces)}plant_x` }));
 
-  test("begins behind 16 spaces, so that no header of many is kept for a short token", () => {
-    const authorization = `Bearer${" ".repeat(1_000)}plant_x`;
-    expect(readBearerToken(new Headers({ authorization }))).toHaveLength(991);
+  test("may come after up to 16 spaces; more are part of a token that nobody has", () => {
+    expect(tokenAfter(16)).toBe("plant_x");
+    expect(tokenAfter(17)).toBe(" plant_x");
+  });
+});
+
+describe("the request id", () => {
+  const form = /^[A-Za-z0-9._-]{1,128}$/;
+
+  test("keeps the caller's own id, also one that begins like a token", () => {
+    const id = makeToken().slice(0, 25);
+    expect(createRequestIds()(new Headers({ "X-Request-Id": id }))).toBe(id);
+  });
+
+  test.each([
+    ["that is a token", makeToken()],
+    ["that holds a token", `Bearer-${makeToken()}`],
+    ["that is most of a token", makeToken().slice(0, 26)],
+  ])("gives a new id instead of one %s", (_case, id) => {
+    const given = createRequestIds()(new Headers({ "X-Request-Id": id }));
+    expect(given).not.toBe(id);
+    expect(given).toMatch(form);
+  });
+
+  test("gives every request another id, also from another process", () => {
+    const processes = [createRequestIds(), createRequestIds()];
+    const ids = processes.flatMap((next) => Array.from({ length: 500 }, () => next(new Headers())));
+    expect(new Set(ids).size).toBe(1000);
+    for (const id of ids) expect(id).toMatch(form);
   });
 });
 
@@ -103,30 +125,22 @@ describe("the query of a list", () => {
   async function read(query: string): Promise<unknown> {
     if (!listPlants) throw new Error("There is no operation listPlants.");
     const request = new Request("http://localhost/plants");
-    const arrival = { request, query, variable: "", body: "none", caller: undefined } as const;
-    try {
-      return (await readInput(listPlants, { ...arrival }, new Admission())).parameters;
-    } catch (error) {
-      const { errors } = error as { errors: { parameter: string }[] };
-      return errors.map((fault) => fault.parameter);
-    }
+    const exchange = { request, query, variable: "", body: "none" } as Exchange;
+    return readInput(listPlants, exchange, new Admission());
   }
 
-  test("is read behind any number of blanks between its parameters", async () => {
-    expect(await read(`${"&".repeat(15_000)}limit=5&&after=3`)).toEqual({ limit: 5n, after: 3n });
+  test("with a parameter three times is refused with one error", async () => {
+    await expect(read("limit=1&limit=2&limit=3")).rejects.toMatchObject({
+      message: "limit must be given at most once.",
+      errors: [{ parameter: "limit", detail: "must be given at most once." }],
+    });
   });
 
-  test("is looked at up to a bound, beyond which there are errors anyway", async () => {
-    if (!listPlants) throw new Error("There is no operation listPlants.");
-    const request = new Request("http://localhost/plants");
-    const arrival = { request, variable: "", body: "none", caller: undefined } as const;
-    const countFaults = (parameters: number) => {
-      const query = Array.from({ length: parameters }, (_, index) => `a${index}`).join("&");
-      const read = () => readInput(listPlants, { ...arrival, query }, new Admission());
-      return Promise.try(read).catch((error) => Number(/and (\d+) more/.exec(error.message)?.[1]));
-    };
-    expect(await countFaults(300)).toBe(299);
-    expect(await countFaults(301)).toBe(299);
-    expect(await countFaults(3_000)).toBe(299);
+  test("of thousands of parameters is refused with a bounded number of errors", async () => {
+    const query = Array.from({ length: 3_000 }, (_, index) => `a${index}`).join("&");
+    await expect(read(query)).rejects.toMatchObject({
+      message: "a0 is not a parameter of this operation. (and 2999 more; see errors)",
+      errors: { length: 100 },
+    });
   });
 });

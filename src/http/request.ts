@@ -1,12 +1,12 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
-import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { parseJsonObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, readBody, smallBodyBytes } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Input, Operation } from "./operation.ts";
-import type { Parameter } from "./parameters.ts";
+import type { Parameter, Parameters } from "./parameters.ts";
 
 export interface Target {
   readonly path: string;
@@ -23,12 +23,12 @@ export function readTarget(url: string): Target {
   return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
 }
 
-const hostForm = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Repeated headers arrive joined by a comma, which no host holds. */
 export function checkHost(host: string | null): void {
-  if (hostForm.test(host ?? "")) return;
-  throw refuse([{ header: "Host", detail: "must be given once and name a host." }]);
+  if (hostPattern.test(host ?? "")) return;
+  throw refuse({ header: "Host", detail: "must be given once and name a host." });
 }
 
 /**
@@ -39,9 +39,9 @@ export function readBearerToken(headers: Headers): string | undefined {
   return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
-const requestIdForm = /^[\w.-]{1,128}$/;
+const requestIdPattern = /^[\w.-]{1,128}$/;
 /** An id is logged and a token never is, so an id that holds one is replaced. */
-const tokenForm = /plant_[0-9a-z]{20}/i;
+const tokenPattern = /plant_[0-9a-z]{20}/i;
 
 /** The id that the client sent, if it is well-formed, or a new one. */
 export function createRequestIds(): (headers: Headers) => string {
@@ -50,46 +50,36 @@ export function createRequestIds(): (headers: Headers) => string {
   let count = 0;
   return (headers) => {
     const given = headers.get("x-request-id");
-    const isTaken = given !== null && requestIdForm.test(given) && !tokenForm.test(given);
+    const isTaken = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
     return isTaken ? given : `${prefix}-${(++count).toString(36)}`;
   };
 }
 
-/** What is known of a request when its input is read. */
-export interface Arrival {
-  readonly request: Request;
-  query: string;
-  /** What stands in the place of the variable part of the path. */
-  variable: string;
-  caller: Caller | undefined;
-  body: "none" | "unread" | "read";
-}
-
-/** At once where the operation takes no body, and else when the body has come. */
+/** Synchronous if the operation takes no body. */
 export function readInput(
   operation: Operation,
-  arrival: Arrival,
+  exchange: Exchange,
   admission: Admission,
 ): Input | Promise<Input> {
-  const { request, caller } = arrival;
-  if (operation.body) checkContentType(request.headers);
+  const { request, caller } = exchange;
+  const { headers } = request;
   const errors: ValidationError[] = [];
-  const parameters = readParameters(operation, arrival, errors);
-  const complete = (body: unknown): Input => {
-    if (errors.length > 0) throw refuse(errors);
-    return { caller, parameters, body };
-  };
-
-  if (!operation.body) {
-    if (arrival.body !== "none") {
-      errors.push({ pointer: "", detail: "This operation takes no body." });
-    }
-    return complete(undefined);
+  if (operation.body) checkContentType(headers);
+  else if (exchange.body !== "none") {
+    errors.push({ pointer: "", detail: "This operation takes no body." });
   }
+  const parameters = readParameters(operation, exchange, errors);
+  const complete = (body: unknown): Input => {
+    const [first] = errors;
+    if (first) throw refuse(first, errors);
+    return { caller, headers, parameters, body };
+  };
+  if (!operation.body) return complete(undefined);
+
   const { schema } = operation.body;
   return readBody(request).then(
     (text) => {
-      arrival.body = "read";
+      exchange.body = "read";
       const validate = () => complete(validateBody(schema, text, errors));
       // Hundreds of long bodies can end in the same tick, and each takes milliseconds.
       return text.length > smallBodyBytes ? admission.start(validate) : validate();
@@ -106,18 +96,18 @@ export function readInput(
 const oneErrorEach = { abortPipeEarly: true } as const;
 
 function readParameters(
-  operation: Operation,
-  { request, query, variable }: Arrival,
+  { parameters = {} }: Operation,
+  { request, query, variable }: Exchange,
   errors: ValidationError[],
 ): Record<string, unknown> {
-  const texts = readQuery(operation, query, errors);
+  const texts = readQuery(parameters, query, errors);
   const textOf = (name: string, place: Parameter["in"]) => {
     if (place === "path") return variable;
     return place === "query" ? texts.get(name) : (request.headers.get(name) ?? undefined);
   };
   const values: Record<string, unknown> = {};
-  for (const name in operation.parameters) {
-    const parameter = operation.parameters[name] as Parameter;
+  for (const name in parameters) {
+    const parameter = parameters[name] as Parameter;
     const text = textOf(name, parameter.in);
     if (text === undefined) continue;
     const parsed = v.safeParse(parameter.schema, text, oneErrorEach);
@@ -134,40 +124,26 @@ function readParameters(
 
 /** The query parameters by name. An unknown or repeated one is an error. */
 function readQuery(
-  operation: Operation,
+  declared: Parameters,
   query: string,
   errors: ValidationError[],
 ): Map<string, string> {
   const texts = new Map<string, string>();
   if (query === "") return texts;
+  const repeated = new Set<string>();
   // Three times as fast as to iterate over it.
-  new URLSearchParams(`?${firstOf(query)}`).forEach((text, name) => {
-    if (operation.parameters[name]?.in !== "query") {
-      errors.push({ parameter: name, detail: "is not a parameter of this operation." });
-    } else if (texts.has(name)) {
-      errors.push({ parameter: name, detail: "must be given at most once." });
-    }
+  new URLSearchParams(`?${query}`).forEach((text, name) => {
+    if (texts.has(name)) repeated.add(name);
     texts.set(name, text);
   });
-  return texts;
-}
-
-const parametersMax = 300;
-
-/**
- * The part of the query that is read. No operation takes this many parameters, so the request is
- * refused anyway; reading thousands of them took 9 ms.
- */
-function firstOf(query: string): string {
-  // A shorter query cannot hold too many.
-  if (query.length <= 2 * parametersMax) return query;
-  let count = 0;
-  for (let at = 0, end = 0; at < query.length; at = end + 1) {
-    const next = query.indexOf("&", at);
-    end = next < 0 ? query.length : next;
-    if (end > at && ++count > parametersMax) return query.slice(0, at);
+  for (const parameter of texts.keys()) {
+    if (declared[parameter]?.in !== "query") {
+      errors.push({ parameter, detail: "is not a parameter of this operation." });
+    } else if (repeated.has(parameter)) {
+      errors.push({ parameter, detail: "must be given at most once." });
+    }
   }
-  return query;
+  return texts;
 }
 
 function validateBody(schema: v.GenericSchema, text: string, errors: ValidationError[]): unknown {
@@ -184,7 +160,7 @@ function validateBody(schema: v.GenericSchema, text: string, errors: ValidationE
       errors.push({ pointer: toPointer(key), detail: "is not a field of this body." });
     }
   }
-  for (const key of repeatedKeys) {
+  for (const key of new Set(repeatedKeys)) {
     errors.push({ pointer: toPointer(key), detail: "must be given at most once." });
   }
   const parsed = v.safeParse(schema, members, oneErrorEach);
@@ -204,24 +180,15 @@ function toPointer(key: string): string {
 /** A response should not be much longer than the request. */
 const errorsMax = 100;
 
-function refuse(errors: readonly ValidationError[]): PlantStoreError {
-  const distinct = new Map(errors.map((fault) => [`${placeOf(fault)} ${fault.detail}`, fault]));
-  const [first] = errors;
-  const shown = [...distinct.values()].slice(0, errorsMax);
-  const more = distinct.size > 1 ? ` (and ${distinct.size - 1} more; see errors)` : "";
-  return new PlantStoreError("invalid-request", `${first ? describe(first) : ""}${more}`, {
-    errors: shown,
+function refuse(first: ValidationError, all = [first]): PlantStoreError {
+  const more = all.length > 1 ? ` (and ${all.length - 1} more; see errors)` : "";
+  return new PlantStoreError("invalid-request", `${describe(first)}${more}`, {
+    errors: all.slice(0, errorsMax),
   });
 }
 
-function describe(fault: ValidationError): string {
-  if ("parameter" in fault) return `${fault.parameter} ${fault.detail}`;
-  if ("header" in fault) return `${fault.header} ${fault.detail}`;
-  return fault.pointer === "" ? fault.detail : `${fault.pointer.slice(1)} ${fault.detail}`;
-}
-
-/** A text that differs for each place. */
-function placeOf(fault: ValidationError): string {
-  if ("parameter" in fault) return `?${fault.parameter}`;
-  return "header" in fault ? `:${fault.header}` : fault.pointer;
+function describe(error: ValidationError): string {
+  if ("parameter" in error) return `${error.parameter} ${error.detail}`;
+  if ("header" in error) return `${error.header} ${error.detail}`;
+  return error.pointer === "" ? error.detail : `${error.pointer.slice(1)} ${error.detail}`;
 }

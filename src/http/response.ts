@@ -12,6 +12,12 @@ export function jsonReply(
   return { status, contentType: "application/json", headers, body };
 }
 
+export const plainText = "text/plain; charset=utf-8";
+
+export function textReply(body: string, contentType = plainText): Reply {
+  return { status: 200, contentType, body };
+}
+
 /** The frozen form of a plant: its name and tag, and nothing else. */
 export function renderPlant(plant: { name: string; tag: string }): string {
   return `{"name":${quote(plant.name)},"tag":${quote(plant.tag)}}`;

@@ -20,12 +20,6 @@ export interface UsageLimits {
 
 export const unlimited: UsageLimits = { rate: undefined, plantsMax: undefined };
 
-export interface Allowance {
-  readonly remaining: number;
-  /** Whole seconds until there is one more. */
-  readonly nextSeconds: number;
-}
-
 /** What another thread needs to count together with this one. */
 export interface BucketMemory {
   readonly memory: SharedArrayBuffer;
@@ -36,15 +30,14 @@ export interface BucketMemory {
 }
 
 /**
- * A slot holds a tag of 16 bits and a time of 48. A caller may use any of the 8 slots of their set
- * (one cache line). If others use all 8, the one closest to empty is evicted, and its owner gets
- * those few requests again. Two callers with the same set and tag (1 pair in 537 million) share a
- * limit.
+ * A slot holds a tag of 16 bits and a time of 48. A caller may use any of the 8 slots of their set.
+ * If others use all 8, the one closest to empty is evicted, and its owner gets those few requests
+ * again. Two callers with the same set and tag (1 pair in 537 million) share a limit.
  */
 const sets = 8_192;
 const setSlots = 8;
 const tagsMax = 65_535;
-const wordSize = 2 ** 32;
+const timeBits = 48;
 
 export function createBucketMemory(): BucketMemory {
   const bytes = sets * setSlots * BigUint64Array.BYTES_PER_ELEMENT;
@@ -70,11 +63,11 @@ export class RateLimiter {
   readonly #unitsPerMs: number;
   readonly #nowMs: () => number;
   readonly #slots: BigUint64Array;
-  /** The same memory. Bigints are slow, so only the swap itself uses them. */
-  readonly #words: Uint32Array;
+  /** The same memory: on little-endian machines the last of a slot's four is its tag. */
+  readonly #tags: Uint16Array;
   readonly #seed: string;
   readonly #places = new WeakMap<Caller, Place>();
-  /** What this thread let through since the last exchange, by key. */
+  /** How many requests this thread let through since the last exchange, by key. */
   #passed = new Map<number, { readonly place: Place; requests: number }>();
   readonly #storage: BucketStorage | undefined;
 
@@ -89,7 +82,7 @@ export class RateLimiter {
     this.#capacity = requests * this.#cost;
     this.#unitsPerMs = this.#capacity / (windowSeconds * 1_000);
     this.#slots = new BigUint64Array(memory);
-    this.#words = new Uint32Array(memory);
+    this.#tags = new Uint16Array(memory);
     this.#seed = seed;
     this.#storage = storage;
     this.#nowMs = nowMs;
@@ -98,25 +91,22 @@ export class RateLimiter {
   /** Counts a request. Returns the level of the bucket with it, which `permits` judges. */
   take(caller: Caller): number {
     const place = this.#placeOf(caller);
-    for (;;) {
-      const slot = this.#find(place);
-      const emptyAt = this.#read(slot, place);
+    let level = 0;
+    const isTaken = this.#update(place, (emptyAt) => {
       const now = this.#now();
-      const level = Math.max(emptyAt - now, 0) + this.#cost;
-      if (!this.permits(level)) return level;
-      if (this.#replace(slot, place, now + level)) {
-        if (this.#storage) this.#notePassed(place);
-        return level;
-      }
-    }
+      level = Math.max(emptyAt - now, 0) + this.#cost;
+      return this.permits(level) ? now + level : undefined;
+    });
+    if (isTaken && this.#storage) this.#notePassed(place);
+    return level;
   }
 
   permits(level: number): boolean {
     return level <= this.#capacity;
   }
 
-  /** What is left after the request that found this level. */
-  allowance(level: number): Allowance {
+  /** What is left after the request that found this level, and when there is one more. */
+  allowance(level: number): { readonly remaining: number; readonly nextSeconds: number } {
     // A refused request isn't in the bucket.
     const room = this.#capacity - level + (this.permits(level) ? 0 : this.#cost);
     const remaining = Math.max(0, Math.floor(room / this.#cost));
@@ -133,78 +123,48 @@ export class RateLimiter {
     this.#passed = new Map();
     const now = this.#now();
     const pours = Array.from(passed.values(), ({ place, requests }) => {
-      const level = this.#read(this.#find(place), place) - now;
+      const level = timeOf(Atomics.load(this.#slots, this.#find(place)), place) - now;
       return { key: place.key, levelMs: Math.min(requests * this.#cost, level) / this.#unitsPerMs };
     }).filter(({ levelMs }) => levelMs > 0);
     if (pours.length === 0) return;
     for (const { key, levelMs } of (await this.#storage?.pour(pours)) ?? []) {
       const place = passed.get(key)?.place;
       const since = (this.#passed.get(key)?.requests ?? 0) * this.#cost;
-      if (place) this.#raise(place, now + Math.round(levelMs * this.#unitsPerMs) + since);
+      const known = now + Math.round(levelMs * this.#unitsPerMs) + since;
+      if (place) this.#update(place, (emptyAt) => (emptyAt < known ? known : undefined));
     }
   }
 
-  #raise(place: Place, time: number): void {
+  /** Sets the caller's time unless `change` returns none. Retries if another thread was faster. */
+  #update(place: Place, change: (emptyAt: number) => number | undefined): boolean {
     for (;;) {
       const slot = this.#find(place);
-      if (this.#read(slot, place) >= time || this.#replace(slot, place, time)) return;
+      const old = Atomics.load(this.#slots, slot);
+      const time = change(timeOf(old, place));
+      if (time === undefined) return false;
+      const value = (BigInt(place.tag) << BigInt(timeBits)) | BigInt(time);
+      if (Atomics.compareExchange(this.#slots, slot, old, value) === old) return true;
     }
   }
 
-  /** When the bucket will be empty; 0 if the slot isn't this caller's. */
-  #read(slot: number, { tag }: Place): number {
-    const words = this.#words;
-    for (;;) {
-      const high = Atomics.load(words, 2 * slot + 1);
-      const low = Atomics.load(words, 2 * slot);
-      if (Atomics.load(words, 2 * slot + 1) !== high) continue;
-      oldWords[0] = low;
-      oldWords[1] = high;
-      return high >>> 16 === tag ? (high & 0xffff) * wordSize + low : 0;
-    }
-  }
-
-  /**
-   * Writes a slot if it is still as `#read` found it. Mostly only the low word changes, and
-   * swapping 32 bits needs no bigints, which take 1 µs. Who changes the high word changes both.
-   */
-  #replace(slot: number, { tag }: Place, time: number): boolean {
-    const low = time % wordSize;
-    const high = tag * 2 ** 16 + Math.floor(time / wordSize);
-    if (high === oldWords[1]) {
-      const oldLow = oldWords[0] as number;
-      return Atomics.compareExchange(this.#words, 2 * slot, oldLow, low) === oldLow;
-    }
-    newWords[0] = low;
-    newWords[1] = high;
-    const old = oldSlot[0] as bigint;
-    return Atomics.compareExchange(this.#slots, slot, old, newSlot[0] as bigint) === old;
-  }
-
-  /**
-   * The caller's slot, or else the one of their set that is empty first. Two threads that look for
-   * a new caller's slot find the same one, and one of them fails to replace it.
-   */
+  /** The caller's slot, or else the one of their set that is empty first. */
   #find(place: Place): number {
-    const { firstSlot } = place;
     const own = this.#findOwn(place);
-    if (own >= 0) return own;
-    const timeOf = (slot: number) => BigInt.asUintN(48, Atomics.load(this.#slots, slot));
-    let first = firstSlot;
-    for (let slot = firstSlot + 1; slot < firstSlot + setSlots; slot++) {
-      if (timeOf(slot) < timeOf(first)) first = slot;
+    if (own !== undefined) return own;
+    const emptyAt = (slot: number) => BigInt.asUintN(timeBits, Atomics.load(this.#slots, slot));
+    let first = place.firstSlot;
+    for (let slot = first + 1; slot < place.firstSlot + setSlots; slot++) {
+      if (emptyAt(slot) < emptyAt(first)) first = slot;
     }
     // Another thread may have taken a slot for the same caller meanwhile, which made it fuller.
-    const taken = this.#findOwn(place);
-    return taken >= 0 ? taken : first;
+    return this.#findOwn(place) ?? first;
   }
 
-  #findOwn({ firstSlot, tag }: Place): number {
+  #findOwn({ firstSlot, tag }: Place): number | undefined {
     for (let slot = firstSlot; slot < firstSlot + setSlots; slot++) {
-      // Little-endian: the second word has the tag.
-      if (Atomics.load(this.#words, 2 * slot + 1) >>> 16 === tag) return slot;
+      if (Atomics.load(this.#tags, 4 * slot + 3) === tag) return slot;
     }
-    return -1;
+    return undefined;
   }
 
   #notePassed(place: Place): void {
@@ -231,11 +191,10 @@ export class RateLimiter {
   }
 }
 
-/** Little-endian words of a slot, and the slot as a bigint. */
-const oldSlot = new BigUint64Array(1);
-const oldWords = new Uint32Array(oldSlot.buffer);
-const newSlot = new BigUint64Array(1);
-const newWords = new Uint32Array(newSlot.buffer);
+/** When the caller's bucket will be empty; 0 if the slot is another's. */
+function timeOf(slot: bigint, { tag }: Place): number {
+  return Number(slot >> BigInt(timeBits)) === tag ? Number(BigInt.asUintN(timeBits, slot)) : 0;
+}
 
 function sha256(text: string): Buffer {
   return new Bun.CryptoHasher("sha256").update(text).digest();

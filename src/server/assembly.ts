@@ -1,4 +1,4 @@
-/** Wires up what answers requests in one thread: app, authentication, group commit, tracing. */
+/** Wires up what serves requests in one thread: app, authentication, group commit, tracing. */
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
@@ -6,7 +6,6 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
-import { loadFiles } from "../http/pages.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import {
@@ -21,7 +20,7 @@ import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
 
 /** A collector that is away would otherwise fill the log. */
-const droppedSpansSaidEveryMs = 60_000;
+const droppedSpansLogMs = 60_000;
 
 export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "jwt" | "usage" | "tracing">> & {
@@ -101,26 +100,24 @@ function createSpanExporter(
   log: Log,
   metrics: Metrics,
 ): SpanExporter {
-  let saidAtMs = Number.NEGATIVE_INFINITY;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
   return new SpanExporter({
     endpoint,
     headers,
     version,
     onDrop(count, reason) {
       metrics.countDroppedSpans(count);
-      if (performance.now() - saidAtMs < droppedSpansSaidEveryMs) return;
-      saidAtMs = performance.now();
+      if (performance.now() - loggedAtMs < droppedSpansLogMs) return;
+      loggedAtMs = performance.now();
       log.event("warn", "spans dropped", { reason });
     },
   });
 }
 
-async function renderOpenApi(basePath: string): Promise<string> {
-  const { createOpenApi } = await import("../http/openapi.ts");
-  return JSON.stringify(createOpenApi({ version, basePath }));
-}
+/** The start doesn't wait for it: it takes longer to load than all else. */
+export const loadOpenApi = () => import("../http/openapi.ts");
 
-/** Loads soon after the start what the start need not wait for. */
-export async function loadLater(): Promise<void> {
-  await Promise.all([import("../http/openapi.ts"), loadFiles()]);
+async function renderOpenApi(basePath: string): Promise<string> {
+  const { createOpenApi } = await loadOpenApi();
+  return JSON.stringify(createOpenApi({ version, basePath }));
 }

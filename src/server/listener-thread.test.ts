@@ -27,7 +27,7 @@ function startThread(database: string, joins: StorageShare | undefined, port = 0
   return { thread, failed: failure.promise };
 }
 
-test("counts are told while it runs, and still known when it has stopped", async () => {
+test("a thread reports its counts, which are still known after it has stopped", async () => {
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
   const storage = await openStorage(database, { isServing: true });
@@ -36,19 +36,19 @@ test("counts are told while it runs, and still known when it has stopped", async
   expect(await waitFor(() => thread.readCounts())).toMatchObject({ brokenStreams: 0 });
   await thread.stop();
   expect(await thread.readCounts()).toMatchObject({ brokenStreams: 0 });
-  // That it was told to stop is no failure.
+  // Stopping on request is no failure.
   expect(await Promise.race([failed, Bun.sleep(100).then(() => "none")])).toBe("none");
   await storage.close();
 });
 
-test("one that cannot open is reported, with the reason", async () => {
+test("a thread that cannot open is reported, with the reason", async () => {
   using folder = makeTemporaryFolder();
   const { thread, failed } = startThread(join(folder.path, "missing/\0.db"), undefined);
   expect(await failed).toStartWith("Cannot open ");
   await thread.stop();
 });
 
-test("metrics that cannot be had are answered as that, as often as they are asked for", async () => {
+test("metrics that cannot be rendered give a 500, each time they are requested", async () => {
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
   const storage = await openStorage(database, { isServing: true });
@@ -63,7 +63,7 @@ test("metrics that cannot be had are answered as that, as often as they are aske
   await storage.close();
 });
 
-test("nothing is remembered of counts that were told", async () => {
+test("reading counts leaves nothing behind in memory", async () => {
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
   const storage = await openStorage(database, { isServing: true });

@@ -1,16 +1,13 @@
-/**
- * What each thread runs: listens on the port, serves from its own storage, and drains.
- */
+/** What each thread runs: listens on the port, serves from its own storage, and drains. */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
-import { respondToUncaught } from "../http/problem.ts";
 import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
-import { assemble, type Counting, loadLater } from "./assembly.ts";
+import { assemble, type Counting, loadOpenApi } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
-import { type Intervals, startPeriodicTask } from "./periodic-tasks.ts";
+import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
@@ -23,25 +20,13 @@ const loadAfterMs = 100;
 export const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
 
-export type ListenerConfig = Pick<
-  Config,
-  | "host"
-  | "port"
-  | "database"
-  | "limits"
-  | "basePath"
-  | "corsOrigins"
-  | "threads"
-  | "jwt"
-  | "tracing"
-  | "usage"
-> & {
+export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
   readonly intervals: Intervals;
-};
+}
 
 export interface Listener {
   readonly port: number;
@@ -60,35 +45,27 @@ export async function openListener(
   isFirst: boolean,
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, counting);
-  const { app, authenticator, jwts, writer, limiter, spans } = assembly;
+  const { app, authenticator, writer, spans } = assembly;
   // Without it every token is asked for, until the periodic refresh succeeds.
-  const refreshed = authenticator
+  await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
-  await refreshed;
   if (isFirst) claimPort(config);
   let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
-  let loading: Promise<void> | undefined;
+  const tasks = startThreadTasks(assembly, storage, config.intervals, log);
+  let loading: Promise<unknown> | undefined;
   const loadTimer = setTimeout(() => {
-    loading = loadLater().catch((error) => log.event("warn", "loading of pages failed", { error }));
-  }, loadAfterMs);
-  const { refreshTokensMs, noteTokenUsesMs, exchangeRatesMs, refreshIssuerKeysMs } =
-    config.intervals;
-  const endTasks = [
-    startPeriodicTask("token refresh", refreshTokensMs, log, () => authenticator.refresh()),
-    startPeriodicTask("note of token uses", noteTokenUsesMs, log, () => authenticator.noteUses()),
-  ];
-  if (limiter && storage.buckets) {
-    const exchange = () => limiter.exchange();
-    endTasks.push(startPeriodicTask("exchange of rates", exchangeRatesMs, log, exchange));
-  }
-  if (jwts) {
-    const refresh = () => jwts.refreshKeys();
-    endTasks.push(
-      startPeriodicTask("refresh of issuer's keys", refreshIssuerKeysMs, log, refresh, "at once"),
+    loading = loadOpenApi().catch((error) =>
+      log.event("warn", "loading of OpenAPI failed", { error }),
     );
+  }, loadAfterMs);
+  async function finishWork(): Promise<void> {
+    await writer.drain();
+    await authenticator.noteUses().catch(() => {});
+    await spans?.flush();
+    await loading;
   }
 
   return {
@@ -112,11 +89,8 @@ export async function openListener(
       const isStopped = stop(false);
       await Promise.race([isStopped, untilIdle(servers, drainMs - closingMs)]);
       await Promise.race([isStopped, stop(true)]);
-      for (const endTask of endTasks) endTask();
-      await Promise.race([writer.drain(), isLate]);
-      await Promise.race([authenticator.noteUses().catch(() => {}), isLate]);
-      await Promise.race([spans?.flush(), isLate]);
-      await Promise.race([loading, isLate]);
+      tasks.stop();
+      await Promise.race([finishWork(), isLate]);
     },
   };
 }
@@ -132,7 +106,7 @@ function listen(config: ListenerConfig, app: App) {
     if (isClosing) response.headers.set("Connection", "close");
     return response;
   }
-  const server = orExplain(config, () =>
+  const server = withListenError(config, () =>
     Bun.serve({
       hostname: host,
       port,
@@ -141,7 +115,6 @@ function listen(config: ListenerConfig, app: App) {
         app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),
       fetch: (request) => respond(request, false),
-      error: respondToUncaught,
       development: false,
       // The kernel shares the connections out among the threads that listen. A new certificate
       // needs a new socket beside the old one.
@@ -191,10 +164,10 @@ async function retire(server: Server): Promise<void> {
  */
 function claimPort(config: ListenerConfig): void {
   const { host: hostname, port } = config;
-  orExplain(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
+  withListenError(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
 }
 
-function orExplain<Result>(config: ListenerConfig, listen: () => Result): Result {
+function withListenError<Result>(config: ListenerConfig, listen: () => Result): Result {
   try {
     return listen();
   } catch (error) {

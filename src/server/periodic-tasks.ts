@@ -1,5 +1,7 @@
-/** What the service does beside requests, again and again, and how often. */
+/** What the service does besides serving requests, and how often. */
+import type { Storage } from "../domain/storage.ts";
 import type { Log } from "../log.ts";
+import type { Assembly } from "./assembly.ts";
 
 export const defaultIntervals = {
   /** A revocation must hold within 5 seconds; this leaves room for a slow poll. */
@@ -16,22 +18,74 @@ export const defaultIntervals = {
 /** How often each task runs; tests choose shorter ones. */
 export type Intervals = Readonly<typeof defaultIntervals>;
 
-/** Never runs twice at once; a failure is logged and tried again. Call the result to end it. */
-export function startPeriodicTask(
-  name: string,
-  everyMs: number,
+/** A key is looked for as of the moment when its request came, which may wait for its commit. */
+const keyGraceMs = 60_000;
+
+/** The tasks of each thread. */
+export function startThreadTasks(
+  { authenticator, jwts, limiter }: Assembly,
+  storage: Storage,
+  intervals: Intervals,
   log: Log,
-  run: () => Promise<void>,
-  first: "later" | "at once" = "later",
-): () => void {
-  let isRunning = false;
-  async function runOnce(): Promise<void> {
-    if (isRunning) return;
-    isRunning = true;
-    await run().catch((error) => log.event("warn", `${name} failed`, { error }));
-    isRunning = false;
+): PeriodicTasks {
+  const tasks = new PeriodicTasks(log);
+  tasks.start("token refresh", intervals.refreshTokensMs, () => authenticator.refresh());
+  tasks.start("note of token uses", intervals.noteTokenUsesMs, () => authenticator.noteUses());
+  if (limiter && storage.buckets) {
+    tasks.start("exchange of rates", intervals.exchangeRatesMs, () => limiter.exchange());
   }
-  if (first === "at once") runOnce();
-  const timer = setInterval(runOnce, everyMs);
-  return () => clearInterval(timer);
+  if (jwts) {
+    const refresh = () => jwts.refreshKeys();
+    tasks.start("refresh of issuer's keys", intervals.refreshIssuerKeysMs, refresh, "at once");
+  }
+  return tasks;
+}
+
+/** The tasks that one thread does for the whole process. */
+export function startProcessTasks(
+  storage: Storage,
+  intervals: Intervals,
+  log: Log,
+  isRateLimited: boolean,
+): PeriodicTasks {
+  const tasks = new PeriodicTasks(log);
+  tasks.start("forgetting of keys", intervals.forgetIdempotencyKeysMs, async () => {
+    while (await storage.forgetKeys(Date.now() - keyGraceMs));
+  });
+  const { buckets } = storage;
+  if (isRateLimited && buckets) {
+    tasks.start("forgetting of rates", intervals.forgetRatesMs, () => buckets.forgetEmpty());
+  }
+  return tasks;
+}
+
+class PeriodicTasks {
+  readonly #log: Log;
+  readonly #timers: Timer[] = [];
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** The task never runs twice at once. A failure is logged, and the task runs again later. */
+  start(
+    name: string,
+    everyMs: number,
+    run: () => Promise<void>,
+    first: "later" | "at once" = "later",
+  ): void {
+    let isRunning = false;
+    const runOnce = async () => {
+      if (isRunning) return;
+      isRunning = true;
+      await run().catch((error) => this.#log.event("warn", `${name} failed`, { error }));
+      isRunning = false;
+    };
+    if (first === "at once") runOnce();
+    this.#timers.push(setInterval(runOnce, everyMs));
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
 }

@@ -21,7 +21,7 @@ import { makeTemporaryFolder, removeLeftover, renameDurably, syncFile } from "./
 import { engineOf, inspectFile } from "./open.ts";
 
 export interface BackupSummary {
-  /** Everything that was answered before is in it. */
+  /** All writes that were acknowledged before are in it. */
   readonly madeAt: string;
   readonly plants: number;
   readonly tokens: number;
@@ -62,7 +62,7 @@ export async function writeBackup(
   }
 }
 
-/** The backup is looked at first, then what is at the address. */
+/** Checks the backup first, then what is at the address. */
 export async function restoreBackup(
   path: string,
   address: string,
@@ -89,7 +89,7 @@ export async function checkBackup(path: string, work: BackupWork): Promise<Backu
   }
 }
 
-/** Nobody may be using the source meanwhile, where its engine can tell. */
+/** Fails if a service is using the source, where its engine can tell. */
 export async function copyStore(
   from: string,
   to: string,
@@ -151,12 +151,18 @@ interface Backup {
   readonly path: string;
   readonly madeAt: string;
   /** Of a backup that 0.2 or 0.3 made. */
-  readonly seal?: {
-    readonly databaseBytes: number;
-    readonly line: string;
-    readonly sha256: string;
-  };
+  readonly old?: OldFormat;
 }
+
+/** 0.2 and 0.3 wrote the SQLite file itself, a line of JSON, and the SHA-256 of both. */
+interface OldFormat {
+  readonly databaseBytes: number;
+  readonly hashedBytes: number;
+  readonly sha256: string;
+}
+
+const oldEnd = /(\{"kind":"plantstore backup 1",[^{}\n]*\}\n)([0-9a-f]{64})\n$/;
+const oldEndBytesMax = 1_024;
 
 /** Whether a file looks like a backup, whole or not. */
 export function isBackup(path: string): boolean {
@@ -173,16 +179,15 @@ function readBackup(path: string): Backup {
   try {
     // A pipe would be opened only once somebody writes to it.
     const stats = statSync(path);
-    if (stats.isDirectory()) throw Object.assign(new Error("EISDIR"), { code: "EISDIR" });
-    if (!stats.isFile()) throw notBackup(path);
+    if (!stats.isFile() && !stats.isDirectory()) throw notBackup(path);
     const start = readBytes(path, 0, 4_096);
-    if (isStore(start)) return readSealed(path, stats.size);
+    if (isStore(start)) return readOldFormat(path, stats.size);
     const options = { finishFlush: constants.Z_SYNC_FLUSH };
     if (start[0] !== 0x1f || !isStore(gunzipSync(start, options))) throw notBackup(path);
     return { path, madeAt: new Date(start.readUInt32LE(4) * 1_000).toISOString() };
   } catch (error) {
     if (error instanceof PlantStoreError) throw error;
-    // Anything else comes of reading it: by the system, by zlib, or of what it says about itself.
+    // By the system, or else by what the file holds.
     const isOfSystem = /^E[A-Z]+$/.test((error as { code?: string }).code ?? "");
     throw isOfSystem ? explainFile("read", path, error) : notBackup(path);
   }
@@ -205,16 +210,22 @@ function isStore(start: Buffer): boolean {
   );
 }
 
-/** 0.2 and 0.3 wrote the SQLite file itself, a line of JSON, and the SHA-256 of both. */
-const sealPattern = /(\{"kind":"plantstore backup 1",[^{}\n]*\}\n)([0-9a-f]{64})\n$/;
-const sealBytesMax = 1_024;
-
-function readSealed(path: string, size: number): Backup {
-  const end = readBytes(path, Math.max(0, size - sealBytesMax), sealBytesMax).toString("latin1");
-  const [whole = "", line = "", sha256 = ""] = sealPattern.exec(end) ?? [];
+function readOldFormat(path: string, size: number): Backup {
+  const from = Math.max(0, size - oldEndBytesMax);
+  const end = readBytes(path, from, oldEndBytesMax).toString("latin1");
+  const [whole = "", line = "", sha256 = ""] = oldEnd.exec(end) ?? [];
   if (whole === "") throw notBackup(path);
-  const madeAt = new Date(JSON.parse(line).madeAt).toISOString();
-  return { path, madeAt, seal: { databaseBytes: size - whole.length, line, sha256 } };
+  const databaseBytes = size - whole.length;
+  const old = { databaseBytes, hashedBytes: databaseBytes + line.length, sha256 };
+  return { path, madeAt: new Date(JSON.parse(line).madeAt).toISOString(), old };
+}
+
+async function checkHash(path: string, old: OldFormat, signal: AbortSignal): Promise<void> {
+  const hash = new Bun.CryptoHasher("sha256");
+  const chunks = createReadStream(path, { end: old.hashedBytes - 1, signal });
+  for await (const chunk of chunks) hash.update(chunk);
+  if (hash.digest("hex") === old.sha256) return;
+  throw new PlantStoreError("unavailable", "its checksum is wrong");
 }
 
 function readBytes(path: string, position: number, count: number): Buffer {
@@ -229,28 +240,14 @@ function readBytes(path: string, position: number, count: number): Buffer {
 
 /** Makes a SQLite file of it, and checks both, whole. */
 async function unpack(backup: Backup, target: string, work: BackupWork): Promise<BackupSummary> {
-  const { path, madeAt, seal } = backup;
+  const { path, madeAt, old } = backup;
+  const { signal } = work;
   work.onPhase("Unpacking");
-  const writing = createWriteStream(target, { flags: "wx", mode: 0o600 });
   try {
-    if (seal === undefined) {
-      await pipeline(createReadStream(path), createGunzip(), writing, { signal: work.signal });
-    } else {
-      const hash = new Bun.CryptoHasher("sha256");
-      await pipeline(
-        createReadStream(path, { end: seal.databaseBytes - 1 }),
-        async function* (chunks: AsyncIterable<Buffer>) {
-          for await (const chunk of chunks) {
-            hash.update(chunk);
-            yield chunk;
-          }
-        },
-        writing,
-        { signal: work.signal },
-      );
-      const isSame = hash.update(seal.line).digest("hex") === seal.sha256;
-      if (!isSame) throw new PlantStoreError("unavailable", "its checksum is wrong");
-    }
+    if (old) await checkHash(path, old, signal);
+    const reading = createReadStream(path, old && { end: old.databaseBytes - 1 });
+    const writing = createWriteStream(target, { flags: "wx", mode: 0o600 });
+    await pipeline([reading, ...(old ? [] : [createGunzip()]), writing], { signal });
     work.onPhase("Checking");
     return { madeAt, ...(await inspectFile(target, { mustBeWhole: true })) };
   } catch (error) {

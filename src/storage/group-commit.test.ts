@@ -1,224 +1,237 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
-import { beforeEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, describe, expect, jest, test } from "bun:test";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Outcome, Write } from "../domain/storage.ts";
-import { GroupCommit, type GroupCommitOptions } from "./group-commit.ts";
+import { GroupCommit, type GroupCommitOptions, groupCommitDefaults } from "./group-commit.ts";
 
-/** One call of `apply`: which writes it was given, and how it ends when the test says so. */
-interface Commit {
-  readonly ids: bigint[];
-  succeed(): void;
-  fail(error: unknown): void;
-}
+const realImmediate = setImmediate;
 
-let commits: Commit[];
-let committed: number[];
-
-beforeEach(() => {
-  commits = [];
-  committed = [];
+afterEach(() => {
+  jest.useRealTimers();
 });
 
-function create(options: Partial<GroupCommitOptions> = {}): GroupCommit {
+function create(options: Partial<GroupCommitOptions> = {}) {
+  /** The calls of `apply`. Each ends when the test says so. */
+  const commits: { ids: number[]; succeed(): void; fail(error: unknown): void }[] = [];
   const storage = {
     apply(writes: readonly Write[]) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly Outcome[]>();
-      const ids = writes.map((write) => write.id ?? 0n);
-      const outcomes = ids.map((id): Outcome => ({ kind: "created", id, replayed: false }));
+      const outcomes = writes.map(
+        ({ id = 0n }): Outcome => ({ kind: "created", id, replayed: false }),
+      );
+      const ids = writes.map(({ id }) => Number(id));
       commits.push({ ids, succeed: () => resolve(outcomes), fail: reject });
       return promise;
     },
   };
-  return new GroupCommit(storage, {
-    groupWritesMax: 100,
-    deadlineMs: 60_000,
-    onCommit: (writes) => committed.push(writes),
-    ...options,
-  });
+  const committed: number[] = [];
+  const onCommit = (writes: number) => committed.push(writes);
+  const group = new GroupCommit(storage, { ...groupCommitDefaults, onCommit, ...options });
+  /** The ids of outcomes and the messages of errors, in the order in which they came. */
+  const settled: unknown[] = [];
+
+  /** Resolves to what each write came to: the id of its outcome, or the message of its error. */
+  function writeAll(...ids: readonly number[]): Promise<unknown[]> {
+    const results = ids.map(async (id) => {
+      const result = await group.write({ kind: "delete", garden: "g", id: BigInt(id) }).then(
+        (outcome) => ("id" in outcome ? Number(outcome.id) : outcome.kind),
+        (error) => error.message,
+      );
+      settled.push(result);
+      return result;
+    });
+    return Promise.all(results);
+  }
+  return { group, commits, committed, settled, writeAll };
 }
 
-function deletion(id: number): Write {
-  return { kind: "delete", garden: "g", id: BigInt(id) };
+async function tick(): Promise<void> {
+  if (jest.isFakeTimers()) jest.advanceTimersByTime(0);
+  await new Promise((resolve) => realImmediate(resolve));
 }
 
-/** What each write came to: the id of its outcome, or the code or text of its error. */
-function writeAll(group: GroupCommit, ids: readonly number[]): Promise<unknown[]> {
-  const outcomes = ids.map((id) =>
-    group.write(deletion(id)).then(
-      (outcome) => ("id" in outcome ? Number(outcome.id) : outcome.kind),
-      (error) => error.code ?? error.message,
-    ),
-  );
-  return Promise.all(outcomes);
+async function ticks(count = 5): Promise<void> {
+  for (let index = 0; index < count; index++) await tick();
 }
 
-/** Lets everything that can go on without the test go on. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe("a group", () => {
-  test("holds the writes of one turn, in their order, and answers each with its own outcome", async () => {
-    const outcomes = writeAll(create(), [3, 1, 2]);
-    await settle();
-    expect(commits.map((commit) => commit.ids)).toEqual([[3n, 1n, 2n]]);
+  test("has the writes of one tick in order, and resolves each after the commit", async () => {
+    const { commits, committed, settled, writeAll } = create();
+    const outcomes = writeAll(3, 1, 2);
+    await ticks();
+    expect(commits.map(({ ids }) => ids)).toEqual([[3, 1, 2]]);
+    expect(settled).toEqual([]);
     commits[0]?.succeed();
     expect(await outcomes).toEqual([3, 1, 2]);
     expect(committed).toEqual([3]);
   });
 
-  test("is answered only after its commit", async () => {
-    let isAnswered = false;
-    const outcomes = writeAll(create(), [1]).then(() => {
-      isAnswered = true;
-    });
-    await settle();
-    expect(isAnswered).toBe(false);
-    commits[0]?.succeed();
-    await outcomes;
-    expect(isAnswered).toBe(true);
-  });
-
-  test("gathers what arrives while a commit is under way, and waits for its end", async () => {
-    const group = create();
-    const first = writeAll(group, [1]);
-    await settle();
-    const second = writeAll(group, [2]);
-    await settle();
-    const third = writeAll(group, [3]);
-    await settle();
+  test("gathers what arrives while a commit runs", async () => {
+    const { commits, writeAll } = create();
+    const first = writeAll(1);
+    await ticks();
+    const second = writeAll(2);
+    await ticks();
+    const third = writeAll(3);
+    await ticks();
     expect(commits).toHaveLength(1);
     commits[0]?.succeed();
-    expect(await first).toEqual([1]);
-    await settle();
-    expect(commits[1]?.ids).toEqual([2n, 3n]);
+    await ticks();
+    expect(commits[1]?.ids).toEqual([2, 3]);
     commits[1]?.succeed();
-    expect([await second, await third]).toEqual([[2], [3]]);
-    expect(committed).toEqual([1, 2]);
+    expect(await Promise.all([first, second, third])).toEqual([[1], [2], [3]]);
   });
 
   test.each([
-    [1, [1]],
     [3, [3]],
     [4, [3, 1]],
     [7, [3, 3, 1]],
-  ])("takes at most 3 of %i writes when 3 is its bound", async (count, expected) => {
-    const group = create({ groupWritesMax: 3 });
-    const ids = Array.from({ length: count }, (_, index) => index);
-    const outcomes = writeAll(group, ids);
-    for (let index = 0; index < expected.length; index++) {
-      await settle();
+  ])("takes at most 3 of %i writes if 3 is its bound", async (count, expected) => {
+    const { commits, writeAll } = create({ groupWritesMax: 3 });
+    const outcomes = writeAll(...range(count));
+    for (const index of expected.keys()) {
+      await ticks();
       commits[index]?.succeed();
     }
-    expect(await outcomes).toEqual(ids);
-    expect(commits.map((commit) => commit.ids.length)).toEqual(expected);
+    expect(await outcomes).toEqual(range(count));
+    expect(commits.map(({ ids }) => ids.length)).toEqual(expected);
+  });
+
+  test("has all busy clients, not half of them", async () => {
+    const groups: number[] = [];
+    const firstCommit = Promise.withResolvers<void>();
+    const storage = {
+      async apply(writes: readonly Write[]): Promise<Outcome[]> {
+        groups.push(writes.length);
+        firstCommit.resolve();
+        await Bun.sleep(5);
+        return writes.map(() => ({ kind: "missing" }));
+      },
+    };
+    const group = new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
+    const writeOften = async () => {
+      for (let count = 0; count < 5; count++) {
+        await group.write({ kind: "delete", garden: "g", id: 1n });
+        // As long as a response takes, and the next request.
+        await ticks(2);
+      }
+    };
+    const early = range(8).map(writeOften);
+    await firstCommit.promise;
+    await Promise.all([...early, ...range(8).map(writeOften)]);
+    expect(groups).toEqual([8, 16, 16, 16, 16, 8]);
+  });
+
+  test("if large, is resolved in order over several ticks", async () => {
+    const { commits, settled, writeAll } = create();
+    const outcomes = writeAll(...range(300));
+    await tick();
+    commits[0]?.succeed();
+    await tick();
+    expect(settled.length).toBeLessThan(100);
+    await ticks(9);
+    expect(settled).toEqual(range(300));
+    await outcomes;
   });
 });
 
 describe("a failure", () => {
-  test("of the commit fails its whole group and nothing is tried again", async () => {
-    const outcomes = writeAll(create(), [1, 2, 3]);
-    await settle();
-    commits[0]?.fail(new PlantStoreError("storage-full", "The storage is full."));
-    expect(await outcomes).toEqual(["storage-full", "storage-full", "storage-full"]);
-    expect(commits).toHaveLength(1);
-    expect(committed).toEqual([]);
-  });
-
-  test("of one write fails it alone", async () => {
-    const outcomes = writeAll(create(), [1, 2, 3]);
-    await settle();
-    commits[0]?.fail(new Error("the second is bad"));
-    for (const [index, isGood] of [true, false, true].entries()) {
-      await settle();
-      expect(commits[index + 1]?.ids).toEqual([BigInt(index + 1)]);
-      expect(commits).toHaveLength(index + 2);
-      if (isGood) commits[index + 1]?.succeed();
-      else commits[index + 1]?.fail(new Error("this one is bad"));
-    }
-    expect(await outcomes).toEqual([1, "this one is bad", 3]);
-    expect(committed).toEqual([1, 1]);
-  });
-
-  test("of a write that was alone is not tried again", async () => {
-    const outcomes = writeAll(create(), [1]);
-    await settle();
-    commits[0]?.fail(new Error("bad"));
-    expect(await outcomes).toEqual(["bad"]);
-    expect(commits).toHaveLength(1);
-  });
-
-  test("does not stop the writes that come after it", async () => {
-    const group = create();
-    const first = writeAll(group, [1]);
-    await settle();
-    const second = writeAll(group, [2]);
-    commits[0]?.fail(new PlantStoreError("unavailable", "The disk is gone."));
-    expect(await first).toEqual(["unavailable"]);
-    await settle();
+  test("of the storage fails the whole group, and nothing is retried", async () => {
+    const { commits, committed, writeAll } = create();
+    const outcomes = writeAll(1, 2);
+    await ticks();
+    const later = writeAll(3);
+    commits[0]?.fail(new PlantStoreError("storage-full", "Full."));
+    expect(await outcomes).toEqual(["Full.", "Full."]);
+    await ticks();
+    expect(commits[1]?.ids).toEqual([3]);
     commits[1]?.succeed();
-    expect(await second).toEqual([2]);
+    expect(await later).toEqual([3]);
+    expect(committed).toEqual([1]);
+  });
+
+  test("by one write fails only that one", async () => {
+    const { commits, committed, writeAll } = create();
+    const outcomes = writeAll(1, 2, 3);
+    await ticks();
+    commits[0]?.fail(new Error("one of them is bad"));
+    await ticks();
+    commits[1]?.succeed();
+    await ticks();
+    commits[2]?.fail(new Error("this one is bad"));
+    await ticks();
+    commits[3]?.succeed();
+    expect(await outcomes).toEqual([1, "this one is bad", 3]);
+    expect(commits.map(({ ids }) => ids)).toEqual([[1, 2, 3], [1], [2], [3]]);
+    expect(committed).toEqual([1, 1]);
   });
 });
 
 describe("the deadline", () => {
-  const deadlineMs = 1000;
-
-  /** Starts one commit, with another write behind it, and lets the deadline pass. */
-  async function overstay(group: GroupCommit): Promise<unknown[]> {
-    const first = writeAll(group, [1]);
-    await settle();
-    const second = writeAll(group, [2]);
-    return Promise.all([first, second]);
-  }
-
-  test("tells the group and all behind it that the outcome is unknown", async () => {
-    const group = create({ deadlineMs: 1 });
-    expect(await overstay(group)).toEqual([["unavailable"], ["unavailable"]]);
-    expect(group.isStuck).toBe(true);
-    expect(await writeAll(group, [3])).toEqual(["unavailable"]);
-  });
-
-  test("is over when the commit comes back, and writes are taken again", async () => {
-    const group = create({ deadlineMs: 200 });
-    await overstay(group);
-    commits[0]?.succeed();
-    await settle();
-    expect(group.isStuck).toBe(false);
-    const outcomes = writeAll(group, [3]);
-    await settle();
-    expect(commits.map((commit) => commit.ids)).toEqual([[1n], [3n]]);
-    commits[1]?.succeed();
-    expect(await outcomes).toEqual([3]);
-  });
+  const deadlineMs = 1_000;
+  const unknown = expect.stringContaining("outcome is unknown");
+  const overloaded = expect.stringContaining("Nothing was changed");
 
   test("is not reached one moment before it, and is at it", async () => {
-    const group = create({ deadlineMs });
-    const realImmediate = setImmediate;
     jest.useFakeTimers();
-    try {
-      const outcomes = writeAll(group, [1]);
-      jest.advanceTimersByTime(0);
-      await new Promise((resolve) => realImmediate(resolve));
-      jest.advanceTimersByTime(deadlineMs - 1);
-      expect(group.isStuck).toBe(false);
-      jest.advanceTimersByTime(1);
-      expect(group.isStuck).toBe(true);
-      expect(await outcomes).toEqual(["unavailable"]);
-    } finally {
-      jest.useRealTimers();
-    }
+    const { group, writeAll } = create({ deadlineMs });
+    const outcomes = writeAll(1);
+    await tick();
+    jest.advanceTimersByTime(deadlineMs - 1);
+    expect(group.isStuck).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(group.isStuck).toBe(true);
+    expect(await outcomes).toEqual([unknown]);
+  });
+
+  test("leaves the outcome of the group unknown; what waits after it was not tried", async () => {
+    const { writeAll } = create({ deadlineMs: 1 });
+    const first = writeAll(1);
+    await ticks(2);
+    const second = writeAll(2);
+    expect(await Promise.all([first, second])).toEqual([[unknown], [overloaded]]);
+    expect(await writeAll(3)).toEqual([overloaded]);
+  });
+
+  test("is over when the commit ends, and writes are accepted again", async () => {
+    const { group, commits, writeAll } = create({ deadlineMs: 200 });
+    await writeAll(1);
+    commits[0]?.succeed();
+    await ticks();
+    expect(group.isStuck).toBe(false);
+    const outcomes = writeAll(2);
+    await ticks();
+    commits[1]?.succeed();
+    expect(await outcomes).toEqual([2]);
+  });
+
+  test("does not pass after a commit that ended in time", async () => {
+    jest.useFakeTimers();
+    const { group, commits, writeAll } = create({ deadlineMs });
+    void writeAll(1);
+    await ticks(2);
+    commits[0]?.succeed();
+    await ticks(2);
+    jest.advanceTimersByTime(2 * deadlineMs);
+    expect(group.isStuck).toBe(false);
   });
 });
 
-describe("drain", () => {
-  test("returns at once when nothing is under way", async () => {
-    const group = create();
-    await group.drain();
-    const outcomes = writeAll(group, [1]);
-    await settle();
+test("drain waits until every commit has ended and every write is resolved", async () => {
+  const { group, commits, settled, writeAll } = create({ groupWritesMax: 1_000 });
+  await group.drain();
+  void writeAll(...range(1_001));
+  await tick();
+  const settledBefore: number[] = [];
+  for (let asked = 0; asked < 15; asked++) {
+    group.drain().then(() => settledBefore.push(settled.length));
     commits[0]?.succeed();
-    await outcomes;
-    await group.drain();
-  });
+    await tick();
+  }
+  expect([settled.length, commits.length, settledBefore.length]).toEqual([1_000, 2, 0]);
+  commits[1]?.succeed();
+  await ticks(15);
+  expect(settledBefore).toEqual(range(15).map(() => 1_001));
 });

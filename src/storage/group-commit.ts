@@ -1,5 +1,5 @@
 /**
- * Gathers writes that wait at the same time into one durable commit and answers each after it. It
+ * Gathers writes that wait at the same time into one durable commit and resolves each after it. It
  * knows no engine: a commit is whatever `apply` does. The admission queue bounds how many wait.
  */
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
@@ -17,10 +17,10 @@ export const groupCommitDefaults = {
   deadlineMs: 10_000,
 } as const;
 
-const firstAnswers = 32;
+const firstResolved = 32;
 
 /**
- * Ticks between two commits, in which clients that were just answered send their next write.
+ * Ticks between two commits, in which clients that just got a response send their next write.
  * Otherwise half of them always wait for the other half: with 32 busy connections, groups of 16
  * became 26, and PostgreSQL's work for a create a third less.
  */
@@ -38,8 +38,8 @@ export class GroupCommit implements PlantWriter {
   #waiting: Waiter[] = [];
   #isBusy = false;
   #isStuck = false;
-  /** How many groups are committed but not answered to the end. */
-  #answering = 0;
+  /** How many groups are committed but not resolved to the end. */
+  #resolving = 0;
   #onIdle: (() => void)[] = [];
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
@@ -78,7 +78,7 @@ export class GroupCommit implements PlantWriter {
 
   /** Resolves once no write is waiting or under way. */
   async drain(): Promise<void> {
-    if (!this.#isBusy && this.#answering === 0) return;
+    if (!this.#isBusy && this.#resolving === 0) return;
     await new Promise<void>((resolve) => {
       this.#onIdle.push(resolve);
     });
@@ -121,7 +121,7 @@ export class GroupCommit implements PlantWriter {
       outcomes = await this.#storage.apply(group.flatMap((waiter) => waiter.writes));
     } catch (error) {
       if (group.length > 1 && !(error instanceof PlantStoreError)) {
-        // One of the writes is at fault, not the storage. Alone, only that one fails.
+        // One of the writes is at fault, not the storage: tried alone, only that one fails.
         for (const waiter of group) await this.#commit([waiter]);
         return;
       }
@@ -130,31 +130,31 @@ export class GroupCommit implements PlantWriter {
     }
     this.#options.onCommit(outcomes.length, performance.now() - startedAtMs);
     let end = 0;
-    const answers = group.map(({ writes, resolve }) => {
+    const settlements = group.map(({ writes, resolve }) => {
       end += writes.length;
       const own = outcomes.slice(end - writes.length, end);
       return () => resolve(own);
     });
-    this.#answer(answers);
+    this.#resolve(settlements);
   }
 
   /**
    * A few at first, then twice as many in each tick, so that other requests get in between: 256
-   * answers in one go delayed lists by 10 ms. The next commit does not wait for it.
+   * in one go delayed lists by 10 ms. The next commit does not wait for it.
    */
-  #answer(answers: readonly (() => void)[], from = 0, to = firstAnswers): void {
-    for (const answer of answers.slice(from, to)) answer();
-    if (to >= answers.length) return;
-    this.#answering++;
+  #resolve(settlements: readonly (() => void)[], from = 0, to = firstResolved): void {
+    for (const settle of settlements.slice(from, to)) settle();
+    if (to >= settlements.length) return;
+    this.#resolving++;
     setImmediate(() => {
-      this.#answering--;
-      this.#answer(answers, to, to * 2);
+      this.#resolving--;
+      this.#resolve(settlements, to, to * 2);
       this.#noteIdle();
     });
   }
 
   #noteIdle(): void {
-    if (this.#isBusy || this.#answering > 0) return;
+    if (this.#isBusy || this.#resolving > 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
@@ -164,7 +164,7 @@ export class GroupCommit implements PlantWriter {
     const waiting = this.#waiting;
     this.#waiting = [];
     const message =
-      "The storage did not answer in time, so the outcome is unknown. " +
+      "The storage did not respond in time, so the outcome is unknown. " +
       "Retry with the same Idempotency-Key.";
     for (const waiter of group) waiter.reject(new PlantStoreError("unavailable", message));
     for (const waiter of waiting) waiter.reject(overloaded);

@@ -1,4 +1,4 @@
-/** Which addresses are taken for the same, before either is opened. */
+/** Which addresses lead to the same database. */
 import { expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ test("a file and a link to it are the same", () => {
   expect(isSameDatabase(path, join(folder.path, "missing.db"))).toBe(false);
 });
 
-test("one that cannot be looked at, as behind a folder of another user, is left to its opening", () => {
+test("a file that cannot be read counts as another one: opening it reports why", () => {
   using folder = makeTemporaryFolder();
   const loop = join(folder.path, "loop.db");
   symlinkSync(loop, loop);

@@ -43,12 +43,20 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await shownNames(page)).toHaveLength(12);
   });
 
-  test("is filtered by tag chips, and counted in a chart with a text alternative", async () => {
+  test("is filtered by tag chips, and counted in a chart", async () => {
     await using opened = await openGarden(service, few);
     const { page } = opened;
-    expect(await page.getAttribute("#chart svg", "aria-label")).toBe(
-      "Plants by tag: herbs 4, living room 2, terrace 2, no tag 1, bathroom 1, kitchen 1, shade 1.",
-    );
+    expect(await page.locator("#chart li").allTextContents()).toEqual([
+      ...[
+        "herbs 4",
+        "living room 2",
+        "terrace 2",
+        "no tag 1",
+        "bathroom 1",
+        "kitchen 1",
+        "shade 1",
+      ],
+    ]);
     await page.click(".chip:has-text('terrace')");
     expect(await shownNames(page)).toEqual(["Lavandula angustifolia", "Olea europaea"]);
     expect(await page.getAttribute(".chip:has-text('terrace')", "aria-pressed")).toBe("true");
@@ -64,18 +72,18 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await sow(service, token, makeMany(1_700));
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    expect(await page.textContent("#garden-title")).toBe("500 plants");
+    expect(await page.textContent("#garden-title")).toBe("First 500 plants");
     await page.fill("#filter", "Acer");
     expect(await page.textContent("#filter-note")).toContain("500 plants loaded so far");
     await inspect(page, "part-only");
     await page.fill("#filter", "");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.waitForFunction(
-      () => document.getElementById("garden-title")?.textContent === "1,000 plants",
+      () => document.getElementById("garden-title")?.textContent === "First 1,000 plants",
     );
     // The end of the list is far away again, so nothing more is requested.
     await page.waitForTimeout(200);
-    expect(await page.textContent("#garden-title")).toBe("1,000 plants");
+    expect(await page.textContent("#garden-title")).toBe("First 1,000 plants");
     const held = Promise.withResolvers<void>();
     await page.route("**/plants?*", async (route) => {
       await held.promise;

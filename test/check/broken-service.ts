@@ -1,5 +1,5 @@
-/** A service with one flaw: stands before the real one, and changes what goes in or comes out. */
-import { createServer, type Socket } from "node:net";
+/** A proxy in front of the real service that changes requests or responses, to break one thing. */
+import { createServer, type IncomingMessage } from "node:http";
 import type { Tokens } from "../../src/check/run-check.ts";
 import { exchange, NoResponse, type RawResponse } from "../../src/check/wire.ts";
 
@@ -7,13 +7,12 @@ export interface RawRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: RawResponse["headers"];
-  /** With the marks of chunks, if it came in chunks. */
   readonly body: Buffer;
 }
 
 export type Forward = (request: RawRequest) => Promise<RawResponse>;
 
-/** How a broken service answers; `forward` has the real one answer. */
+/** How the broken service responds; `forward` asks the real one. */
 export type Serve = (request: RawRequest, forward: Forward, tokens: Tokens) => Promise<RawResponse>;
 
 export interface BrokenService {
@@ -39,22 +38,14 @@ export async function openBrokenService(
     return response;
   };
 
-  const server = createServer((socket) => {
-    let received = Buffer.alloc(0);
-    let timer: Timer | undefined;
-    const answer = async () => {
-      clearTimeout(timer);
-      socket.removeAllListeners("data");
-      const request = parseRequest(received);
-      socket.end(renderAnswer(await serve(request, forward, tokens), request.method));
-    };
-    socket.on("data", (bytes: Buffer) => {
-      received = Buffer.concat([received, bytes]);
-      clearTimeout(timer);
-      if (isWhole(received)) answer().catch(() => socket.destroy());
-      else timer = setTimeout(() => answer().catch(() => socket.destroy()), silenceMs);
-    });
-    socket.on("error", (_error: Error) => (socket as Socket).destroy());
+  const server = createServer({ maxHeaderSize: 64 * 1024 }, async (incoming, outgoing) => {
+    try {
+      const response = await serve(await readRequest(incoming), forward, tokens);
+      outgoing.writeHead(response.status, response.headers.flat());
+      outgoing.end(response.body);
+    } catch {
+      incoming.socket.destroy();
+    }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address() as { port: number };
@@ -64,46 +55,65 @@ export async function openBrokenService(
   };
 }
 
-export function headerOf(
-  { headers }: Pick<RawRequest, "headers">,
-  wanted: string,
-): string | undefined {
+/** The real service, with its responses changed. */
+export function changing(change: (response: RawResponse) => RawResponse): Serve {
+  return async (request, forward) => change(await forward(request));
+}
+
+export function emptyResponse(status: number): RawResponse {
+  return { status, headers: [], body: Buffer.alloc(0), surplus: Buffer.alloc(0) };
+}
+
+type Message = Pick<RawRequest, "headers" | "body">;
+
+export function headerOf({ headers }: Message, wanted: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
 }
 
-function isWhole(bytes: Buffer): boolean {
-  const headEnd = bytes.indexOf("\r\n\r\n");
-  if (headEnd < 0) return false;
-  const request = parseRequest(bytes);
-  if (headerOf(request, "transfer-encoding")) return bytes.toString().endsWith("\r\n0\r\n\r\n");
-  return request.body.length >= Number(headerOf(request, "content-length") ?? 0);
+/** `undefined` removes the header. */
+export function withHeader<Changed extends Message>(
+  message: Changed,
+  name: string,
+  value: string | undefined,
+): Changed {
+  const others = message.headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase());
+  return { ...message, headers: value === undefined ? others : [...others, [name, value]] };
 }
 
-function parseRequest(bytes: Buffer): RawRequest {
-  const headEnd = bytes.indexOf("\r\n\r\n");
-  const [line = "", ...lines] = bytes.toString("latin1", 0, headEnd).split("\r\n");
-  const [method = "", target = ""] = line.split(" ");
-  const headers = lines.map((text) => {
-    const colonAt = text.indexOf(":");
-    return [text.slice(0, colonAt), text.slice(colonAt + 1).trim()] as const;
+/** Replaces text in the body. */
+export function replaceText<Changed extends Message>(
+  message: Changed,
+  pattern: string | RegExp,
+  replacement: string,
+): Changed {
+  const body = Buffer.from(message.body.toString().replace(pattern, replacement));
+  if (body.equals(message.body)) return message;
+  return withHeader({ ...message, body }, "Content-Length", String(body.length));
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<RawRequest> {
+  const { method = "", url: target = "", rawHeaders } = incoming;
+  const headers = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? ""] as const] : [],
+  );
+  const chunks: Buffer[] = [];
+  await new Promise<void>((resolve) => {
+    let timer: Timer | undefined;
+    incoming.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      clearTimeout(timer);
+      timer = setTimeout(resolve, silenceMs);
+    });
+    incoming.on("end", resolve);
   });
-  return { method, target, headers, body: bytes.subarray(headEnd + 4) };
+  const request = { method, target, headers, body: Buffer.concat(chunks) };
+  if (!headerOf(request, "Transfer-Encoding")) return request;
+  const whole = withHeader(request, "Content-Length", String(request.body.length));
+  return withHeader(whole, "Transfer-Encoding", undefined);
 }
 
 function renderRequest({ method, target, headers, body }: RawRequest): Buffer {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   const head = [`${method} ${target} HTTP/1.1`, ...lines, "", ""].join("\r\n");
   return Buffer.concat([Buffer.from(head, "latin1"), body]);
-}
-
-/** The length is that of the body as it is now, but of an answer to HEAD. */
-function renderAnswer({ status, headers, body, surplus }: RawResponse, method: string): Buffer {
-  const isFramed = method !== "HEAD" && status !== 204;
-  const kept = headers.filter(
-    ([name]) => !isFramed || !/^(?:content-length|transfer-encoding)$/i.test(name),
-  );
-  const lines = kept.map(([name, value]) => `${name}: ${value}`);
-  if (isFramed) lines.push(`Content-Length: ${body.length}`);
-  const head = [`HTTP/1.1 ${status} Whatever`, ...lines, "", ""].join("\r\n");
-  return Buffer.concat([Buffer.from(head, "latin1"), body, surplus]);
 }

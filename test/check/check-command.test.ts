@@ -4,8 +4,6 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { contract } from "../../src/check/contract.ts";
-import { runCheck } from "../../src/check/run-check.ts";
 import { runCommand } from "../../src/cli/run.ts";
 import {
   type RunningService,
@@ -14,8 +12,13 @@ import {
   waitFor,
 } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openBrokenService, type Serve } from "./broken-service.ts";
-import { onStatus, without, withStatus } from "./flaw.ts";
+import {
+  changing,
+  emptyResponse,
+  openBrokenService,
+  type Serve,
+  withHeader,
+} from "./broken-service.ts";
 
 setDefaultTimeout(30_000);
 
@@ -90,7 +93,7 @@ describe("a check", () => {
   });
 
   test("shows what was sent and what came where a rule fails, without tokens, and ends with 1", async () => {
-    const serve = onStatus(401, without("WWW-Authenticate"));
+    const serve = changing((response) => withHeader(response, "WWW-Authenticate", undefined));
     const { exitCode, out } = await withBroken(serve, (url) => run(`check ${url} --only tokens`));
     expect(exitCode).toBe(1);
     expect(out).toContain("  ✗ every operation with an unknown token is 401 invalid_token\n");
@@ -101,51 +104,22 @@ describe("a check", () => {
     expect(out).not.toContain(service.token.slice(0, 20));
   });
 
-  test("never shows a token, not even half of one, whatever fails", async () => {
-    const serve = onStatus(401, withStatus(200));
-    const { exitCode, out } = await withBroken(serve, (url) => run(`check ${url} --json`));
-    expect(exitCode).toBe(1);
-    expect(out).not.toContain(service.token.slice(0, 12));
-    expect(out).not.toContain(Buffer.from(`user:${service.token}`).toString("base64").slice(0, 20));
-  });
-
   test("says what it may have left where the service did not say where a plant is", async () => {
     const before = await listGarden();
-    const { exitCode, errors } = await withBroken(onStatus(201, without("Location")), (url) =>
+    const serve = changing((response) => withHeader(response, "Location", undefined));
+    const { exitCode, errors } = await withBroken(serve, (url) =>
       run(`check ${url} --only idempotency`),
     );
     expect(exitCode).toBe(1);
-    expect(errors).toMatch(
-      /^plantstore: Not deleted: plants named "plantstore check \w+ …", if there/,
-    );
-    const listed = (await (await service.call("GET /plants?fields=id,name")).json()) as {
-      id: number;
-      name: string;
-    }[];
-    const left = listed.filter(({ name }) => name.startsWith("plantstore check"));
-    for (const { id } of left) await service.call(`DELETE /plants/${id}`);
-    expect(await listGarden()).toBe(before);
-  });
-
-  test("has deleted what a rule created before it tells of the rule", async () => {
-    const before = await listGarden();
-    const tokens = { write: service.token };
-    const { signal } = new AbortController();
-    for (const row of contract.filter(({ topic }) => topic === "create")) {
-      const options = { url: service.url, tokens, timeoutMs: 5_000, isSlow: false, signal };
-      const checking = runCheck({ ...options, rows: [row] }, () => {
-        throw new Error("Nobody reads on.");
-      });
-      await expect(checking).rejects.toThrow("Nobody reads on.");
-    }
+    expect(errors).toMatch(/^plantstore: Not deleted: plants named "plantstore check \w+ …", if/);
+    const left = (await listGarden()).matchAll(/"id":(\d+),"name":"plantstore check/g);
+    for (const [, id] of left) await service.call(`DELETE /plants/${id}`);
     expect(await listGarden()).toBe(before);
   });
 
   test("says what it could not delete, and ends with 1", async () => {
-    const keeps: Serve = async (request, forward) => {
-      const answer = await forward({ ...request, method: request.method.replace("DELETE", "GET") });
-      return request.method === "DELETE" ? { ...answer, status: 204 } : answer;
-    };
+    const keeps: Serve = async (request, forward) =>
+      request.method === "DELETE" ? emptyResponse(204) : forward(request);
     const before = await listGarden();
     const { exitCode, errors } = await withBroken(keeps, (url) =>
       run(`check ${url} --only create`),
@@ -183,7 +157,7 @@ describe("a check", () => {
     expect(await listGarden()).toBe(before);
   });
 
-  test("stops asking a service that no longer answers", async () => {
+  test("stops asking a service that no longer responds", async () => {
     let isSilent = false;
     const falls: Serve = async (request, forward) => {
       isSilent ||= request.target.includes("limit=2");
@@ -267,7 +241,7 @@ test("at a terminal it shows how far it is, and wipes that away", async () => {
     },
   );
   expect(exitCode).toBe(0);
-  expect(drawn).toContain("  3 of 4");
+  expect(drawn).toContain("  2 of 3");
   expect(drawn).toEndWith("\r\x1b[2K");
 });
 

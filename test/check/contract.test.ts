@@ -100,12 +100,32 @@ describe("the check", () => {
     expect(waitedSeconds).toBeGreaterThan(0);
   });
 
+  test("fails one rule in a full garden, and skips the others that need room", async () => {
+    await using limited = await startService({ args: ["--garden-plants-max", "1"] });
+    const body = JSON.stringify({ name: "Old" });
+    expect((await limited.call("POST /plants", { body })).status).toBe(201);
+    const rows = contract.filter(({ topic }) => topic === "create");
+    const { results, leftBehind } = await check(limited.url, { write: limited.token }, { rows });
+    const reasons = results.map(({ outcome, reason }) => `${outcome}: ${reason}`);
+    expect(reasons).toEqual([
+      "failed: the check needs room for ten plants in the garden, and there is none",
+      "skipped: the garden is full",
+      "skipped: the garden is full",
+      "skipped: the garden is full",
+      "passed: undefined",
+    ]);
+    expect(leftBehind).toEqual([]);
+  });
+
   test("skips what needs another token, and says which", async () => {
     const { results } = await check(service.url, { write: tokens.write });
-    const skipped = results.filter(({ outcome }) => outcome !== "passed");
-    const count = (reason: string) =>
-      skipped.filter((each) => each.reason?.includes(reason)).length;
-    expect([count("--token-2"), count("--token-read"), count("")]).toEqual([5, 5, 12]);
+    const needing = (token: string) =>
+      contract.filter(({ steps }) => steps.some(([sent]) => Object(sent).token === token));
+    const skippedFor = (reason: string) =>
+      results.filter((each) => each.outcome === "skipped" && each.reason?.includes(reason));
+    expect(skippedFor("--token-2").length).toBe(needing("second").length);
+    expect(skippedFor("--token-read").length).toBe(needing("read").length);
+    expect(results.filter(({ outcome }) => outcome === "failed")).toEqual([]);
   });
 
   test("has a sentence of its own for each row", () => {

@@ -105,7 +105,7 @@ describe("a service with a certificate", () => {
   test("answers over TLS 1.2 and 1.3, says so in its address, and takes nothing else", async () => {
     await using service = await start(1);
     expect(service.url).toStartWith("https://127.0.0.1:");
-    expect(service.output().errors).toContain(`curl -i ${service.url}/plants`);
+    expect(service.output().errors).toContain(`curl -i "${service.url}/plants"`);
     for (const version of ["TLSv1.2", "TLSv1.3"]) {
       const { socket, answer } = await open(service, { minVersion: version, maxVersion: version });
       expect(socket.getProtocol()).toBe(version);

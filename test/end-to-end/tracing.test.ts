@@ -93,8 +93,8 @@ test("requests do not mind a collector that is away", async () => {
 test.each([
   ["an address without a scheme", ["--trace-endpoint", "localhost:4318"], /--trace-endpoint must/],
   ["a ratio over one", ["--trace-ratio", "1.1"], /--trace-ratio must be a number from 0 to 1/],
-  ["headers for nobody", ["--trace-headers", "a=b"], /--trace-headers needs --trace-endpoint/],
-  ["a part of nothing", ["--trace-ratio", "0.1"], /--trace-ratio needs --trace-endpoint/],
+  ["headers for nobody", ["--trace-headers", "a=b"], /--trace-headers .* need --trace-endpoint/],
+  ["a part of nothing", ["--trace-ratio", "0.1"], /--trace-ratio need --trace-endpoint/],
 ])("refuses %s in one line", async (_, flags, line) => {
   const run = await runProgram(["serve", "--port", "0", ...flags]);
   expect(run.exitCode).not.toBe(0);

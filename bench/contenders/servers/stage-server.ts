@@ -100,8 +100,8 @@ async function answerList(request: Request): Promise<Response> {
   if (stage === 2) return respond(200, list);
   const key = `${caller.garden}\n${query}`;
   const version = storage.version(caller.garden);
-  const cached = cache.find(key, version);
-  if (!cached) cache.add(key, version, { status: 200, body: list });
+  const cached = version && cache.find(key, version);
+  if (version && !cached) cache.add(key, version, { status: 200, body: list });
   const body = cached?.body ?? list;
   if (stage === 3) return respond(200, body as string);
   if (stage >= 5) account(request, 200, requestId, startedAtMs);

@@ -1,18 +1,18 @@
 /** List: order, limit, after, fields, and the way to the next page. */
-import { create, each, list, plant, plants, rowsOf, shown } from "../row.ts";
+import { as, create, each, list, plant, plants, rowsOf, shown } from "../row.ts";
 
-/** With a limit: a service that takes the value must not send a whole garden. */
-const refused = (parameter: string, values: readonly string[], limit = "&limit=1") =>
-  each(values, [`GET /plants?${parameter}={each}${limit}`, { errors: [parameter] }]);
-const refusedLimit = (...values: string[]) => refused("limit", values, "");
+/** With a limit: a service that accepts the value must not send a whole garden. */
+const refused = (parameter: string, ...values: string[]) =>
+  each(values, [`GET /plants?${parameter}={each}&limit=1`, { errors: [parameter] }]);
 const next = /^<[^>]*>; ?rel="?next"?$/;
+const toNext = { headers: { Link: next } };
+const atEnd = { headers: { Link: null } };
 
 export const listRows = rowsOf("list", {
   "a list is a JSON array of name and tag, and nothing else": [
     ...plants(2),
     list("", shown(1, 2), { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i }),
   ],
-  "a list of no plants is an empty array": list("", []),
   "plants are ordered by ascending id, as numbers": [
     create(plant(4, { id: "{far}" })),
     ...plants(3),
@@ -23,26 +23,23 @@ export const listRows = rowsOf("list", {
     list("&limit=1", shown(1), { Link: next }),
     list("&limit=2", shown(1, 2), { Link: next }),
   ],
-  "limit may be 0": [create(plant(1)), list("&limit=0", [], { Link: next })],
-  "from a limit of 0 the Link leads to every plant": [
+  "limit may be 0, and the Link leads to every plant": [
     ...plants(2),
-    list("&limit=0", []),
-    ["GET {next}", { json: shown(1), headers: { Link: next } }],
-    ["GET {next}", { json: shown(2), headers: { Link: null } }],
+    list("&limit=0", [], { Link: next }),
+    ["GET {next}", { json: shown(1), ...toNext }],
+    ["GET {next}", { json: shown(2), ...atEnd }],
   ],
-  "a limit that is not an integer from 0 to 2147483647 is 400": refusedLimit(
-    ...["-1", "1.5", "1.0", "", "ten", "2147483648", "10000000000000000000", "1e2", "0x1", "1_000"],
-    ...["%201", "1%20", "1%0A", "%D9%A1", "%2531", "%zz"],
+  "a limit that is not an integer from 0 to 2147483647 in its shortest form is 400": each(
+    [
+      ...["-1", "1.5", "1.0", "", "ten", "2147483648", "10000000000000000000", "1e2", "0x1"],
+      ...["%201", "1%0A", "%D9%A1", "%zz", "007", "%2B1", "+1", "-0"],
+    ],
+    ["GET /plants?limit={each}", { errors: ["limit"] }],
   ),
-  "a limit not in its shortest form is 400": refusedLimit("007", "00", "%2B1", "+1", "-0"),
   "a limit without a value is 400": ["GET /plants?limit", { errors: ["limit"] }],
   "after starts the list after an id": [
     ...plants(3),
     ["GET /plants?after={1}", { json: shown(2, 3) }],
-  ],
-  "after may be an id that no plant has": [
-    ...plants(2),
-    ["GET /plants?after={gap}", { json: shown(2) }],
   ],
   "after is exact beyond 2^53": [
     create(plant(1, { id: "{far}" })),
@@ -54,22 +51,22 @@ export const listRows = rowsOf("list", {
     ["GET /plants?limit=1&after=-9223372036854775808", 200],
     ["GET /plants?limit=1&after=9223372036854775807", { json: [] }],
   ],
-  "an after that is not an id is 400": refused("after", [
-    ...["", "x", "1.5", "9223372036854775808", "-9223372036854775809"],
-  ]),
-  "an after not in its shortest form is 400": refused("after", ["007", "%2B7", "-0"]),
+  "an after that is not an id in its shortest form is 400": refused(
+    "after",
+    ...["", "x", "1.5", "9223372036854775808", "-9223372036854775809", "007", "%2B7", "-0"],
+  ),
   "Link is absent when the list is complete": [
     ...plants(2),
     list("", shown(1, 2), { Link: null }),
     list("&limit=2", shown(1, 2), { Link: null }),
     list("&limit=2147483647", shown(1, 2), { Link: null }),
-    ["GET /plants?after={2}&limit=0", { json: [], headers: { Link: null } }],
+    ["GET /plants?after={2}&limit=0", { json: [], ...atEnd }],
   ],
   "following Link visits every plant exactly once": [
     ...plants(5),
     list("&limit=2", shown(1, 2)),
-    ["GET {next}", { json: shown(3, 4), headers: { Link: next } }],
-    ["GET {next}", { json: shown(5), headers: { Link: null } }],
+    ["GET {next}", { json: shown(3, 4), ...toNext }],
+    ["GET {next}", { json: shown(5), ...atEnd }],
   ],
   "following Link misses nothing when plants are deleted meanwhile": [
     ...plants(3),
@@ -91,32 +88,16 @@ export const listRows = rowsOf("list", {
     create(plant(1)),
     list("&fields=id,name,tag", [{ id: "{1}", ...shown(1)[0] }]),
     list("&fields=id", [{ id: "{1}" }]),
-    list("&fields=name", [{ name: "{name} 1" }]),
     list("&fields=tag,name", shown(1)),
     list("&fields=id%2Ctag", [{ id: "{1}", tag: "tag 1" }]),
   ],
-  "an id in a list is a JSON number with all its digits": [
-    create(plant(1, { id: "{far}" })),
-    list("&fields=id", [{ id: "{far}" }]),
-  ],
-  "fields of other names are 400": refused("fields", [
-    ...[
-      "",
-      ",",
-      "colour",
-      "id,",
-      ",id",
-      "id,,tag",
-      "id,id",
-      "id,colour",
-      "ID",
-      "id,%20name",
-      "id;tag",
-    ],
-  ]),
+  "fields of other names are 400": refused(
+    "fields",
+    ...["", ",", "colour", "id,", "id,,tag", "id,id", "id,colour", "ID", "id,%20name", "id;tag"],
+  ),
   "a list shows no plant of another garden": [
     create(plant(1)),
     list("", shown(1)),
-    [{ request: "GET /plants?after={before}", token: "second" }, { json: [] }],
+    [as("second", "GET /plants?after={before}"), { json: [] }],
   ],
 });

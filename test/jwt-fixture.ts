@@ -1,11 +1,11 @@
-/** Who the tokens of an issuer stand for, at a time that only the test moves. */
+/** A JWT issuer and an authenticator that trusts it, on a clock that only the test moves. */
 import { setSystemTime } from "bun:test";
 import { Authenticator } from "../src/auth/authenticator.ts";
 import { type JwtIssuer, JwtVerifier } from "../src/auth/jwt.ts";
 import { sign, startIssuer } from "./openid-issuer.ts";
 
 /** A real issuer with one key, for the tests of a file: `beforeEach(reset)`, `afterAll(stop)`. */
-export async function openInquiry() {
+export async function openJwtFixture() {
   const issuer = startIssuer();
   const key = await issuer.makeKey();
   const clock = {
@@ -18,7 +18,7 @@ export async function openInquiry() {
   };
   let ask: (token: string) => Promise<unknown>;
 
-  /** From now on, by other settings than the usual ones. */
+  /** Authenticates with other settings from now on. */
   function trust(settings: Partial<JwtIssuer>): JwtVerifier {
     const jwts = new JwtVerifier({ ...issuer.trust, ...settings });
     ask = createAsk(jwts);
@@ -51,7 +51,7 @@ export async function openInquiry() {
   };
 }
 
-/** Who a token stands for, or the code of its refusal. There are no opaque tokens. */
+/** Returns the caller of a token, or the code of its refusal. There are no opaque tokens. */
 function createAsk(jwts: JwtVerifier): (token: string) => Promise<unknown> {
   const noTokens = {
     findToken: async () => undefined,

@@ -2,13 +2,25 @@
 import { setTimeout } from "node:timers/promises";
 import { exchange, NoResponse, type Place, type RawResponse } from "./wire.ts";
 
-/** A list repeats a header, an empty one leaves it out. */
+/** An array repeats a header; an empty one leaves it out. */
 export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 interface RequestParts {
   readonly headers?: SentHeaders;
   readonly body?: Buffer | undefined;
   readonly timeoutMs?: number | undefined;
+}
+
+/** The check can't begin. */
+export class CannotCheck extends Error {
+  /** `code` is the system's, such as `ECONNREFUSED`. */
+  constructor(
+    readonly reason: "unreachable" | "token-refused" | "no-room" | "unusable",
+    message: string,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
 }
 
 /** The check was told to stop. */
@@ -24,7 +36,9 @@ export class Violation extends Error {
   }
 }
 
-/** A response, together with the request that it belongs to. */
+type ErrorMember = "pointer" | "parameter" | "header" | "detail";
+
+/** A response, together with its request. */
 export class ServiceResponse {
   readonly status: number;
   readonly text: string;
@@ -42,13 +56,13 @@ export class ServiceResponse {
     this.surplus = raw.surplus.toString("utf8");
   }
 
-  /** Values of a repeated header are joined by commas. */
+  /** The values of a repeated header are joined by commas. */
   header(name: string): string | undefined {
     const found = this.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase());
     return found.length === 0 ? undefined : found.map(([, value]) => value).join(", ");
   }
 
-  /** The items of a header that is a list, in lower case. */
+  /** The items of a comma-separated header, in lower case. */
   items(name: string): string[] {
     const items = (this.header(name) ?? "").toLowerCase().split(/\s*,\s*/);
     return items.filter((item) => item !== "");
@@ -66,16 +80,27 @@ export class ServiceResponse {
     }
   }
 
-  /** Headers and body, as they came. */
-  get whole(): string {
-    const lines = this.headers.map(([name, value]) => `${name}: ${value}`);
-    return [`HTTP/1.1 ${this.status}`, ...lines, "", this.text + this.surplus].join("\n");
+  /** The validation errors of a problem. */
+  get errors(): readonly Readonly<Partial<Record<ErrorMember, unknown>>>[] {
+    const errors: unknown = this.json?.errors;
+    return Array.isArray(errors) ? errors.filter((each) => each && typeof each === "object") : [];
   }
 
-  /** The id that `Location` ends in. */
+  /** The id at the end of `Location`. */
   get locatedId(): bigint | undefined {
     const digits = /\/plants\/(-?\d{1,19})$/.exec(this.header("Location") ?? "")?.[1];
     return digits === undefined ? undefined : BigInt(digits);
+  }
+
+  /** Every response of the service has an `X-Request-Id`, so one without comes from elsewhere. */
+  get isFromProxy(): boolean {
+    return this.header("X-Request-Id") === undefined;
+  }
+
+  /** Headers and body as they came. */
+  get whole(): string {
+    const lines = this.headers.map(([name, value]) => `${name}: ${value}`);
+    return [`HTTP/1.1 ${this.status}`, ...lines, "", this.text + this.surplus].join("\n");
   }
 }
 
@@ -86,7 +111,6 @@ const triesMax = 5;
 const retryAfterSecondsMax = 60;
 
 export class Service {
-  /** The path that all paths of the service start with. */
   readonly basePath: string;
   readonly host: string;
   readonly #place: Place;
@@ -132,8 +156,7 @@ export class Service {
     );
     const head = [`${method} ${this.basePath}${target} HTTP/1.1`, ...lines, "", ""];
     const bytes = Buffer.concat([Buffer.from(head.join("\r\n")), body]);
-    const options = { isHead: method === "HEAD", timeoutMs };
-    const response = await exchange(this.#place, bytes, options);
+    const response = await exchange(this.#place, bytes, { isHead: method === "HEAD", timeoutMs });
     const sent = head.join("\n") + body.toString("utf8");
     if (!(response instanceof NoResponse)) return new ServiceResponse(sent, response);
     throw new NoResponse(response.message, response.code, sent);
