@@ -151,7 +151,8 @@ export class Authenticator {
     }
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
     // Usually both have the same name; keep one string, not two that are equal.
-    const caller = { credential: id, user, garden: garden === user ? user : garden, scope };
+    const ownGarden = garden === user ? user : garden;
+    const caller = { credential: id, user, garden: ownGarden, scope, expiresAtMs };
     if (isCurrent) {
       const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, notedAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);

@@ -11,6 +11,8 @@ export interface Caller {
   /** The set of plants that the credential opens. */
   readonly garden: string;
   readonly scope: Scope;
+  /** When the credential expires; absent if it doesn't. */
+  readonly expiresAtMs?: number | undefined;
 }
 
 /** Whether the caller may do what needs `scope`; `write` includes `read`. */

@@ -59,7 +59,7 @@ const name = v.pipe(
   v.metadata({ minLength: 1, maxLength: nameCodePointsMax }),
 );
 
-const tag = v.pipe(
+export const tagSchema = v.pipe(
   v.string("must be a string"),
   fits({ codePointsMax: tagCodePointsMax, mayBeBlank: true }),
   v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent. Empty if left out.`),
@@ -77,7 +77,7 @@ const id = v.pipe(
 export const plantDraftSchema = v.object(
   {
     name,
-    tag: v.optional(tag, ""),
+    tag: v.optional(tagSchema, ""),
     id: v.optional(id),
   },
   (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
@@ -86,13 +86,13 @@ export const plantDraftSchema = v.object(
 /**
  * What a created plant looks like to a client; a list shows the same fields unless asked otherwise.
  */
-export const plantViewSchema = v.object({ name, tag });
+export const plantViewSchema = v.object({ name, tag: tagSchema });
 
 /** A list item when `fields` asks: any of the three. */
 export const plantItemSchema = v.object({
   id: v.optional(id),
   name: v.optional(name),
-  tag: v.optional(tag),
+  tag: v.optional(tagSchema),
 });
 
 export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;

@@ -80,10 +80,13 @@ export function createApp(deps: AppDeps): App {
     if (request.method === "OPTIONS" && !route.isOpen) {
       return { status: 204, headers: preflightHeaders(route.allow) };
     }
-    const operation = route.operations.get(request.method);
+    let operation = route.operations.get(request.method);
     if (!operation) {
       throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
     }
+    const { jsonLines: many } = operation;
+    const sentType = many && (request.headers.get("content-type") ?? "");
+    if (many?.body?.type.pattern.test(sentType ?? "")) operation = many;
     exchange.operation = operation;
 
     if (!operation.scope) {

@@ -1,10 +1,27 @@
 /** Reads a request's body: of the right type, bounded in size and time, and valid UTF-8. */
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 
-export const bodyBytesMax = 64 * 1024;
 export const bodyTimeoutMs = 15_000;
 
-const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?$/i;
+export interface BodyType {
+  readonly contentType: string;
+  readonly pattern: RegExp;
+  readonly bytesMax: number;
+}
+
+const charset = '\\s*(?:;\\s*charset\\s*=\\s*(?:utf-8|"utf-8")\\s*)?';
+
+export const json: BodyType = {
+  contentType: "application/json",
+  pattern: new RegExp(`^application/json${charset}$`, "i"),
+  bytesMax: 64 * 1024,
+};
+
+export const jsonLines: BodyType = {
+  contentType: "application/jsonl",
+  pattern: new RegExp(`^application/(?:jsonl|x-ndjson)${charset}$`, "i"),
+  bytesMax: 1024 * 1024,
+};
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -23,9 +40,9 @@ export function hasBody(headers: Headers): boolean {
 }
 
 /** Whether a body can be longer than what is read of it. */
-export function mayExceedLimit(headers: Headers): boolean {
+export function mayExceedLimit(headers: Headers, { bytesMax } = json): boolean {
   const bytes = declaredBytes(headers);
-  return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= bodyBytesMax);
+  return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= bytesMax);
 }
 
 /**
@@ -39,11 +56,11 @@ export function checkFraming(headers: Headers): void {
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-export function checkContentType(headers: Headers): void {
+export function checkContentType(headers: Headers, { pattern }: BodyType): void {
   const type = headers.get("content-type");
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const isJson = type === null ? !hasBody(headers) : jsonType.test(type);
-  if (isJson && encoding === "identity") return;
+  const isExpected = type === null ? !hasBody(headers) : pattern.test(type);
+  if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
     "Send the body as plain JSON, with the header Content-Type: application/json.",
@@ -51,10 +68,10 @@ export function checkContentType(headers: Headers): void {
 }
 
 /** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
-export async function readBody(request: Request): Promise<string> {
+export async function readBody(request: Request, { bytesMax }: BodyType): Promise<string> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
-  const body = await withDeadline(readBytes(request, bytes));
+  const body = await withDeadline(readBytes(request, bytes, bytesMax));
   try {
     return decoder.decode(body);
   } catch {
@@ -62,61 +79,60 @@ export async function readBody(request: Request): Promise<string> {
   }
 }
 
-function readBytes(request: Request, bytes: number | undefined): Promise<Uint8Array> {
+function readBytes(
+  request: Request,
+  bytes: number | undefined,
+  bytesMax: number,
+): Promise<Uint8Array> {
   // Without a declared length each chunk is counted.
-  if (bytes === undefined) return readChunks(request);
+  if (bytes === undefined) return readChunks(request, bytesMax);
+  if (bytes > bytesMax) throw tooLarge(bytesMax);
   return bytes > smallBodyBytes ? readLong(request, bytes) : request.bytes();
 }
 
-/** Every valid plant fits, with each character escaped; longer bodies are invalid or blank. */
+/** Every valid plant fits, with each character escaped; longer bodies are lines or not valid. */
 export const smallBodyBytes = 4 * 1024;
-/** What all longer bodies of a thread may take together while they arrive. */
+/** What all longer bodies of a thread may take together. */
 const longBodiesBytesMax = 16 * 1024 * 1024;
 let longBodiesBytes = 0;
 
 /** Fails with `overloaded` where too many long bodies are under way; plants always find room. */
-function reserve(bytes: number): void {
+export function reserve(bytes: number): Disposable {
   if (longBodiesBytes + bytes > longBodiesBytesMax) throw overloaded;
   longBodiesBytes += bytes;
+  return {
+    [Symbol.dispose]: () => {
+      longBodiesBytes -= bytes;
+    },
+  };
 }
 
 async function readLong(request: Request, bytes: number): Promise<Uint8Array> {
-  if (bytes > bodyBytesMax) throw tooLarge();
-  reserve(bytes);
-  try {
-    return await request.bytes();
-  } finally {
-    longBodiesBytes -= bytes;
-  }
+  using _ = reserve(bytes);
+  return await request.bytes();
 }
 
 const chunksPerTick = 16;
 
-async function readChunks(request: Request): Promise<Uint8Array> {
+async function readChunks(request: Request, bytesMax: number): Promise<Uint8Array> {
   const { signal } = request;
+  using reserved = new DisposableStack();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  let reserved = 0;
-  try {
-    for await (const chunk of request.body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > bodyBytesMax) throw tooLarge();
-      if (bytes > smallBodyBytes && reserved === 0) {
-        reserve(bodyBytesMax);
-        reserved = bodyBytesMax;
-      }
-      chunks.push(chunk);
-      // What arrives meanwhile comes as one chunk: there can be 64 thousand of a single byte.
-      if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
-    }
-    // The runtime hands over a body before it looks at what follows the last chunk. Where that is
-    // wrong it responds with 400 and closes, and the request must have no effect.
-    await new Promise(setImmediate);
-    if (signal.aborted) throw invalid("must end with its last chunk");
-    return Buffer.concat(chunks);
-  } finally {
-    longBodiesBytes -= reserved;
+  for await (const chunk of request.body ?? []) {
+    const isFirstLong = bytes <= smallBodyBytes && bytes + chunk.byteLength > smallBodyBytes;
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw tooLarge(bytesMax);
+    if (isFirstLong) reserved.use(reserve(bytesMax));
+    chunks.push(chunk);
+    // What arrives meanwhile comes as one chunk: there can be 64 thousand of a single byte.
+    if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
   }
+  // The runtime hands over a body before it looks at what follows the last chunk. Where that is
+  // wrong it responds with 400 and closes, and the request must have no effect.
+  await new Promise(setImmediate);
+  if (signal.aborted) throw invalid("must end with its last chunk");
+  return Buffer.concat(chunks);
 }
 
 /** What to call for each body that is late, and when: the oldest first. */
@@ -163,8 +179,8 @@ function unclear(header: string, detail: string): PlantStoreError {
   });
 }
 
-function tooLarge(): PlantStoreError {
-  return new PlantStoreError("too-large", `Send a body of at most ${bodyBytesMax} bytes.`);
+function tooLarge(bytesMax: number): PlantStoreError {
+  return new PlantStoreError("too-large", `Send a body of at most ${bytesMax} bytes.`);
 }
 
 function invalid(detail: string): PlantStoreError {

@@ -34,10 +34,10 @@ export interface Exchange {
  * Whether the connection must be closed after the response: the rest of a body that was not read
  * could be taken for the next request, and after a CONNECT the runtime sees no more requests.
  */
-export function mustClose({ request, body }: Exchange): boolean {
+export function mustClose({ request, operation, body }: Exchange): boolean {
   if (request.method === "CONNECT") return true;
   if (body !== "unread") return false;
-  return request.bodyUsed || mayExceedLimit(request.headers);
+  return request.bodyUsed || mayExceedLimit(request.headers, operation?.body?.type);
 }
 
 /** Counts, logs and traces a request. The error is of a stream that broke off after its status. */

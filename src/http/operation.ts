@@ -1,9 +1,10 @@
 /** What an operation is: its input, its reply, and its entry in the OpenAPI document. */
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
-import type { ErrorCode } from "../domain/errors.ts";
+import type { ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
+import type { BodyType } from "./body.ts";
 import type { Parameters } from "./parameters.ts";
 import type { TextSource } from "./stream.ts";
 
@@ -44,6 +45,8 @@ export interface Operation {
   readonly scope?: Scope;
   readonly parameters?: Parameters;
   readonly body?: RequestBody<v.GenericSchema>;
+  /** What runs instead where the request sends JSON Lines. */
+  readonly jsonLines?: DocumentedOperation;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
   readonly run: (context: Context, input: Input) => Promise<Reply>;
@@ -57,10 +60,17 @@ export interface Input {
 }
 
 export interface RequestBody<Schema extends v.GenericSchema> {
+  readonly type: BodyType;
+  /** Of the body, or of each of its lines. */
   readonly schema: Schema;
   readonly schemaName: SchemaName;
   readonly examples: Readonly<Record<string, unknown>>;
 }
+
+/** A line that is not valid is an error in its place. */
+export type Lines<Schema extends v.GenericSchema> = Iterable<
+  v.InferOutput<Schema> | PlantStoreError
+>;
 
 /** An operation that the OpenAPI document describes. */
 export interface DocumentedOperation extends Operation {
@@ -87,7 +97,7 @@ export interface HeaderDescription {
 }
 
 /** A schema in the OpenAPI document's components. */
-export type SchemaName = "PlantDraft" | "Plant" | "PlantList" | "Text" | "Document";
+export type SchemaName = "PlantDraft" | "Plant" | "PlantList" | "Me" | "Text" | "Document";
 
 type Values<Declared extends Parameters> = {
   readonly [Name in keyof Declared]:
@@ -99,6 +109,7 @@ type Values<Declared extends Parameters> = {
 export function plantOperation<
   const Declared extends Parameters,
   Schema extends v.GenericSchema = v.GenericSchema<never>,
+  Body = v.InferOutput<Schema>,
 >(
   operation: Omit<DocumentedOperation, "run"> & {
     readonly scope: Scope;
@@ -109,7 +120,7 @@ export function plantOperation<
       input: {
         readonly caller: Caller;
         readonly parameters: Values<Declared>;
-        readonly body: v.InferOutput<Schema>;
+        readonly body: Body;
       },
     ) => Promise<Reply>;
   },

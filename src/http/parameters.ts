@@ -48,18 +48,18 @@ export function namesText<const Name extends string>(names: readonly Name[]) {
   );
 }
 
-const keyCharactersMax = 255;
-
 /** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
-export const keyText = v.pipe(
-  v.string(),
-  v.transform(unquote),
-  v.check(
-    (key) => /^[!-~]+$/.test(key) && key.length <= keyCharactersMax,
-    `must be 1 to ${keyCharactersMax} visible ASCII characters, bare or in double quotes`,
-  ),
-  v.metadata({ jsonSchema: { type: "string", minLength: 1 } }),
-);
+export function keyText(charactersMax: number) {
+  return v.pipe(
+    v.string(),
+    v.transform(unquote),
+    v.check(
+      (key) => /^[!-~]+$/.test(key) && key.length <= charactersMax,
+      `must be 1 to ${charactersMax} visible ASCII characters, bare or in double quotes`,
+    ),
+    v.metadata({ jsonSchema: { type: "string", minLength: 1 } }),
+  );
+}
 
 /** Empty, which is no valid key, if the quoted string is malformed. */
 function unquote(text: string): string {
