@@ -1,7 +1,4 @@
-/**
- * `npm run prove:failover [failovers] [seed]`: many failovers in a row, with a table of what came
- * of them.
- */
+/** `npm run prove:failover [failovers] [seed]`: many failovers in a row. */
 import { readNumbers } from "../proof.ts";
 import { type Failover, FailoverTrial, type Loss } from "./failover.ts";
 
@@ -27,11 +24,11 @@ try {
       throw new Error(`seed ${seed}, ${loss}: not finished`, { cause });
     });
     failovers.push(failover);
-    const { there, gone, open } = failover.counts;
+    const { present, absent, unknown } = failover.counts;
     say(
       `${failovers.length}/${count} seed ${seed}, ${loss}: writes after ${seconds(failover.untilWritesMs)}, ` +
-        `longest request ${seconds(failover.longestRequestMs)}; so far ${there} there, ${gone} gone, ` +
-        `${open} open, ${failover.faults.length} faults`,
+        `longest request ${seconds(failover.longestRequestMs)}; so far ${present} present, ${absent} absent, ` +
+        `${unknown} unknown, ${failover.faults.length} faults`,
     );
     // The ledger keeps its faults, so what follows would only repeat them.
     if (failover.faults.length > 0) break;

@@ -1,7 +1,7 @@
 /** The short form: some thousand generated requests. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { makeDatabase } from "../../postgres-server.ts";
-import { takeVitalSigns } from "../vital-signs.ts";
+import { sampleProcess } from "../process-growth.ts";
 import { GeneratedTrial } from "./generated-trial.ts";
 
 setDefaultTimeout(180_000);
@@ -12,7 +12,7 @@ test("5,000 requests are answered as the document says, in bounded memory", asyn
     expect((await trial.run(seed, 1_000)).faults).toEqual([]);
   }
   if (process.platform === "linux") {
-    expect(takeVitalSigns(trial.service.pid).residentMb).toBeLessThan(300);
+    expect(sampleProcess(trial.service.pid).residentMb).toBeLessThan(300);
   }
   await trial.stop();
 });

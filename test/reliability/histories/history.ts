@@ -1,4 +1,4 @@
-/** What clients asked of one garden and what they were told, and when. It judges nothing. */
+/** What the clients of one garden called, the results, and when. */
 
 export interface Plant {
   readonly id: bigint;
@@ -28,8 +28,8 @@ export interface List {
   readonly after?: bigint | undefined;
   readonly limit?: number | undefined;
   readonly fields: readonly Field[];
-  /** Lists of one walk followed each other's links. */
-  readonly walk?: number | undefined;
+  /** The first page of a walk along the links. */
+  readonly isWalk?: boolean;
 }
 
 export type Call = Create | Delete | List;
@@ -45,16 +45,14 @@ export type Result =
     }
   | { readonly kind: "refused"; readonly status: 404 | 409 | 422 };
 
-export interface Operation<Asked extends Call = Call> {
-  /** Who asked whom, for the reader. */
+export interface Operation {
+  /** Which client on which instance, for the reader. */
   readonly who: string;
-  readonly call: Asked;
-  /** Absent when nobody knows it: no answer came, or one that leaves it open. */
+  readonly call: Call;
+  /** Absent if unknown: no response came, or one that leaves it open. */
   readonly result: Result | undefined;
   readonly calledAtMs: number;
-  /**
-   * When it was answered; without an answer, until when it may still happen, which may be for ever.
-   */
+  /** When the response came; without one, until when it may still take effect. */
   readonly endedAtMs: number;
 }
 
@@ -98,7 +96,7 @@ function renderResult(result: Result | undefined): string {
     case "created":
       return `${result.id}${result.isReplayed ? " again" : ""}`;
     case "deleted":
-      return "gone";
+      return "deleted";
     case "refused":
       return `refused, ${result.status}`;
     case "listed": {

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { type RunningService, runProgram } from "../../end-to-end/running-service.ts";
-import { takeVitalSigns } from "../vital-signs.ts";
+import { sampleProcess } from "../process-growth.ts";
 import type { SlowKind, SlowReport } from "./slow-clients.ts";
 
 /** The list is 7.4 MB: more than the kernel buffers for a connection. */
@@ -60,7 +60,7 @@ export async function attack(
   const tokens = await makeTokens(service, ["a", "b", "c", "d"], "gardener");
   const [other = ""] = await makeTokens(service, ["other"]);
   await useService(service, other, 1_000);
-  const beforeMb = takeVitalSigns(service.pid).residentMb;
+  const beforeMb = sampleProcess(service.pid).residentMb;
   const script = join(import.meta.dir, "slow-clients.ts");
   await using clients = Bun.spawn(
     [process.execPath, script, String(service.port), kind, String(count)],
@@ -70,7 +70,7 @@ export async function attack(
   let peakMb = 0;
   const reading = readReports(clients.stdout, (each) => {
     report = each;
-    peakMb = Math.max(peakMb, takeVitalSigns(service.pid).residentMb);
+    peakMb = Math.max(peakMb, sampleProcess(service.pid).residentMb);
   });
   const endsAtMs = performance.now() + arrivalMsMax;
   const hasArrived = () =>

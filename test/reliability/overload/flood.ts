@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { admissionDefaults } from "../../../src/http/admission.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";
-import { Ledger, type ListedPlant, readList } from "../ledger.ts";
+import { Ledger, readList } from "../ledger.ts";
 import type { Trial } from "../proof.ts";
 import { numbered, numberMark, sendCrowd } from "./crowd.ts";
 import type { Stall } from "./stall.ts";
@@ -68,25 +68,23 @@ export async function flood(service: RunningService, stall: () => Promise<Stall>
   if (grownBytes > clientsCount * clientBytesMax) faults.push(`it grew by ${grownBytes} bytes`);
 
   const ledger = new Ledger();
-  ledger.note("first", (await first) === 201 ? "there" : "gone");
+  const note = (name: string, status: number) =>
+    ledger.note({ name, state: status === 201 ? "present" : "absent" });
+  note("first", await first);
   for (const [number, status] of report.statuses.entries()) {
-    ledger.note(`plant ${numbered(number)}`, status === 201 ? "there" : "gone");
+    note(`plant ${numbered(number)}`, status);
   }
   const status = await create("last");
   if (status !== 201) faults.push(`after it a create was answered with ${status}`);
-  ledger.note("last", "there");
-  faults.push(...ledger.audit(await listPlants(service)));
+  note("last", 201);
+  const list = await service.call("GET /plants?fields=id,name");
+  faults.push(...ledger.audit(readList(await list.text())));
   const figures = { created, refused: report.refused, reads, "bytes grown": grownBytes };
   return { faults: faults.slice(0, faultsMax), figures };
 }
 
 /** What is lost is lost a thousand times. */
 const faultsMax = 10;
-
-async function listPlants(service: RunningService): Promise<ListedPlant[]> {
-  const response = await service.call("GET /plants?fields=id,name");
-  return readList(await response.text());
-}
 
 /** A create of a plant that is named by the number of its request. */
 export function renderCreate(token: string): string {
