@@ -41,7 +41,11 @@ const tagCharactersMax = 100;
 export function tagOf(name: string): string {
   let sum = 0;
   for (const character of name) sum = sum * 31 + character.charCodeAt(0);
-  return [...`🌱 of ${name}, `.repeat(tagCharactersMax)].slice(0, sum % tagCharactersMax).join("");
+  const phrase = [...`🌱 of ${name}, `];
+  return Array.from(
+    { length: sum % tagCharactersMax },
+    (_, index) => phrase[index % phrase.length],
+  ).join("");
 }
 
 export class Ledger {

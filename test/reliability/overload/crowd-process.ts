@@ -1,6 +1,6 @@
 /**
- * A crowd in a process of its own: its order on standard input, and on standard output a line break
- * when all is sent, and its report.
+ * A crowd in its own process. Reads its order from standard input; writes a line break when
+ * everything was sent, and then its report.
  */
 import { writeSync } from "node:fs";
 import { Crowd } from "./crowd.ts";
@@ -8,5 +8,5 @@ import { Crowd } from "./crowd.ts";
 const crowd = new Crowd(JSON.parse(await Bun.stdin.text()));
 const report = await crowd.run(() => writeSync(1, "\n"));
 await Bun.write(Bun.stdout, JSON.stringify(report));
-// Its connections are still open, and nobody waits for them.
+// Without waiting for open connections.
 process.exit(0);
