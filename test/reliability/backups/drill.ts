@@ -134,6 +134,10 @@ export class LoadedStore {
     });
   }
 
+  list(): Promise<ListedPlant[]> {
+    return listPlants(this.#service, this.token);
+  }
+
   /** Resolves when there are so many more plants. */
   async grow(plants: number): Promise<void> {
     const before = this.ledger.counts.present;

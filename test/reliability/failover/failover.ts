@@ -23,12 +23,10 @@ export const losses = ["killed", "cut off", "frozen", "shut down"] as const;
 export type Loss = (typeof losses)[number];
 
 export interface Failover {
-  readonly loss: Loss;
   /** From the promotion until every instance has written. */
   readonly untilWritesMs: number;
   readonly longestRequestMs: number;
   readonly faults: readonly string[];
-  readonly counts: Ledger["counts"];
 }
 
 const clientsCount = 12;
@@ -57,6 +55,10 @@ export class FailoverTrial {
     return new FailoverTrial(pair, await Promise.all(instances));
   }
 
+  get counts(): Ledger["counts"] {
+    return this.#ledger.counts;
+  }
+
   /** One loss and promotion under load. Then all promises made so far are checked. */
   async run(loss: Loss, seed: number, extraOutageMs = 0): Promise<Failover> {
     const dice = makeDice(spread(seed));
@@ -79,8 +81,7 @@ export class FailoverTrial {
     await readiness.stop();
     await this.#checkAlive();
     const faults = ledger.audit(await this.#list());
-    const { longestMs: longestRequestMs } = workload;
-    return { loss, untilWritesMs, longestRequestMs, faults, counts: ledger.counts };
+    return { untilWritesMs, longestRequestMs: workload.longestMs, faults };
   }
 
   async stop(): Promise<void> {

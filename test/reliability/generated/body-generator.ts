@@ -1,12 +1,9 @@
-/**
- * Bodies from the schema of an object: good ones, ones with a fault, and texts that are hardly
- * JSON.
- */
+/** Bodies from the schema of an object: valid, invalid, and hardly JSON. */
 import fc, { type Arbitrary } from "fast-check";
 import { jsonValues, type Part, partOf, type Schema, type Verdict } from "./value-generator.ts";
 
 export interface Body extends Part {
-  /** The fields as JSON, where the body is good. */
+  /** The fields as JSON, if the body is good. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +29,7 @@ export function bodyOf(schema: Schema): Arbitrary<Body> {
   );
 }
 
-/** Each field that must be there, mostly; each other one, sometimes; in any order. */
+/** Required fields mostly, others sometimes, in any order. */
 function membersOf({ properties = {}, required = [] }: Schema): Arbitrary<Member[]> {
   const members = Object.entries(properties).map(([name, schema]) => {
     const member = partOf(jsonValues(schema)).map((value): Member => ({ name, value }));
@@ -126,7 +123,7 @@ const deep = fc
     return opening.repeat(depth) + (isClosed ? `1${closing.repeat(depth)}` : "");
   });
 
-/** A character put in, taken out or replaced. */
+/** With a character inserted, removed or replaced. */
 function edited(texts: Arbitrary<string>): Arbitrary<string> {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   const put = fc.constantFrom(..."\0\x01 \t,:\"'\\{}[]09-+.eé🌿\ufeff", "\\u0000", "\\ud800", "");

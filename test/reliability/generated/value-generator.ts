@@ -1,10 +1,7 @@
-/**
- * Values from a JSON Schema: those that it allows, those that it forbids, and those of which it
- * says nothing. It knows schemas, not the service.
- */
+/** Values from a JSON Schema: those that it allows, forbids, or says nothing about. */
 import fc, { type Arbitrary } from "fast-check";
 
-/** `good`: the document allows it. `bad`: it forbids it. `open`: it does not say. */
+/** `good`: the schema allows it. `bad`: it forbids it. `open`: it does not say. */
 export type Verdict = "good" | "bad" | "open";
 
 export interface Part {
@@ -26,7 +23,7 @@ export interface Schema {
   readonly required?: readonly string[];
 }
 
-/** Mostly good, so that requests get far; two bad parts at once say little more than one. */
+/** Mostly good, so that requests get far. */
 export function partOf({ good, bad, open }: Values): Arbitrary<Part> {
   const as = (verdict: Verdict, texts: Arbitrary<string>) =>
     texts.map((text): Part => ({ text, verdict }));
@@ -37,11 +34,11 @@ export function partOf({ good, bad, open }: Values): Arbitrary<Part> {
   );
 }
 
-/** One code point each, of every kind that has ever broken a program. */
+/** Code points of every kind that tends to break programs. */
 const character = fc.constantFrom(
   ..."aZ9 '\"\\/<>&%{}[]+-_~\t\n\r\x01\x1f\x7f\u0085\u00a0éßİıſ中ع\u0301\u200b\u200d\u202e\u2028\ufeff\ufffd\uffff🌿𝕏\u{10ffff}",
 );
-/** What a schema does not speak of. */
+/** What a schema says nothing about. */
 const oddText = fc.oneof(
   fc.constantFrom("", " ", "\u3000", "\ufeff", "\0", "a\0b", "\ud800", "a\udc00b", "__proto__"),
   fc.string({ unit: "binary", maxLength: 40 }),
@@ -112,7 +109,7 @@ function rangeOf({ format, minimum, maximum }: Schema): [min: bigint, max: bigin
   return [BigInt(minimum ?? -(2n ** bits)), BigInt(maximum ?? 2n ** bits - 1n)];
 }
 
-/** Few of them, so that requests meet; the edges; and any. */
+/** A few small ones, so that requests conflict; the limits; and any. */
 function integersOf(schema: Schema): Readonly<Record<"good" | "bad", Arbitrary<bigint>>> {
   const [min, max] = rangeOf(schema);
   const isIn = (value: bigint) => value >= min && value <= max;
@@ -158,7 +155,7 @@ export function parameterValues(schema: Schema): Values {
   }
   if (schema.pattern !== undefined) {
     const names = fc.stringMatching(new RegExp(schema.pattern)).map((text) => text.split(","));
-    // A pattern cannot say that no name comes twice.
+    // A pattern cannot forbid repeated names.
     const isRepeating = (list: readonly string[]) => new Set(list).size < list.length;
     const join = (list: readonly string[]) => list.join(",");
     return {

@@ -35,33 +35,25 @@ const startsMax = 5;
 
 export class Deployment {
   readonly instances: readonly Instance[];
-  readonly #layout: Layout;
   readonly #database: string;
   readonly #remove: () => unknown;
   readonly #gardens: FreshGarden[] = [];
   #made = 0;
 
-  private constructor(
-    layout: Layout,
-    instances: readonly Instance[],
-    database: string,
-    remove: () => unknown,
-  ) {
-    this.#layout = layout;
+  private constructor(instances: readonly Instance[], database: string, remove: () => unknown) {
     this.instances = instances;
     this.#database = database;
     this.#remove = remove;
   }
 
-  static async start(layout: Layout, program?: string): Promise<Deployment> {
-    const { engine, threads } = layout;
+  static async start({ engine, threads }: Layout, program?: string): Promise<Deployment> {
     const [database, remove] = await makeRoom(engine);
     const instances = threads.map((count, index) => {
       const args = ["--threads", String(count)];
       return new Instance(engine, index + 1, () => startService({ args, database, program }));
     });
     await Promise.all(instances.map((instance) => instance.start()));
-    return new Deployment(layout, instances, database, remove);
+    return new Deployment(instances, database, remove);
   }
 
   async takeGarden(): Promise<FreshGarden> {
@@ -81,12 +73,6 @@ export class Deployment {
   async stop(): Promise<void> {
     for (const instance of this.instances) await instance.stop();
     await this.#remove();
-  }
-
-  /** When this process exits. A PostgreSQL of its own goes with it. */
-  abandon(): void {
-    for (const instance of this.instances) instance.abandon();
-    if (this.#layout.engine === "sqlite") this.#remove();
   }
 
   async #makeGardens(): Promise<void> {
@@ -160,9 +146,5 @@ export class Instance {
 
   async stop(): Promise<void> {
     await this.#service?.[Symbol.asyncDispose]();
-  }
-
-  abandon(): void {
-    this.#service?.signal("SIGKILL");
   }
 }

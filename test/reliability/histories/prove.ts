@@ -3,9 +3,6 @@ import { joinTrials, prove } from "../proof.ts";
 import { Suite } from "./trial.ts";
 
 const suites = [await Suite.start("sqlite"), await Suite.start("postgres")];
-process.on("exit", () => {
-  for (const suite of suites) suite.abandon();
-});
 
 await prove({
   name: "histories",
@@ -13,5 +10,9 @@ await prove({
   count: 1_000,
   // Each in its own gardens, so that commits contain writes to several.
   atOnce: 8,
+  async conclude() {
+    for (const suite of suites) await suite.stop();
+    return undefined;
+  },
   run: async (seed) => joinTrials(await Promise.all(suites.map((suite) => suite.run(seed)))),
 });

@@ -54,10 +54,6 @@ export class Suite {
   async stop(): Promise<void> {
     for (const deployment of this.#deployments) await deployment.stop();
   }
-
-  abandon(): void {
-    for (const deployment of this.#deployments) deployment.abandon();
-  }
 }
 
 function pick<Item>(items: readonly Item[], number: number): Item {

@@ -94,15 +94,9 @@ const methodCases: readonly HostileCase[] = [
     "the method DELETE on the list": method("DELETE"),
     "the method TRACE": method("TRACE"),
   }),
-  ...expecting("405 closed", {
-    "the method CONNECT on a path": method("CONNECT"),
-  }),
-  ...expecting("404 closed", {
-    "the method CONNECT on an authority": method("CONNECT", "plants.example:443"),
-  }),
-  ...expecting("404 open", {
-    "the method HEAD on a path that is not there": method("HEAD", "/nothing"),
-  }),
+  ["the method CONNECT on a path", method("CONNECT"), "405 closed"],
+  ["the method CONNECT on an authority", method("CONNECT", "plants.example:443"), "404 closed"],
+  ["the method HEAD on a path that is not there", method("HEAD", "/nothing"), "404 open"],
   ...expecting("closed", {
     "a method in lower case": method("get"),
     "a method in mixed case": method("Get"),
@@ -116,15 +110,9 @@ const methodCases: readonly HostileCase[] = [
     "a method with a colon": method("GET:"),
     "an empty method": head(" /plants HTTP/1.1", host, authorization),
   }),
-  ...expecting("505 closed", {
-    "a method with a zero byte": method("GE\0T"),
-  }),
-  ...expecting("431 closed", {
-    "a method of 20 KiB": method("X".repeat(20 * 1024)),
-  }),
-  ...expecting("200 open", {
-    "a header that overrides the method": get("X-HTTP-Method-Override: DELETE"),
-  }),
+  ["a method with a zero byte", method("GE\0T"), "505 closed"],
+  ["a method of 20 KiB", method("X".repeat(20 * 1024)), "431 closed"],
+  ["a header that overrides the method", get("X-HTTP-Method-Override: DELETE"), "200 open"],
 ];
 
 const versionCases: readonly HostileCase[] = [
@@ -226,9 +214,7 @@ function withToken(...lines: readonly string[]): string {
 }
 
 const hostCases: readonly HostileCase[] = [
-  ...expecting("400 closed", {
-    "no host": withHost(),
-  }),
+  ["no host", withHost(), "400 closed"],
   ...expecting("400 open", {
     "an empty host": withHost("Host:"),
     "a host and an empty one": withHost("Host: a", "Host:"),
@@ -250,9 +236,7 @@ const tokenCases: readonly HostileCase[] = [
     "a token in a cookie": withToken(`Cookie: token=${tokenPlaceholder}`),
     "a token in Proxy-Authorization": withToken(`Proxy-${authorization}`),
   }),
-  ...expecting("200 open", {
-    "a token with a space behind it": withToken(`${authorization} `),
-  }),
+  ["a token with a space behind it", withToken(`${authorization} `), "200 open"],
   ...expecting("400 closed", {
     "a token folded onto a second line": withToken(`Authorization: Bearer\r\n ${tokenPlaceholder}`),
   }),
@@ -268,9 +252,7 @@ const expectCases: readonly HostileCase[] = [
     ],
     "two expectations": create(fern, "Expect: 100-continue", "Expect: x"),
   }),
-  ...expecting("100 200 open", {
-    "Expect: 100-continue without a body": get("Expect: 100-continue"),
-  }),
+  ["Expect: 100-continue without a body", get("Expect: 100-continue"), "100 200 open"],
   ...expecting("100 413 closed", {
     "Expect: 100-continue and a body over the limit": post(
       "Content-Length: 65537",
@@ -286,9 +268,7 @@ const expectCases: readonly HostileCase[] = [
       "Expect: 100-continue",
     ),
   }),
-  ...expecting("201 open", {
-    "an expectation that is unknown": create(fern, "Expect: 200-ok"),
-  }),
+  ["an expectation that is unknown", create(fern, "Expect: 200-ok"), "201 open"],
 ];
 
 const closingCases: readonly HostileCase[] = [
@@ -312,9 +292,7 @@ const closingCases: readonly HostileCase[] = [
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
     ),
   }),
-  ...expecting("201 open", {
-    "Connection names the length": create(fern, "Connection: Content-Length"),
-  }),
+  ["Connection names the length", create(fern, "Connection: Content-Length"), "201 open"],
   ...expecting("200 400 closed", {
     "an upgrade, and bytes of the new protocol": [
       get("Connection: Upgrade", "Upgrade: x"),
