@@ -1,4 +1,4 @@
-/** Reports what is wrong with a history: a small part of it that no order of operations explains. */
+/** Reports a small part of a history that no order of its operations explains. */
 import { type History, type Operation, type Result, render } from "./history.ts";
 import { isLinearizable, Undecided } from "./linearization.ts";
 

@@ -33,7 +33,7 @@ function many(count: number, bytesEach = 8): string[] {
   return Array.from({ length: count }, (_, at) => `X-${at}: `.padEnd(bytesEach, "x"));
 }
 
-/** A good plant, and white space behind it. */
+/** A good plant, padded with white space. */
 function padded(bytes: number): string {
   return fern.padEnd(bytes);
 }

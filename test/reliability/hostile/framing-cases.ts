@@ -14,7 +14,7 @@ import {
   smuggled,
 } from "./hostile-case.ts";
 
-/** Whoever goes by the length sees one request, and whoever goes by the chunks sees two. */
+/** One request for a parser that uses the length, two for one that uses the chunks. */
 const hiddenBehindChunks = lastChunk + smuggled;
 const wholeInChunks = chunk(fern) + lastChunk;
 

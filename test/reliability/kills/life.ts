@@ -1,6 +1,6 @@
 /**
- * A database whose service is killed at any moment, or told to stop, and restarted, while clients go
- * on. After every start, all promises made so far are checked against the plants.
+ * A database whose service is killed at any moment, or told to stop, and restarted, while clients
+ * go on. After every start, all promises made so far are checked against the plants.
  */
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";

@@ -2,7 +2,7 @@
  * Many clients at once over plain sockets: either each connection sends its next request when it
  * has a response (a closed loop), or requests arrive at a fixed rate (an open loop).
  */
-import { join } from "node:path";
+import { writeSync } from "node:fs";
 import type { Socket } from "bun";
 
 export interface CrowdOrder {
@@ -70,8 +70,7 @@ interface Connection {
  * is called when everything was sent.
  */
 export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<CrowdReport> {
-  const program = join(import.meta.dir, "crowd-process.ts");
-  const child = Bun.spawn([process.execPath, program], { stdin: "pipe", stdout: "pipe" });
+  const child = Bun.spawn([process.execPath, import.meta.path], { stdin: "pipe", stdout: "pipe" });
   child.stdin.write(JSON.stringify(order));
   child.stdin.end();
   const decoder = new TextDecoder();
@@ -83,7 +82,7 @@ export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<C
   return JSON.parse(text);
 }
 
-export class Crowd {
+class Crowd {
   readonly #order: CrowdOrder;
   readonly #idle: Connection[] = [];
   /** In the order of their requests. */
@@ -251,4 +250,12 @@ function spreadOf(durationsMs: readonly number[]): Spread {
   const sorted = durationsMs.toSorted((left, right) => left - right);
   const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);
   return { p50: at(0.5), p99: at(0.99) };
+}
+
+/** The process of a crowd: its order comes on standard input, its report goes to the output. */
+if (import.meta.main) {
+  const crowd = new Crowd(JSON.parse(await Bun.stdin.text()));
+  const report = await crowd.run(() => writeSync(1, "\n"));
+  await Bun.write(Bun.stdout, JSON.stringify(report));
+  process.exit(0);
 }
