@@ -66,46 +66,13 @@ export function render(operations: readonly Operation[]): string {
   const inOrder = operations.toSorted((a, b) => a.calledAtMs - b.calledAtMs);
   const startMs = inOrder[0]?.calledAtMs ?? 0;
   const lines = inOrder.map(({ who, call, result, calledAtMs, endedAtMs }) => {
-    const [from, to] = [calledAtMs, endedAtMs].map((at) =>
-      Number.isFinite(at) ? (at - startMs).toFixed(2) : "…",
-    );
-    const times = `${from?.padStart(9)} to ${to?.padStart(9)} ms`;
-    return `${times}  ${who.padEnd(12)} ${renderCall(call)} → ${renderResult(result)}`;
+    const [from, to] = [calledAtMs, endedAtMs].map((at) => (at - startMs).toFixed(2).padStart(9));
+    const outcome = result ? renderValues(result) : "unknown";
+    return `${from} to ${to} ms  ${who.padEnd(12)} ${renderValues(call)} → ${outcome}`;
   });
   return lines.join("\n");
 }
 
-function renderCall(call: Call): string {
-  switch (call.kind) {
-    case "create":
-      return `create ${call.id ?? "any"} "${call.name}"${call.key ? ` with key ${call.key}` : ""}`;
-    case "delete":
-      return `delete ${call.id}`;
-    case "list": {
-      const after = call.after === undefined ? "" : ` after ${call.after}`;
-      const limit = call.limit === undefined ? "" : ` limit ${call.limit}`;
-      return `list${limit}${after}`;
-    }
-  }
-}
-
-function renderResult(result: Result | undefined): string {
-  switch (result?.kind) {
-    case undefined:
-      return "unknown";
-    case "created":
-      return `${result.id}${result.isReplayed ? " again" : ""}`;
-    case "deleted":
-      return "deleted";
-    case "refused":
-      return `refused, ${result.status}`;
-    case "listed": {
-      const plants = result.plants.map(({ id, name }) => [id, name].filter(isGiven).join(" "));
-      return `[${plants.join(", ")}]${result.next ? " and more" : ""}`;
-    }
-  }
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined;
+function renderValues(value: Call | Result): string {
+  return JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `${each}` : each));
 }

@@ -17,6 +17,7 @@ export interface Target {
 }
 
 const pauseMs = 30;
+const pollMs = 1;
 /** No response comes later than this, unless the service waits for more. */
 const patienceMs = 20_000;
 /** Long enough for a response that should not come. */
@@ -59,18 +60,15 @@ class Connection {
   readonly #socket: Socket;
   readonly #isHead: boolean;
   #bytes = Buffer.alloc(0);
-  #wake = () => {};
 
   private constructor(socket: Socket, isHead: boolean) {
     this.#socket = socket;
     this.#isHead = isHead;
     socket.on("data", (bytes: Buffer) => {
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
-      this.#wake();
     });
     const closed = () => {
       this.isClosed = true;
-      this.#wake();
     };
     socket.on("end", closed);
     socket.on("close", closed);
@@ -103,15 +101,7 @@ class Connection {
   /** Waits until it is so, the other side has closed, or it takes too long. */
   async until(isSo: () => boolean): Promise<void> {
     const endsAtMs = performance.now() + patienceMs;
-    while (!isSo() && !this.isClosed && performance.now() < endsAtMs) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, endsAtMs - performance.now());
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
+    while (!isSo() && !this.isClosed && performance.now() < endsAtMs) await Bun.sleep(pollMs);
   }
 
   untilResponses(count: number): Promise<void> {
