@@ -1,6 +1,13 @@
 /** Bodies from the schema of an object: valid, invalid, and hardly JSON. */
 import fc, { type Arbitrary } from "fast-check";
-import { jsonValues, type Part, partOf, type Schema, type Verdict } from "./value-generator.ts";
+import {
+  jsonValues,
+  type Part,
+  partOf,
+  type Schema,
+  type Verdict,
+  weighted,
+} from "./value-generator.ts";
 
 export interface Body extends Part {
   /** The fields as JSON, if the body is good. */
@@ -17,15 +24,15 @@ export function bodyOf(schema: Schema): Arbitrary<Body> {
   const wholeText = whole.map(({ text }) => text);
   const bad = (texts: Arbitrary<string>) => texts.map((text): Body => ({ text, verdict: "bad" }));
   const open = (texts: Arbitrary<string>) => texts.map((text): Body => ({ text, verdict: "open" }));
-  return fc.oneof(
-    { arbitrary: whole, weight: 40 },
-    { arbitrary: bad(withMember(whole, fc.constantFrom(...strangeMembers))), weight: 2 },
-    { arbitrary: bad(twice(whole)), weight: 1 },
-    { arbitrary: bad(cutOff(wholeText)), weight: 1 },
-    { arbitrary: bad(fc.constantFrom(...notObjects)), weight: 1 },
-    { arbitrary: bad(deep), weight: 1 },
-    { arbitrary: open(edited(wholeText)), weight: 3 },
-    { arbitrary: open(fc.json({ maxDepth: 3 })), weight: 1 },
+  return weighted(
+    [40, whole],
+    [2, bad(withMember(whole, fc.constantFrom(...strangeMembers)))],
+    [1, bad(twice(whole))],
+    [1, bad(cutOff(wholeText))],
+    [1, bad(fc.constantFrom(...notObjects))],
+    [1, bad(deep)],
+    [3, open(edited(wholeText))],
+    [1, open(fc.json({ maxDepth: 3 }))],
   );
 }
 
@@ -35,10 +42,7 @@ function membersOf({ properties = {}, required = [] }: Schema): Arbitrary<Member
     const member = partOf(jsonValues(schema)).map((value): Member => ({ name, value }));
     if (!required.includes(name)) return fc.option(member, { nil: undefined });
     const missing: Member = { name, value: { text: "", verdict: "bad" } };
-    return fc.oneof(
-      { arbitrary: member, weight: 40 },
-      { arbitrary: fc.constant(missing), weight: 1 },
-    );
+    return weighted([40, member], [1, fc.constant(missing)]);
   });
   return fc.tuple(fc.tuple(...members), fc.boolean()).map(([found, isReversed]) => {
     const there = found.filter((member) => member !== undefined);

@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from "fast-check";
 import type { Document } from "../../documented-answers.ts";
 import { type Body, bodyOf, worst } from "./body-generator.ts";
-import { type Part, parameterValues, partOf, type Schema } from "./value-generator.ts";
+import { type Part, parameterValues, partOf, type Schema, weighted } from "./value-generator.ts";
 
 /** `unknown`: well-formed, but never issued. */
 export type TokenKind = "write" | "read" | "unknown" | "none";
@@ -43,13 +43,12 @@ const bodyBytesMax = 64 * 1024;
 
 export function requestsFor(document: Document): Arbitrary<GeneratedRequest> {
   const operations = readOperations(document);
-  return fc.oneof(
-    ...operations.map((operation) => ({
-      arbitrary: requestsOf(operation),
-      // Operations without a token have little to vary, and long responses.
-      weight: operation.needsToken ? 30 : 1,
-    })),
-    { arbitrary: straysOf(operations), weight: 4 },
+  return weighted(
+    // Operations without a token have little to vary, and long responses.
+    ...operations.map(
+      (operation) => [operation.needsToken ? 30 : 1, requestsOf(operation)] as const,
+    ),
+    [4, straysOf(operations)],
   );
 }
 
@@ -70,9 +69,9 @@ function readOperations(document: Document): Operation[] {
   );
 }
 
-const tokenKinds: Arbitrary<TokenKind> = fc.oneof(
-  { arbitrary: fc.constant("write" as const), weight: 20 },
-  { arbitrary: fc.constantFrom<TokenKind>("read", "unknown", "none"), weight: 2 },
+const tokenKinds: Arbitrary<TokenKind> = weighted(
+  [20, fc.constant("write" as const)],
+  [2, fc.constantFrom<TokenKind>("read", "unknown", "none")],
 );
 
 interface NamedPart extends Part {
@@ -153,10 +152,7 @@ function expectedOf(
 }
 
 function rarely<Value>(arbitrary: Arbitrary<Value>): Arbitrary<Value | null> {
-  return fc.oneof(
-    { arbitrary: fc.constant(null), weight: 20 },
-    { arbitrary: arbitrary as Arbitrary<Value | null>, weight: 1 },
-  );
+  return weighted([20, fc.constant(null)], [1, arbitrary as Arbitrary<Value | null>]);
 }
 
 /** Percent-encoded where necessary, or everywhere. */
@@ -219,10 +215,11 @@ interface ContentType {
 }
 
 const jsonType: ContentType = { lines: ["Content-Type: application/json"], isGood: true };
-const contentTypes = fc.oneof(
-  { arbitrary: fc.constant(jsonType), weight: 30 },
-  {
-    arbitrary: fc.constantFrom<ContentType>(
+const contentTypes = weighted(
+  [30, fc.constant(jsonType)],
+  [
+    3,
+    fc.constantFrom<ContentType>(
       { lines: ['content-type: APPLICATION/JSON; charset="UTF-8"'], isGood: true },
       { lines: ["Content-Type: application/json", "Content-Encoding: identity"], isGood: true },
       { lines: [], isGood: false },
@@ -231,8 +228,7 @@ const contentTypes = fc.oneof(
       { lines: ["Content-Type: application/json, application/json"], isGood: false },
       { lines: ["Content-Type: application/json", "Content-Encoding: gzip"], isGood: false },
     ),
-    weight: 3,
-  },
+  ],
 );
 
 const unwanted: Body = { text: "{}", verdict: "bad" };
@@ -246,7 +242,7 @@ function sizedBodyOf(schema: Schema): Arbitrary<Body> {
       ...body,
       text: body.text + " ".repeat(Math.max(0, bytes - Buffer.byteLength(body.text))),
     }));
-  return fc.oneof({ arbitrary: bodies, weight: 200 }, { arbitrary: padded, weight: 1 });
+  return weighted([200, bodies], [1, padded]);
 }
 
 /** Unknown paths, and methods that a path does not support. */

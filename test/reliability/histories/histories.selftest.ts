@@ -13,8 +13,8 @@ const flaws: Readonly<Record<string, Layout & { readonly edit: Edit }>> = {
     threads: [4],
     edit: {
       file: "storage/sqlite/worker.ts",
-      text: "if (isChange(outcomes[from++])) versions.change(garden);",
-      by: "if (isChange(outcomes[from++])) setTimeout(() => versions.change(garden), 100);",
+      text: "versions.change(write.garden, isAppend);",
+      by: "setTimeout(() => versions.change(write.garden, isAppend), 100);",
     },
   },
   "a create on PostgreSQL that is confirmed before its commit": {
