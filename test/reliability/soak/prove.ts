@@ -9,7 +9,7 @@ import { soak } from "./soak.ts";
 
 /** An hour, with 95 % confidence. */
 const residentMbMax = 2;
-const openFilesMax = 1;
+const openFilesMax = 2;
 const heapBytesPerResponseMax = 0.1;
 
 const [minutes = 120, rate] = readNumbers();
