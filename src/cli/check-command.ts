@@ -11,9 +11,9 @@ import { quoteText, readSetting, readToken, settings } from "../config.ts";
 import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, choiceFlag, numberFlag, textFlag } from "./command.ts";
-import { showSafely } from "./output.ts";
 import { adviseConnection, cleanToken } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
+import { showSafely } from "./terminal.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;

@@ -1,8 +1,8 @@
 /** What a check found: for a person while it runs, for a machine at its end. */
 import type { CheckResult, RowResult } from "../check/run-check.ts";
-import type { Terminal } from "./command.ts";
-import { showSafely } from "./output.ts";
 import { renderDuration } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
+import { showSafely } from "./terminal.ts";
 
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
 

@@ -1,6 +1,7 @@
 /** How a command's arguments are read, and what is said of wrong ones. */
 import { describe, expect, test } from "bun:test";
-import { type Command, readCall, type Terminal } from "./command.ts";
+import { type Command, readCall } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 const terminal: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 

@@ -2,6 +2,7 @@
 import { type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface FlagDescription {
   /**
@@ -40,22 +41,6 @@ export interface Call {
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
   readonly terminal: Terminal;
-}
-
-/** Where a command's output goes: results to `out`, messages for a person to `say`. */
-export interface Terminal {
-  /** Whether standard output is a terminal. */
-  readonly isInteractive: boolean;
-  /** Whether standard error is a terminal. */
-  readonly isWatched: boolean;
-  /** How many characters a line has. */
-  readonly columns?: number;
-  /** Whether standard output may be colored. */
-  readonly hasColor?: boolean;
-  out(text: string): void;
-  say(text: string): void;
-  /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
-  draw?(text: string): void;
 }
 
 /** Throws a `CliError` if the arguments don't fit the command. */

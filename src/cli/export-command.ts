@@ -15,11 +15,11 @@ import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { CliError, exitCodes, toFileError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { writeResult } from "./output.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
+import { writeResult } from "./terminal.ts";
 
 /** Long enough for a service that restarts. */
 const patience = { retries: 20 };

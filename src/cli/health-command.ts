@@ -2,8 +2,8 @@
 import { isGiven, readSetting } from "../config.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { showSafely } from "./output.ts";
 import { adviseConnection } from "./service-client.ts";
+import { showSafely } from "./terminal.ts";
 
 /** Less than supervisors allow for a check. */
 const timeoutMs = 4_000;

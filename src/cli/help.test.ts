@@ -1,7 +1,8 @@
 /** What the help of a command shows, and when in color. */
 import { describe, expect, test } from "bun:test";
-import type { Command, Terminal } from "./command.ts";
+import type { Command } from "./command.ts";
 import { renderHelp, renderOverview } from "./help.ts";
+import type { Terminal } from "./terminal.ts";
 
 const pipe: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 

@@ -1,5 +1,6 @@
 /** Renders the help from how commands describe themselves. */
-import { type Command, flagsOf, globalFlags, renderUsage, type Terminal } from "./command.ts";
+import { type Command, flagsOf, globalFlags, renderUsage } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 type Row = readonly [term: string, text: string];
 

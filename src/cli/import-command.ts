@@ -20,11 +20,11 @@ import {
   textFlag,
 } from "./command.ts";
 import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
-import { showSafely } from "./output.ts";
 import { chooseFormat, formatFlag, type Row, readRows } from "./plant-file.ts";
 import { Progress, renderDuration, renderRate } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
+import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;

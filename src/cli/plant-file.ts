@@ -7,8 +7,8 @@ import { usageError } from "./cli-error.ts";
 import { type Call, choiceFlag } from "./command.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
 import { createJsonScanner, type JsonRecord } from "./json-rows.ts";
-import { showSafely } from "./output.ts";
 import { advance, splitRecords } from "./record-splitter.ts";
+import { showSafely } from "./terminal.ts";
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];

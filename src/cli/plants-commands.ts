@@ -7,9 +7,9 @@ import {
 } from "../client/plant-store.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, numberFlag, textFlag } from "./command.ts";
-import { renderTable, showSafely } from "./output.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
 import { variables, withStore } from "./service-client.ts";
+import { renderTable, showSafely } from "./terminal.ts";
 
 export const addPlantCommand: Command = {
   name: "plants add",

@@ -1,7 +1,7 @@
 /** The progress of a long command. */
 import { expect, test } from "bun:test";
-import type { Terminal } from "./command.ts";
 import { Progress, renderDuration, renderProgress } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 
 test("shows the share, the count, the rate and the time left", () => {
   const state = { count: 250_000, share: 0.25 };

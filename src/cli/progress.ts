@@ -1,5 +1,5 @@
 /** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
-import type { Terminal } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface ProgressState {
   readonly count: number;

@@ -12,8 +12,9 @@ import {
   loadCommand,
 } from "./catalog.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Command, readCall, type Terminal } from "./command.ts";
+import { type Command, readCall } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {

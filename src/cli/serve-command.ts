@@ -5,10 +5,11 @@ import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
-import type { Command, Terminal } from "./command.ts";
+import type { Command } from "./command.ts";
 import { writeLog } from "./log-output.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
+import type { Terminal } from "./terminal.ts";
 
 export const serveCommand: Command = {
   name: "serve",

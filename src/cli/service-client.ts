@@ -10,7 +10,7 @@ import {
 import { readSetting, readToken } from "../config.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import type { Call } from "./command.ts";
-import { showSafely } from "./output.ts";
+import { showSafely } from "./terminal.ts";
 
 export const variables = {
   PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",

@@ -1,6 +1,6 @@
 /** Ctrl+C and SIGTERM: the first one stops the work in good order, a later one exits at once. */
 import { exitCodes } from "./cli-error.ts";
-import type { Terminal } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const;
 

@@ -9,7 +9,7 @@ import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, choiceFlag, textFlag } from "./command.ts";
-import { renderTable } from "./output.ts";
+import { renderTable } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
