@@ -4,16 +4,17 @@ import {
   CannotCheck,
   type CheckOptions,
   type CheckResult,
+  type RowResult,
   runCheck,
   type Tokens,
 } from "../check/run-check.ts";
 import { quoteText, readSetting, readToken, settings } from "../config.ts";
-import { CheckReport, renderJsonReport } from "./check-report.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, choiceFlag, numberFlag, textFlag } from "./command.ts";
-import { adviseConnection, cleanToken } from "./service-client.ts";
+import { renderDuration } from "./progress.ts";
+import { cleanToken, describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
-import { showSafely } from "./terminal.ts";
+import { showSafely, type Terminal } from "./terminal.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;
@@ -60,9 +61,7 @@ export const checkCommand: Command = {
   async run(call) {
     const interruption = new AbortController();
     const options = { ...readOptions(call), signal: interruption.signal };
-    const { url, rows } = options;
-    const isJson = call.flags.json === true;
-    const report = new CheckReport(call.terminal, { url, isJson, total: rows.length });
+    const report = new Report(call, options);
     const stopListening = onStopSignal(() => {
       report.say("Stopping. Deleting what was created.");
       interruption.abort();
@@ -70,11 +69,9 @@ export const checkCommand: Command = {
     try {
       const result = await runCheck(options, (row) => report.add(row));
       report.end(result);
-      if (isJson) call.terminal.out(renderJsonReport(url, result));
       return chooseExitCode(result);
     } catch (error) {
-      if (!(error instanceof CannotCheck)) throw error;
-      return explain(call, error, url);
+      throw error instanceof CannotCheck ? await explain(error, options.url) : error;
     } finally {
       stopListening();
     }
@@ -118,16 +115,96 @@ function readTokens(call: Call): Tokens {
   return { write, second, read: read("token-read", "_READ") };
 }
 
-async function explain({ terminal }: Call, error: CannotCheck, url: string): Promise<number> {
-  const [advice, exitCode] = {
-    unreachable: [
-      (await adviseConnection(url, error.code)) ?? `Is the service running at ${url}?`,
-      exitCodes.unavailable,
-    ],
-    "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],
-    "no-room": ["", exitCodes.failed],
-    unusable: [`Is ${url} a Plant Store?`, exitCodes.failed],
-  }[error.reason] as [string, number];
-  terminal.say(`plantstore: ${showSafely(error.message)} ${advice}`.trimEnd());
-  return exitCode;
+async function explain(error: CannotCheck, url: string): Promise<CliError> {
+  if (error.reason === "unreachable") {
+    return new CliError(await describeNoResponse(url, error), exitCodes.unavailable);
+  }
+  const isToken = error.reason === "token-refused";
+  const advice = isToken ? " plantstore token create USER makes one." : ` Is ${url} a Plant Store?`;
+  const message = showSafely(error.message) + (error.reason === "no-room" ? "" : advice);
+  return new CliError(message, isToken ? exitCodes.tokenRefused : exitCodes.failed);
+}
+
+const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
+
+/** What a check found: for a person while it runs, or as JSON at its end. */
+class Report {
+  readonly #terminal: Terminal;
+  readonly #isJson: boolean;
+  readonly #url: string;
+  readonly #total: number;
+  readonly #startedAtMs = performance.now();
+  #count = 0;
+  #topic = "";
+
+  constructor({ terminal, flags }: Call, { url, rows }: Pick<CheckOptions, "url" | "rows">) {
+    this.#terminal = terminal;
+    this.#isJson = flags.json === true;
+    this.#url = url;
+    this.#total = rows.length;
+  }
+
+  add(result: RowResult): void {
+    this.#clear();
+    if (this.#count++ === 0) {
+      this.#write(`${this.#url}, checked against ${this.#total} rules of the interface\n`);
+    }
+    if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
+    this.#topic = result.topic;
+    this.#write(renderResult(result));
+    this.#terminal.draw?.(`  ${this.#count} of ${this.#total}`);
+  }
+
+  end(result: CheckResult): void {
+    this.#clear();
+    const counts = countOutcomes(result);
+    const { passed, failed, skipped } = counts;
+    const took = renderDuration(performance.now() - this.#startedAtMs);
+    this.#write(`\n${passed} passed, ${failed} failed, ${skipped} skipped, in ${took}.\n`);
+    if (result.waitedSeconds > 0) {
+      const waited = renderDuration(result.waitedSeconds * 1_000);
+      this.#write(`The service limits the rate, and had requests wait, ${waited} in all.\n`);
+    }
+    if (result.isInterrupted) this.#terminal.say("plantstore: Interrupted before the last rule.");
+    if (result.leftBehind.length === 0) this.#write("What was created is deleted again.\n");
+    else this.#terminal.say(`plantstore: Not deleted: ${result.leftBehind.join(", ")}.`);
+    if (!this.#isJson) return;
+    const { results: rules, ...others } = result;
+    const report = { url: this.#url, ...counts, ...others, rules };
+    this.#terminal.out(`${JSON.stringify(report, null, 2)}\n`);
+  }
+
+  /** Says something beside the report. */
+  say(text: string): void {
+    this.#clear();
+    this.#terminal.say(text);
+  }
+
+  #write(text: string): void {
+    if (!this.#isJson) this.#terminal.out(text);
+  }
+
+  #clear(): void {
+    this.#terminal.draw?.("\r\x1b[2K");
+  }
+}
+
+/** What a service sends may hold anything. */
+function renderResult({ rule, outcome, reason = "", request, answer }: RowResult): string {
+  if (outcome !== "failed") {
+    return `  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}\n`;
+  }
+  const lines = [reason, ...quote(">", request), ...quote("<", answer)];
+  const details = lines.map((line) => `      ${showSafely(line)}`.trimEnd());
+  return `${[`  ${signs.failed} ${rule}`, ...details].join("\n")}\n`;
+}
+
+function quote(sign: string, text = ""): string[] {
+  const lines = text.trimEnd().split(/\r?\n/);
+  return text === "" ? [] : lines.map((line) => `${sign} ${line}`);
+}
+
+function countOutcomes({ results }: CheckResult) {
+  const count = (outcome: string) => results.filter((row) => row.outcome === outcome).length;
+  return { passed: count("passed"), failed: count("failed"), skipped: count("skipped") };
 }

@@ -2,7 +2,7 @@
 import { isGiven, readSetting } from "../config.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { adviseConnection } from "./service-client.ts";
+import { describeNoResponse } from "./service-client.ts";
 import { showSafely } from "./terminal.ts";
 
 /** Less than supervisors allow for a check. */
@@ -38,9 +38,7 @@ export const healthCommand: Command = {
       const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
       terminal.say(`plantstore: ${url} is not ready (${response.status})${why}`);
     } catch (error) {
-      const { code, message } = error as { code?: string; message: string };
-      const advice = (await adviseConnection(url, code)) ?? "";
-      terminal.say(`plantstore: No response from ${url} (${code ?? message}). ${advice}`.trimEnd());
+      terminal.say(`plantstore: ${await describeNoResponse(url, error)}`);
     }
     return exitCodes.unavailable;
   },

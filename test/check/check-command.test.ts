@@ -183,7 +183,7 @@ test.each<[line: string, exitCode: number, named: string]>([
   ["check URL --token-2 plant_unknown", 4, "refuses the second token (--token-2)."],
   ["check URL --token-read plant_unknown", 4, "refuses the third token (--token-read)."],
   ["check URL/elsewhere", 1, "Is "],
-  ["check http://127.0.0.1:1", 6, "Is the service running at http://127.0.0.1:1?"],
+  ["check http://127.0.0.1:1", 6, "the connection is refused. Is the service running?"],
 ])("plantstore %s ends with %d and one line", async (line, exitCode, named) => {
   const finished = await run(line);
   expect(finished.exitCode).toBe(exitCode);
