@@ -247,6 +247,16 @@ describe("tokens", () => {
   });
 });
 
+test("several tokens are revoked at once; an id that is unknown stops no other", async () => {
+  for (const user of ["alice", "bob"]) await token("create", user);
+  const listed = JSON.parse((await token("list", "--json")).out) as { id: string }[];
+  const [first = "", second = ""] = listed.map(({ id }) => id);
+  const { exitCode, said } = await token("revoke", first, "nobody", second);
+  expect([exitCode, said]).toEqual([1, [expect.stringContaining('with the id "nobody". See')]]);
+  const states = JSON.parse((await token("list", "--json")).out) as { state: string }[];
+  expect(states.map(({ state }) => state)).toEqual(["revoked", "revoked"]);
+});
+
 test("a file that is not a database ends with 1 and one line", async () => {
   writeFileSync(database, "text ".repeat(1000));
   const { exitCode, out, said } = await token("list");

@@ -26,6 +26,7 @@ test.each([
   ["2032-02-29", Date.UTC(2032, 1, 29)],
   ["2030-06-15T12:00:00.001Z", nowMs + 1],
   ["2030-06-15T14:00:01+02:00", nowMs + 1_000],
+  ["2030-12-31T23:30:00-02:00", Date.UTC(2031, 0, 1, 1, 30)],
   ["9999-12-31", Date.UTC(9999, 11, 31)],
 ])("%s is that date", (text, expected) => {
   expect(readExpiry(text, nowMs)).toBe(expected);
@@ -47,6 +48,9 @@ test.each([
   ["this very moment", "2030-06-15T12:00:00.000Z"],
   ["a month that is none", "2031-13-01"],
   ["a day that is none", "2031-01-32"],
+  ["30 February", "2031-02-30"],
+  ["29 February of a common year", "2031-02-29T12:00:00Z"],
+  ["31 April", "2031-04-31T12:00:00+02:00"],
   ["an hour that is none", "2031-01-01T25:00:00Z"],
   ["a time without a zone", "2031-01-01T12:00:00"],
   ["another order", "31.12.2030"],

@@ -7,7 +7,7 @@ import { isIdentity, scopes } from "../domain/caller.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
-import { CliError, usageError } from "./cli-error.ts";
+import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, choiceFlag, textFlag } from "./command.ts";
 import { renderTable } from "./terminal.ts";
 
@@ -70,7 +70,7 @@ export const createTokenCommand: Command = {
         `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
       );
     }
-    return 0;
+    return exitCodes.done;
   },
 };
 
@@ -86,7 +86,7 @@ export const listTokensCommand: Command = {
     const rows = tokens.map((token) => describeToken(token, Date.now()));
     if (call.flags.json) {
       call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
-      return 0;
+      return exitCodes.done;
     }
     const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
     const cells = rows.map((row) => [
@@ -104,32 +104,34 @@ export const listTokensCommand: Command = {
     if (tokens.length === 0) {
       call.terminal.say("There are no tokens yet. Create one: plantstore token create USER");
     }
-    return 0;
+    return exitCodes.done;
   },
 };
 
 export const revokeTokenCommand: Command = {
   name: "token revoke",
-  summary: "Revoke a token. Every running service refuses it within 5 seconds.",
-  words: ["ID"],
+  summary: "Revoke tokens. Every running service refuses them within 5 seconds.",
+  words: ["ID..."],
   flags: {},
   settings: storageSettings,
-  examples: ["plantstore token revoke 4fQz81LmXa"],
+  examples: ["plantstore token revoke 4fQz81LmXa", "plantstore token revoke 4fQz81LmXa 9bTr02KcVd"],
   async run(call) {
-    const [id = ""] = call.words;
-    if (id.startsWith("plant_")) {
+    if (call.words.some((id) => id.startsWith("plant_"))) {
       throw usageError(
         "ID is the short id that plantstore token list shows, not the token itself.",
       );
     }
-    const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
-    if (!isRevoked) {
-      throw new CliError(
-        `There is no active token with the id ${JSON.stringify(id)}. See plantstore token list.`,
-      );
-    }
-    if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
-    return 0;
+    const unknown: string[] = [];
+    await withStorage(call, async (storage) => {
+      for (const id of call.words) {
+        if (!(await storage.revokeToken(id, Date.now()))) unknown.push(JSON.stringify(id));
+        else if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
+      }
+    });
+    if (unknown.length === 0) return exitCodes.done;
+    throw new CliError(
+      `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.`,
+    );
   },
 };
 
@@ -176,13 +178,20 @@ const unitsMs: Readonly<Record<string, number>> = {
 export function readExpiry(text: string | undefined, nowMs: number): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
-  let expiresAtMs = isDate ? Date.parse(text) : Number.NaN;
-  if (count !== undefined) expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
+  const expiresAtMs =
+    count === undefined ? readDate(text) : nowMs + Number(count) * (unitsMs[unit] ?? 0);
   if (expiresAtMs > nowMs) return expiresAtMs;
   throw usageError(
     `--expires must be a time from now such as 30d, 12h or 90m, or a future date, not "${text}".`,
   );
+}
+
+/** Not a number if there is no such date. `Date.parse` alone takes 30 February for 2 March. */
+function readDate(text: string): number {
+  const [, day] = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
+  const dayMs = Date.parse(day ?? "");
+  if (Number.isNaN(dayMs) || toText(dayMs)?.slice(0, 10) !== day) return Number.NaN;
+  return Date.parse(text);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {
