@@ -242,9 +242,11 @@ export function readSetting<Name extends SettingName>(
   const text = isFlag ? given : (environment[variable] ?? row.fallback);
   const value = row.parse(text);
   if (value !== undefined) return value as ValueOf<Name>;
-  const source = isFlag || environment[variable] === undefined ? `--${flag}` : variable;
-  const shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
-  throw invalid(`${source} must be ${row.expected}${text === "" ? ", and is missing" : shown}.`);
+  const isMissing = !isFlag && environment[variable] === undefined;
+  const source = isFlag || isMissing ? `--${flag}` : variable;
+  let shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
+  if (text === "") shown = isMissing ? ", and is missing" : ", and is empty";
+  throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
 /** Whether it does not have its default. */

@@ -141,6 +141,15 @@ describe("a wrong call ends with one line that says why", () => {
     expect(finished.errors).toMatch(/^plantstore: PLANTSTORE_PORT must be .+"many"\.\n$/);
   });
 
+  test("says that an environment variable is empty", async () => {
+    const { exitCode, errors } = await runProgram(["token", "list"], { PLANTSTORE_DATABASE: "" });
+    expect([exitCode, errors]).toEqual([
+      usage,
+      expect.stringMatching(/^plantstore: PLANTSTORE_DATA/),
+    ]);
+    expect(errors).toEndWith(", and is empty.\n");
+  });
+
   test("a file that is not a database", async () => {
     using folder = makeTemporaryFolder();
     const path = join(folder.path, "letter.txt");
