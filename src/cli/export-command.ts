@@ -16,7 +16,7 @@ import { renameDurably } from "../storage/durable-file.ts";
 import { CliError, exitCodes, toFileError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
-import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { Progress, renderTook } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { writeResult } from "./terminal.ts";
@@ -79,9 +79,9 @@ async function exportPlants(
   } finally {
     progress.end();
   }
-  const { elapsedMs } = progress;
-  const took = `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
-  terminal.say(`${count.toLocaleString("en")} plants, in ${took}.`);
+  terminal.say(
+    `${count.toLocaleString("en")} plants, in ${renderTook(count, progress.elapsedMs)}.`,
+  );
   return exitCodes.done;
 }
 

@@ -66,7 +66,12 @@ export function renderProgress(
   return parts.join(", ");
 }
 
-export function renderRate(count: number, elapsedMs: number): string {
+/** Such as `1:05 (12,500/s)`. */
+export function renderTook(count: number, elapsedMs: number): string {
+  return `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
+}
+
+function renderRate(count: number, elapsedMs: number): string {
   return `${Math.round((count * 1_000) / Math.max(1, elapsedMs)).toLocaleString("en")}/s`;
 }
 
