@@ -14,7 +14,7 @@ import { type Call, type Command, choiceFlag, numberFlag, textFlag } from "./com
 import { renderDuration } from "./progress.ts";
 import { cleanToken, describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
-import { showSafely, type Terminal } from "./terminal.ts";
+import { showSafely } from "./terminal.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;
@@ -59,19 +59,35 @@ export const checkCommand: Command = {
     "plantstore check http://127.0.0.1:8080 --only list --json",
   ],
   async run(call) {
+    const { terminal } = call;
     const interruption = new AbortController();
     const options = { ...readOptions(call), signal: interruption.signal };
-    const report = new Report(call, options);
+    const { url, rows } = options;
+    const isJson = call.flags.json === true;
+    const startedAtMs = performance.now();
+    let topic = "";
+    const show = (row: RowResult) => {
+      if (topic === "") terminal.out(`${url}, checked against ${rows.length} rules\n`);
+      if (row.topic !== topic) terminal.out(`\n${row.topic}\n`);
+      topic = row.topic;
+      terminal.out(renderRow(row));
+    };
     const stopListening = onStopSignal(() => {
-      report.say("Stopping. Deleting what was created.");
+      terminal.say("Stopping. Deleting what was created.");
       interruption.abort();
     });
     try {
-      const result = await runCheck(options, (row) => report.add(row));
-      report.end(result);
+      const result = await runCheck(options, isJson ? undefined : show);
+      const took = renderDuration(performance.now() - startedAtMs);
+      terminal.out(isJson ? renderJson(url, result) : renderSummary(result, took));
+      if (result.isInterrupted) terminal.say("plantstore: Interrupted before the last rule.");
+      const { leftBehind } = result;
+      if (leftBehind.length > 0) {
+        terminal.say(`plantstore: Not deleted: ${leftBehind.join(", ")}.`);
+      }
       return chooseExitCode(result);
     } catch (error) {
-      throw error instanceof CannotCheck ? await explain(error, options.url) : error;
+      throw error instanceof CannotCheck ? explain(error, url) : error;
     } finally {
       stopListening();
     }
@@ -115,9 +131,9 @@ function readTokens(call: Call): Tokens {
   return { write, second, read: read("token-read", "_READ") };
 }
 
-async function explain(error: CannotCheck, url: string): Promise<CliError> {
+function explain(error: CannotCheck, url: string): CliError {
   if (error.reason === "unreachable") {
-    return new CliError(await describeNoResponse(url, error), exitCodes.unavailable);
+    return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
   }
   const isToken = error.reason === "token-refused";
   const advice = isToken ? " plantstore token create USER makes one." : ` Is ${url} a Plant Store?`;
@@ -127,70 +143,8 @@ async function explain(error: CannotCheck, url: string): Promise<CliError> {
 
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
 
-/** What a check found: for a person while it runs, or as JSON at its end. */
-class Report {
-  readonly #terminal: Terminal;
-  readonly #isJson: boolean;
-  readonly #url: string;
-  readonly #total: number;
-  readonly #startedAtMs = performance.now();
-  #count = 0;
-  #topic = "";
-
-  constructor({ terminal, flags }: Call, { url, rows }: Pick<CheckOptions, "url" | "rows">) {
-    this.#terminal = terminal;
-    this.#isJson = flags.json === true;
-    this.#url = url;
-    this.#total = rows.length;
-  }
-
-  add(result: RowResult): void {
-    this.#clear();
-    if (this.#count++ === 0) {
-      this.#write(`${this.#url}, checked against ${this.#total} rules of the interface\n`);
-    }
-    if (result.topic !== this.#topic) this.#write(`\n${result.topic}\n`);
-    this.#topic = result.topic;
-    this.#write(renderResult(result));
-    this.#terminal.draw?.(`  ${this.#count} of ${this.#total}`);
-  }
-
-  end(result: CheckResult): void {
-    this.#clear();
-    const counts = countOutcomes(result);
-    const { passed, failed, skipped } = counts;
-    const took = renderDuration(performance.now() - this.#startedAtMs);
-    this.#write(`\n${passed} passed, ${failed} failed, ${skipped} skipped, in ${took}.\n`);
-    if (result.waitedSeconds > 0) {
-      const waited = renderDuration(result.waitedSeconds * 1_000);
-      this.#write(`The service limits the rate, and had requests wait, ${waited} in all.\n`);
-    }
-    if (result.isInterrupted) this.#terminal.say("plantstore: Interrupted before the last rule.");
-    if (result.leftBehind.length === 0) this.#write("What was created is deleted again.\n");
-    else this.#terminal.say(`plantstore: Not deleted: ${result.leftBehind.join(", ")}.`);
-    if (!this.#isJson) return;
-    const { results: rules, ...others } = result;
-    const report = { url: this.#url, ...counts, ...others, rules };
-    this.#terminal.out(`${JSON.stringify(report, null, 2)}\n`);
-  }
-
-  /** Says something beside the report. */
-  say(text: string): void {
-    this.#clear();
-    this.#terminal.say(text);
-  }
-
-  #write(text: string): void {
-    if (!this.#isJson) this.#terminal.out(text);
-  }
-
-  #clear(): void {
-    this.#terminal.draw?.("\r\x1b[2K");
-  }
-}
-
 /** What a service sends may hold anything. */
-function renderResult({ rule, outcome, reason = "", request, answer }: RowResult): string {
+function renderRow({ rule, outcome, reason = "", request, answer }: RowResult): string {
   if (outcome !== "failed") {
     return `  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}\n`;
   }
@@ -207,4 +161,21 @@ function quote(sign: string, text = ""): string[] {
 function countOutcomes({ results }: CheckResult) {
   const count = (outcome: string) => results.filter((row) => row.outcome === outcome).length;
   return { passed: count("passed"), failed: count("failed"), skipped: count("skipped") };
+}
+
+function renderSummary(result: CheckResult, took: string): string {
+  const { passed, failed, skipped } = countOutcomes(result);
+  const lines = ["", `${passed} passed, ${failed} failed, ${skipped} skipped, in ${took}.`];
+  if (result.waitedSeconds > 0) {
+    const waited = renderDuration(result.waitedSeconds * 1_000);
+    lines.push(`The service limits the rate, and had requests wait, ${waited} in all.`);
+  }
+  if (result.leftBehind.length === 0) lines.push("What was created is deleted again.");
+  return `${lines.join("\n")}\n`;
+}
+
+function renderJson(url: string, result: CheckResult): string {
+  const { results: rules, ...others } = result;
+  const report = { url, ...countOutcomes(result), ...others, rules };
+  return `${JSON.stringify(report, null, 2)}\n`;
 }

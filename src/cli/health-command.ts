@@ -38,7 +38,7 @@ export const healthCommand: Command = {
       const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
       terminal.say(`plantstore: ${url} is not ready (${response.status})${why}`);
     } catch (error) {
-      terminal.say(`plantstore: ${await describeNoResponse(url, error)}`);
+      terminal.say(`plantstore: ${describeNoResponse(url, error)}`);
     }
     return exitCodes.unavailable;
   },

@@ -33,7 +33,7 @@ export async function withStore(
   try {
     return await use(new PlantStore({ url, token, ...patience }));
   } catch (error) {
-    throw await explain(error, url);
+    throw explain(error, url);
   }
 }
 
@@ -51,34 +51,38 @@ function tokenError(message: string): CliError {
 }
 
 /** Returns what isn't a failed call as it is. */
-async function explain(error: unknown, url: string): Promise<unknown> {
+function explain(error: unknown, url: string): unknown {
   if (error instanceof PlantStoreUnreachable) {
-    return new CliError(await describeNoResponse(url, error.cause), exitCodes.unavailable);
+    return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
   const [exitCode, message] =
-    error.code === "unexpected" ? await describeStranger(error, url) : describeProblem(error, url);
+    error.code === "unexpected" ? describeStranger(error, url) : describeProblem(error, url);
   return new CliError(showSafely(message), exitCode);
 }
 
+const closed = "the connection was closed";
+const notHttps = "it doesn't speak https";
+
 const failures: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection is refused",
-  ECONNRESET: "the connection was closed",
+  ECONNRESET: closed,
   EHOSTUNREACH: "there is no route to the host",
   ENETUNREACH: "there is no route to the host",
   ENOTFOUND: "the host is not known",
   EAI_AGAIN: "the host cannot be looked up",
-  EPROTO: "it doesn't speak https",
+  EPROTO: notHttps,
+  ERR_SSL_WRONG_VERSION_NUMBER: notHttps,
   ETIMEDOUT: "the host doesn't respond",
 };
 
 /** Why no response came, and what to do. */
-export async function describeNoResponse(url: string, cause: unknown): Promise<string> {
+export function describeNoResponse(url: string, cause: unknown): string {
   const { code = "", message } = cause as { code?: string; message: string };
   const failure = failures[code] ?? message.replace(/\.$/, "");
   const advice =
     adviseCertificate(code) ??
-    (code === "ECONNREFUSED" ? undefined : await adviseScheme(url)) ??
+    adviseScheme(url, failure) ??
     "Is the service running? Start it with plantstore serve, or set its address with --url or " +
       "PLANTSTORE_URL.";
   return showSafely(`No response from ${url}: ${failure}. ${advice}`);
@@ -98,21 +102,11 @@ function adviseCertificate(code: string): string | undefined {
   return certificateErrors[code] ?? untrusted;
 }
 
-const probeTimeoutMs = 2_000;
-
-/** If the port speaks http rather than https, or the other way round, says so. */
-async function adviseScheme(url: string): Promise<string | undefined> {
-  const [from, to] = url.startsWith("https:") ? ["https", "http"] : ["http", "https"];
-  const other = url.replace(from, to);
-  const isThere = await fetch(`${other}/healthz`, {
-    signal: AbortSignal.timeout(probeTimeoutMs),
-    redirect: "manual",
-    tls: { rejectUnauthorized: false },
-  }).then(
-    ({ status }) => status !== 400,
-    () => false,
-  );
-  return isThere ? `That port speaks ${to}, not ${from}: use ${other}.` : undefined;
+/** A port that speaks http rather than https fails the handshake; the other way round, it closes. */
+function adviseScheme(url: string, failure: string): string | undefined {
+  if (failure === notHttps) return `Is it ${url.replace("https:", "http:")}?`;
+  const isClosed = failure.startsWith(closed) && url.startsWith("http:");
+  return isClosed ? `Is it ${url.replace("http:", "https:")}?` : undefined;
 }
 
 type Outcome = readonly [exitCode: number, text: string];
@@ -149,14 +143,11 @@ function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
 const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
 
 /** The response isn't a Plant Store's. */
-async function describeStranger({ status }: PlantStoreProblem, url: string): Promise<Outcome> {
+function describeStranger({ status }: PlantStoreProblem, url: string): Outcome {
   if (gatewayStatuses.includes(status)) {
     const message = `A gateway in front of ${url} responded with status ${status}.`;
     return [exitCodes.unavailable, `${message} Try again later.`];
   }
-  // What a port that speaks https says to http.
-  const advice = status === 400 ? await adviseScheme(url) : undefined;
-  if (advice !== undefined) return [exitCodes.unavailable, advice];
   const message = `${url} doesn't respond like a Plant Store (status ${status}).`;
   return [exitCodes.failed, `${message} Check --url.`];
 }
