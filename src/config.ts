@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
 
-/** How the text of a setting is checked and read. */
-interface Check<Value> {
+/** How the text of a setting or a flag is checked and read. */
+export interface Check<Value> {
   /** Absent if the text is not valid. */
   readonly parse: (text: string) => Value | undefined;
   /** What a valid text is, after "must be". */
@@ -305,17 +305,17 @@ function text(expected: string, isValid: (value: string) => boolean): Check<stri
   return { parse: (value) => (isValid(value) ? value : undefined), expected };
 }
 
-function integer(min: number, max: number): Check<number> {
+export function integer(min: number, max: number): Check<number> {
   return {
     parse: (text) =>
-      /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
+      /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
         ? Number(text)
         : undefined,
     expected: `a number from ${min} to ${max}`,
   };
 }
 
-function choice<const Choice extends string>(...choices: Choice[]): Check<Choice> {
+export function choice<const Choice extends string>(...choices: readonly Choice[]): Check<Choice> {
   return {
     parse: (text) => choices.find((each) => each === text),
     expected: `one of ${choices.join(", ")}`,

@@ -8,9 +8,9 @@ import {
   runCheck,
   type Tokens,
 } from "../check/run-check.ts";
-import { quoteText, readSetting, readToken, settings } from "../config.ts";
+import { choice, integer, quoteText, readSetting, readToken, settings } from "../config.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, choiceFlag, numberFlag, textFlag } from "./command.ts";
+import { type Call, type Command, readFlag, textFlag } from "./command.ts";
 import { renderDuration } from "./progress.ts";
 import { cleanToken, describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
@@ -107,9 +107,9 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
     throw usageError(`URL must be ${settings.url.expected}, not ${quoteText(address ?? "")}.`);
   }
   const tokens = readTokens(call);
-  const topic = choiceFlag(call, "only", topics);
+  const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);
-  const seconds = numberFlag(call, "timeout", { min: 1, max: timeoutSecondsMax });
+  const seconds = readFlag(call, "timeout", integer(1, timeoutSecondsMax));
   const timeoutMs = (seconds ?? timeoutSecondsDefault) * 1_000;
   return { url, tokens, rows, timeoutMs, isSlow: call.flags.slow === true };
 }

@@ -1,5 +1,5 @@
 /** What a command is, and how its arguments are parsed. */
-import { type SettingName, settings } from "../config.ts";
+import { type Check, type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
@@ -139,28 +139,15 @@ export function textFlag(call: Call, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Throws a `CliError` if the value isn't one of the choices. */
-export function choiceFlag<Choice extends string>(
+/** Throws a `CliError` if the value isn't valid. */
+export function readFlag<Value>(
   call: Call,
   name: string,
-  choices: readonly Choice[],
-): Choice | undefined {
-  const text = textFlag(call, name);
-  const choice = choices.find((each) => each === text);
-  if (text === undefined || choice !== undefined) return choice;
-  throw usageError(`--${name} must be one of ${choices.join(", ")}, not ${JSON.stringify(text)}.`);
-}
-
-/** Throws a `CliError` if the value isn't a whole number within the limits. */
-export function numberFlag(
-  call: Call,
-  name: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): number | undefined {
+  { parse, expected }: Check<Value>,
+): Value | undefined {
   const text = textFlag(call, name);
   if (text === undefined) return undefined;
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  const range = max === Number.MAX_SAFE_INTEGER ? "" : ` from ${min} to ${max}`;
-  throw usageError(`--${name} must be a whole number${range}, not ${JSON.stringify(text)}.`);
+  const value = parse(text);
+  if (value !== undefined) return value;
+  throw usageError(`--${name} must be ${expected}, not ${JSON.stringify(text)}.`);
 }

@@ -10,15 +10,9 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
+import { choice, integer } from "../config.ts";
 import { exitCodes, fileError, toFileError } from "./cli-error.ts";
-import {
-  type Call,
-  type Command,
-  choiceFlag,
-  isForPeople,
-  numberFlag,
-  textFlag,
-} from "./command.ts";
+import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
 import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
 import { chooseFormat, formatFlag, type Row, readRows, refuseRepeatedIds } from "./plant-file.ts";
 import { Progress, renderTook } from "./progress.ts";
@@ -70,9 +64,8 @@ export const importCommand: Command = {
     const path = call.words[0] ?? "";
     const options = {
       batch: textFlag(call, "batch") ?? basename(path),
-      isStopping: choiceFlag(call, "on-error", actions) !== "continue",
-      concurrency:
-        numberFlag(call, "concurrency", { min: 1, max: concurrencyMax }) ?? concurrencyDefault,
+      isStopping: readFlag(call, "on-error", choice(...actions)) !== "continue",
+      concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
     const openRows = async (): Promise<ReadRows> => {

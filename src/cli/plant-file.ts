@@ -1,10 +1,11 @@
 /** Files of plants as CSV, JSON Lines or a JSON array: read row by row, written page by page. */
 import * as v from "valibot";
 import type { Plant, PlantDraft } from "../client/plant-store.ts";
+import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { parseJsonObject } from "../json-text.ts";
 import { usageError } from "./cli-error.ts";
-import { type Call, choiceFlag } from "./command.ts";
+import { type Call, readFlag } from "./command.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
 import { createJsonScanner, splitRecords } from "./records.ts";
 import { showSafely } from "./terminal.ts";
@@ -29,7 +30,7 @@ export const formatFlag = {
 export function chooseFormat(call: Call, path: string): Format {
   const [, extension] = /\.(csv|json)$/i.exec(path) ?? [];
   const byName = formats.find((each) => each === extension?.toLowerCase()) ?? "jsonl";
-  return choiceFlag(call, "format", formats) ?? byName;
+  return readFlag(call, "format", choice(...formats)) ?? byName;
 }
 
 /**

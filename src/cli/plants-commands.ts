@@ -5,11 +5,15 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
+import { integer } from "../config.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, jsonFlag, numberFlag, textFlag } from "./command.ts";
+import { type Call, type Command, isForPeople, jsonFlag, readFlag, textFlag } from "./command.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
 import { variables, withStore } from "./service-client.ts";
 import { renderTable, showSafely } from "./terminal.ts";
+
+/** What the service takes. */
+const limitMax = 2 ** 31 - 1;
 
 export const addPlantCommand: Command = {
   name: "plants add",
@@ -55,7 +59,7 @@ export const listPlantsCommand: Command = {
   ],
   run: (call) =>
     withStore(call, async (store) => {
-      const limit = numberFlag(call, "limit", { min: 0, max: Number.MAX_SAFE_INTEGER });
+      const limit = readFlag(call, "limit", integer(0, limitMax));
       const tag = textFlag(call, "tag");
       const isTable = isForPeople(call);
       const writer = new PlantWriter("json");

@@ -1,6 +1,6 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Config, readConfig, settings, storageSettings } from "../config.ts";
+import { type Config, readConfig, type SettingName, settings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
@@ -11,33 +11,15 @@ import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
 
+/** Settings of commands that call a service, or copy a store. Every other one is for a service. */
+const notOfService: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
+
 export const serveCommand: Command = {
   name: "serve",
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: [
-    "host",
-    "port",
-    ...storageSettings,
-    "basePath",
-    "corsOrigins",
-    "log",
-    "threads",
-    "tlsCert",
-    "tlsKey",
-    "jwtIssuer",
-    "jwtAudience",
-    "jwtJwksUrl",
-    "jwtAlgorithms",
-    "jwtGardenClaim",
-    "jwtClockSkewSeconds",
-    "traceEndpoint",
-    "traceHeaders",
-    "traceRatio",
-    "rateLimit",
-    "gardenPlantsMax",
-  ],
+  settings: (Object.keys(settings) as SettingName[]).filter((name) => !notOfService.includes(name)),
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",

@@ -2,13 +2,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
-import { readLimits, readSetting, storageSettings } from "../config.ts";
+import { choice, readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, scopes } from "../domain/caller.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, choiceFlag, textFlag } from "./command.ts";
+import { type Call, type Command, readFlag, textFlag } from "./command.ts";
 import { renderTable } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
@@ -45,7 +45,7 @@ export const createTokenCommand: Command = {
     const request = {
       user: checkIdentity("USER", user),
       garden: checkIdentity("--garden", textFlag(call, "garden") ?? user),
-      scope: choiceFlag(call, "scope", scopes) ?? "write",
+      scope: readFlag(call, "scope", choice(...scopes)) ?? "write",
       expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
       note: checkNote(textFlag(call, "note") ?? ""),
     };
