@@ -279,11 +279,6 @@ export function readToken(suffix = "", environment: Environment = process.env): 
 /** A dumb terminal would show the escape codes themselves. */
 export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
 
-/** See no-color.org. */
-export function mayColor(environment: Environment = process.env): boolean {
-  return !environment.NO_COLOR && mayDraw(environment);
-}
-
 /** An invalid text as it may be shown: an address without its user and password. */
 export function quoteText(text: string): string {
   return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));

@@ -16,7 +16,7 @@ import { renameDurably } from "../storage/durable-file.ts";
 import { CliError, exitCodes, toFileError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
-import { Progress, renderTook } from "./progress.ts";
+import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { writeResult } from "./terminal.ts";
@@ -47,7 +47,8 @@ export const exportCommand: Command = {
     if (path === "-") return exportTo(call.terminal.out);
     try {
       const older = statSync(path, { throwIfNoEntry: false });
-      if (older?.isFile() === false) return await writeToDevice(path, exportTo);
+      // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
+      if (older?.isFile() === false) return await exportTo(writeTo(openSync(path, "w"), path));
       return await cancellable(call.terminal, `${path} was not changed.`, (signal) =>
         replaceFile(path, older, (write) => exportTo(write, signal)),
       );
@@ -58,8 +59,6 @@ export const exportCommand: Command = {
 };
 
 type Write = (text: string) => void;
-/** Resolves to the exit code. */
-type Export = (write: Write) => Promise<number>;
 
 async function exportPlants(
   { terminal }: Call,
@@ -67,37 +66,30 @@ async function exportPlants(
   writer: PlantWriter,
   write: Write,
 ): Promise<number> {
+  const startedAtMs = performance.now();
   let count = 0;
-  const progress = new Progress(terminal, () => ({ count }));
-  try {
+  const work = async () => {
     write(writer.header());
     for await (const page of pages) {
       write(writer.page(page));
       count += page.length;
     }
     write(writer.footer());
-  } finally {
-    progress.end();
-  }
-  terminal.say(
-    `${count.toLocaleString("en")} plants, in ${renderTook(count, progress.elapsedMs)}.`,
-  );
+  };
+  await withProgress(terminal, () => ({ count }), work);
+  terminal.say(`${count.toLocaleString("en")} plants, in ${renderTook(count, startedAtMs)}.`);
   return exitCodes.done;
 }
 
-/** Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it. */
-async function writeToDevice(path: string, exportTo: Export): Promise<number> {
-  const descriptor = openSync(path, "w");
-  const exitCode = await exportTo((text) => writeResult(descriptor, text, path));
-  closeSync(descriptor);
-  return exitCode;
+function writeTo(descriptor: number, path: string): Write {
+  return (text) => writeResult(descriptor, text, path);
 }
 
 /** Replaces an older file only once the new one is complete and durable. */
 async function replaceFile(
   path: string,
   older: Stats | undefined,
-  exportTo: Export,
+  exportTo: (write: Write) => Promise<number>,
 ): Promise<number> {
   // Else a link would be replaced, not the file that it leads to.
   const target = older ? realpathSync(path) : path;
@@ -108,7 +100,7 @@ async function replaceFile(
   // A new file is private, like the database.
   const descriptor = openSync(partial, "wx", 0o600);
   try {
-    const exitCode = await exportTo((text) => writeResult(descriptor, text, path));
+    const exitCode = await exportTo(writeTo(descriptor, path));
     if (older) keepPermissions(descriptor, older);
     fsyncSync(descriptor);
     closeSync(descriptor);

@@ -15,7 +15,7 @@ import { exitCodes, fileError, toFileError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
 import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
 import { chooseFormat, formatFlag, type Row, readRows, refuseRepeatedIds } from "./plant-file.ts";
-import { Progress, renderTook } from "./progress.ts";
+import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
@@ -138,26 +138,29 @@ async function sendRows(
       if (isSelected && !refusedPlaces.has(renderPlace(row))) yield row;
     }
   }
-  const progress = new Progress(call.terminal, () => {
+  const readProgress = () => {
     const count = importer.stored + importer.alreadyThere;
     return { count, share: count / Math.max(1, withId + withoutId) };
-  });
+  };
+  const work = async () => {
+    if (withId > 0) await importer.send(select(true));
+    if (withoutId > 0) await importer.send(select(false));
+  };
+  const startedAtMs = performance.now();
   // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.
   onStopSignal(() => importer.cancel());
   try {
-    if (withId > 0) await importer.send(select(true));
-    if (withoutId > 0) await importer.send(select(false));
+    await withProgress(call.terminal, readProgress, work);
   } finally {
-    progress.end();
     const { stored, alreadyThere } = importer;
     const counts = { stored, alreadyThere, refused: importer.refused.length };
-    const took = renderTook(stored + alreadyThere, progress.elapsedMs);
     report(
       call,
       importer.refused,
       counts,
       `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
-        `${renderCount(counts.refused)} refused, in ${took}.`,
+        `${renderCount(counts.refused)} refused, in ` +
+        `${renderTook(stored + alreadyThere, startedAtMs)}.`,
     );
   }
 }

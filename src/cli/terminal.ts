@@ -1,7 +1,7 @@
 /** The terminal of a command: results in full, messages if they can be written, and tables. */
 import { fstatSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
-import { mayColor, mayDraw } from "../config.ts";
+import { mayDraw } from "../config.ts";
 import { fileError } from "./cli-error.ts";
 
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
@@ -12,8 +12,6 @@ export interface Terminal {
   readonly isWatched: boolean;
   /** How many characters a line has. */
   readonly columns?: number;
-  /** Whether standard output may be colored. */
-  readonly hasColor?: boolean;
   out(text: string): void;
   say(text: string): void;
   /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
@@ -21,11 +19,10 @@ export interface Terminal {
 }
 
 export function openTerminal(): Terminal {
-  const [isInteractive, isWatched] = [isTerminal(1), isTerminal(2)];
+  const isWatched = isTerminal(2);
   return {
-    isInteractive,
+    isInteractive: isTerminal(1),
     isWatched,
-    hasColor: isInteractive && mayColor(),
     get columns() {
       // A terminal that doesn't know its width says 0.
       return process.stdout.columns || process.stderr.columns || 80;
