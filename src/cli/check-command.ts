@@ -8,9 +8,9 @@ import {
   runCheck,
   type Tokens,
 } from "../check/run-check.ts";
-import { choice, integer, quoteText, readSetting, readToken, settings } from "../config.ts";
+import { choice, integer, readSetting, readToken, settings } from "../config.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, readFlag, textFlag } from "./command.ts";
+import { type Call, type Command, parseText, readFlag, textFlag } from "./command.ts";
 import { renderDuration } from "./progress.ts";
 import { cleanToken, describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
@@ -102,10 +102,10 @@ function chooseExitCode({ results, leftBehind, isInterrupted }: CheckResult): nu
 
 function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   const [address] = call.words;
-  const url = address === undefined ? readSetting("url", call.flags) : settings.url.parse(address);
-  if (url === undefined) {
-    throw usageError(`URL must be ${settings.url.expected}, not ${quoteText(address ?? "")}.`);
-  }
+  const url =
+    address === undefined
+      ? readSetting("url", call.flags)
+      : parseText("URL", address, settings.url);
   const tokens = readTokens(call);
   const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);

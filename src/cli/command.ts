@@ -1,5 +1,5 @@
 /** What a command is, and how its arguments are parsed. */
-import { type Check, type SettingName, settings } from "../config.ts";
+import { type Check, quoteText, type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
@@ -139,15 +139,19 @@ export function textFlag(call: Call, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Throws a `CliError` if the value isn't valid. */
-export function readFlag<Value>(
-  call: Call,
-  name: string,
-  { parse, expected }: Check<Value>,
-): Value | undefined {
+/** Absent if it isn't given. Throws a `CliError` if it isn't valid. */
+export function readFlag<Value>(call: Call, name: string, check: Check<Value>): Value | undefined {
   const text = textFlag(call, name);
-  if (text === undefined) return undefined;
+  return text === undefined ? undefined : parseText(`--${name}`, text, check);
+}
+
+/** `source` is a flag or a word. Throws a `CliError` that names it if the text isn't valid. */
+export function parseText<Value>(
+  source: string,
+  text: string,
+  { parse, expected }: Check<Value>,
+): Value {
   const value = parse(text);
   if (value !== undefined) return value;
-  throw usageError(`--${name} must be ${expected}, not ${JSON.stringify(text)}.`);
+  throw usageError(`${source} must be ${expected}, not ${quoteText(text)}.`);
 }

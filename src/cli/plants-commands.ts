@@ -5,15 +5,29 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
-import { integer } from "../config.ts";
-import { exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, jsonFlag, readFlag, textFlag } from "./command.ts";
+import { type Check, integer } from "../config.ts";
+import { exitCodes } from "./cli-error.ts";
+import {
+  type Call,
+  type Command,
+  isForPeople,
+  jsonFlag,
+  parseText,
+  readFlag,
+  textFlag,
+} from "./command.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
 import { variables, withStore } from "./service-client.ts";
 import { renderTable, showSafely } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;
+
+/** The service checks its range. */
+const plantId: Check<bigint> = {
+  parse: (text) => (/^-?\d{1,30}$/.test(text) ? BigInt(text) : undefined),
+  expected: "an integer",
+};
 
 export const addPlantCommand: Command = {
   name: "plants add",
@@ -33,8 +47,7 @@ export const addPlantCommand: Command = {
   run: (call) =>
     withStore(call, async (store) => {
       const [name = ""] = call.words;
-      const idText = textFlag(call, "id");
-      const id = idText === undefined ? undefined : readId("--id", idText);
+      const id = readFlag(call, "id", plantId);
       const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
       if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
       else call.terminal.out(`${renderJsonPlant(plant)}\n`);
@@ -97,7 +110,7 @@ export const deletePlantCommand: Command = {
   ],
   run: (call) =>
     withStore(call, async (store) => {
-      const ids = call.words.map((word) => readId("ID", word));
+      const ids = call.words.map((word) => parseText("ID", word, plantId));
       let exitCode: number = exitCodes.done;
       for (const id of ids) {
         const deletion = await tryToDelete(store, id);
@@ -138,9 +151,4 @@ function describe({ id, name, tag }: Plant): string {
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {
   const rows = plants.map(({ id, name, tag }) => [String(id), name, tag]);
   return renderTable(hasHeader ? [["ID", "NAME", "TAG"], ...rows] : rows);
-}
-
-function readId(source: string, text: string): bigint {
-  if (/^-?\d{1,30}$/.test(text)) return BigInt(text);
-  throw usageError(`${source} must be an integer, not "${text}".`);
 }

@@ -102,7 +102,7 @@ function adviseCertificate(code: string): string | undefined {
   return certificateErrors[code] ?? untrusted;
 }
 
-/** A port that speaks http rather than https fails the handshake; the other way round, it closes. */
+/** A port of the other scheme fails the handshake of https, and closes a connection of http. */
 function adviseScheme(url: string, failure: string): string | undefined {
   if (failure === notHttps) return `Is it ${url.replace("https:", "http:")}?`;
   const isClosed = failure.startsWith(closed) && url.startsWith("http:");

@@ -2,13 +2,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
-import { choice, readLimits, readSetting, storageSettings } from "../config.ts";
+import { type Check, choice, readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, scopes } from "../domain/caller.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, readFlag, textFlag } from "./command.ts";
+import { type Call, type Command, parseText, readFlag } from "./command.ts";
 import { renderTable } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
@@ -43,11 +43,11 @@ export const createTokenCommand: Command = {
     const nowMs = Date.now();
     const [user = ""] = call.words;
     const request = {
-      user: checkIdentity("USER", user),
-      garden: checkIdentity("--garden", textFlag(call, "garden") ?? user),
+      user: parseText("USER", user, identity),
+      garden: readFlag(call, "garden", identity) ?? user,
       scope: readFlag(call, "scope", choice(...scopes)) ?? "write",
-      expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
-      note: checkNote(textFlag(call, "note") ?? ""),
+      expiresAtMs: readFlag(call, "expires", expiry(nowMs)),
+      note: readFlag(call, "note", oneLine) ?? "",
     };
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
@@ -153,18 +153,16 @@ async function withStorage<Result>(
   }
 }
 
-function checkIdentity(source: string, text: string): string {
-  if (isIdentity(text)) return text;
-  throw usageError(
-    `${source} must be 1 to 255 characters, without control or format characters, ` +
-      "and without spaces at its ends.",
-  );
-}
+const identity: Check<string> = {
+  parse: (text) => (isIdentity(text) ? text : undefined),
+  expected:
+    "1 to 255 characters, without control or format characters, and without spaces at its ends",
+};
 
-function checkNote(text: string): string {
-  if (text === "" || isIdentity(text)) return text;
-  throw usageError("--note must be one line of at most 255 characters.");
-}
+const oneLine: Check<string> = {
+  parse: (text) => (text === "" || isIdentity(text) ? text : undefined),
+  expected: "one line of at most 255 characters",
+};
 
 const unitsMs: Readonly<Record<string, number>> = {
   s: 1_000,
@@ -174,16 +172,16 @@ const unitsMs: Readonly<Record<string, number>> = {
   w: 7 * 86_400_000,
 };
 
-/** `30d` from now, or a date. Throws a `CliError` if it is neither, or has passed. */
-export function readExpiry(text: string | undefined, nowMs: number): number | undefined {
-  if (text === undefined) return undefined;
-  const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  const expiresAtMs =
-    count === undefined ? readDate(text) : nowMs + Number(count) * (unitsMs[unit] ?? 0);
-  if (expiresAtMs > nowMs) return expiresAtMs;
-  throw usageError(
-    `--expires must be a time from now such as 30d, 12h or 90m, or a future date, not "${text}".`,
-  );
+export function expiry(nowMs: number): Check<number> {
+  return {
+    parse(text) {
+      const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+      const expiresAtMs =
+        count === undefined ? readDate(text) : nowMs + Number(count) * (unitsMs[unit] ?? 0);
+      return expiresAtMs > nowMs ? expiresAtMs : undefined;
+    },
+    expected: "a time from now such as 30d, 12h or 90m, or a future date",
+  };
 }
 
 /** Not a number if there is no such date. `Date.parse` alone takes 30 February for 2 March. */
