@@ -135,7 +135,7 @@ describe("a wrong call ends with one line that says why", () => {
     expect(finished.errors).toContain(named);
   });
 
-  test("names the environment variable that makes no sense", async () => {
+  test("names an invalid environment variable", async () => {
     const finished = await runProgram(["serve"], { PLANTSTORE_PORT: "many" });
     expect(finished).toMatchObject({ exitCode: usage, out: "" });
     expect(finished.errors).toMatch(/^plantstore: PLANTSTORE_PORT must be .+"many"\.\n$/);

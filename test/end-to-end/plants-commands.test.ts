@@ -149,7 +149,7 @@ describe("plants", () => {
     },
   );
 
-  test("are not asked for where something else answers, or the service has no time", async () => {
+  test("are not listed by another server, or by a busy service", async () => {
     const run = await openGarden("dave");
     const stranger = await openScriptedService({ status: 200, body: "<html>" });
     expect(await run(["plants", "list"], stranger.url)).toMatchObject({ exitCode: 1 });
