@@ -33,8 +33,8 @@ export interface Command {
   readonly variables?: Readonly<Record<string, string>>;
   /** Lines to paste into a shell. */
   readonly examples: readonly string[];
-  /** Resolves to the exit code. */
-  readonly run: (call: Call) => Promise<number>;
+  /** Resolves to the exit code, if it isn't 0. Most failures are thrown as a `CliError`. */
+  readonly run: (call: Call) => Promise<number | undefined>;
 }
 
 export interface Call {

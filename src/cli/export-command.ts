@@ -13,7 +13,7 @@ import {
 import type { Plant } from "../client/plant-store.ts";
 import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
-import { CliError, exitCodes, toFileError } from "./cli-error.ts";
+import { CliError, toFileError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
 import { renderTook, withProgress } from "./progress.ts";
@@ -44,14 +44,19 @@ export const exportCommand: Command = {
         (store) => exportPlants(call, store.pages({ signal }), writer, write),
         patience,
       );
-    if (path === "-") return exportTo(call.terminal.out);
+    if (path === "-") {
+      await exportTo(call.terminal.out);
+      return;
+    }
     try {
       const older = statSync(path, { throwIfNoEntry: false });
       // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
-      if (older?.isFile() === false) return await exportTo(writeTo(openSync(path, "w"), path));
-      return await cancellable(call.terminal, `${path} was not changed.`, (signal) =>
-        replaceFile(path, older, (write) => exportTo(write, signal)),
-      );
+      if (older?.isFile() === false) await exportTo(writeTo(openSync(path, "w"), path));
+      else {
+        await cancellable(`${path} was not changed.`, (signal) =>
+          replaceFile(path, older, (write) => exportTo(write, signal)),
+        );
+      }
     } catch (error) {
       throw toFileError("write", path, error);
     }
@@ -65,7 +70,7 @@ async function exportPlants(
   pages: AsyncIterable<readonly Plant[]>,
   writer: PlantWriter,
   write: Write,
-): Promise<number> {
+): Promise<void> {
   const startedAtMs = performance.now();
   let count = 0;
   const work = async () => {
@@ -78,7 +83,6 @@ async function exportPlants(
   };
   await withProgress(terminal, () => ({ count }), work);
   terminal.say(`${count.toLocaleString("en")} plants, in ${renderTook(count, startedAtMs)}.`);
-  return exitCodes.done;
 }
 
 function writeTo(descriptor: number, path: string): Write {
@@ -89,8 +93,8 @@ function writeTo(descriptor: number, path: string): Write {
 async function replaceFile(
   path: string,
   older: Stats | undefined,
-  exportTo: (write: Write) => Promise<number>,
-): Promise<number> {
+  exportTo: (write: Write) => Promise<void>,
+): Promise<void> {
   // Else a link would be replaced, not the file that it leads to.
   const target = older ? realpathSync(path) : path;
   if (older && ((await isDatabase(target)) || isBackup(target))) {
@@ -100,12 +104,11 @@ async function replaceFile(
   // A new file is private, like the database.
   const descriptor = openSync(partial, "wx", 0o600);
   try {
-    const exitCode = await exportTo(writeTo(descriptor, path));
+    await exportTo(writeTo(descriptor, path));
     if (older) keepPermissions(descriptor, older);
     fsyncSync(descriptor);
     closeSync(descriptor);
     renameDurably(partial, target);
-    return exitCode;
   } catch (error) {
     rmSync(partial, { force: true });
     throw error;

@@ -32,7 +32,7 @@ export const healthCommand: Command = {
       });
       if (response.ok) {
         terminal.out("ready\n");
-        return exitCodes.done;
+        return;
       }
       const problem = await response.json().catch(() => undefined);
       const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
-import { exitCodes, fileError, toFileError } from "./cli-error.ts";
+import { CliError, exitCodes, fileError, toFileError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
 import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
 import { chooseFormat, formatFlag, type Row, readRows, refuseRepeatedIds } from "./plant-file.ts";
@@ -78,9 +78,9 @@ export const importCommand: Command = {
       const check = checkRows(read, options.isStopping);
       const importer = new Importer(store, options, check.refused);
       await sendRows(call, read, check, importer);
-      return conclude(call, importer, options.isStopping);
+      conclude(importer, options.isStopping);
     };
-    return withStore(call, work, patience);
+    await withStore(call, work, patience);
   },
 };
 
@@ -179,16 +179,15 @@ function report(
   call.terminal.say(summary);
 }
 
-/** The exit code, and how to go on. */
-function conclude({ terminal }: Call, importer: Importer, isStopping: boolean): number {
+/** Throws a `CliError` that says how to go on, if there is something left to do. */
+function conclude(importer: Importer, isStopping: boolean): void {
   if (importer.isCancelled) {
-    terminal.say("plantstore: Interrupted. Run it again to go on; no plant is stored twice.");
-    return exitCodes.interrupted;
+    const message = "Interrupted. Run it again to go on; no plant is stored twice.";
+    throw new CliError(message, exitCodes.interrupted);
   }
-  if (importer.refused.length === 0) return exitCodes.done;
+  if (importer.refused.length === 0) return;
   const orSkip = isStopping ? ", or skip such rows with --on-error continue" : "";
-  terminal.say(`plantstore: Fix what was refused and run it again${orSkip}.`);
-  return exitCodes.rowsRefused;
+  throw new CliError(`Fix what was refused and run it again${orSkip}.`, exitCodes.rowsRefused);
 }
 
 function renderPlace({ line, column }: Row): string {

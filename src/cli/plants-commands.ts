@@ -44,15 +44,15 @@ export const addPlantCommand: Command = {
     'plantstore plants add "Monstera deliciosa" --tag "living room"',
     "plantstore plants add Fern --id 7 --url https://plants.example/v1",
   ],
-  run: (call) =>
-    withStore(call, async (store) => {
+  async run(call) {
+    await withStore(call, async (store) => {
       const [name = ""] = call.words;
       const id = readFlag(call, "id", plantId);
       const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
       if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
       else call.terminal.out(`${renderJsonPlant(plant)}\n`);
-      return exitCodes.done;
-    }),
+    });
+  },
 };
 
 export const listPlantsCommand: Command = {
@@ -70,8 +70,8 @@ export const listPlantsCommand: Command = {
     "plantstore plants list --limit 20",
     "plantstore plants list --json | jq -r '.[].name'",
   ],
-  run: (call) =>
-    withStore(call, async (store) => {
+  async run(call) {
+    await withStore(call, async (store) => {
       const limit = readFlag(call, "limit", integer(0, limitMax));
       const tag = textFlag(call, "tag");
       const isTable = isForPeople(call);
@@ -92,8 +92,8 @@ export const listPlantsCommand: Command = {
         const which = tag === undefined ? "" : ` with the tag "${showSafely(tag)}"`;
         call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
       }
-      return exitCodes.done;
-    }),
+    });
+  },
 };
 
 export const deletePlantCommand: Command = {
@@ -111,7 +111,7 @@ export const deletePlantCommand: Command = {
   run: (call) =>
     withStore(call, async (store) => {
       const ids = call.words.map((word) => parseText("ID", word, plantId));
-      let exitCode: number = exitCodes.done;
+      let exitCode: number | undefined;
       for (const id of ids) {
         const deletion = await tryToDelete(store, id);
         if (deletion !== undefined) reportDeletion(call, id, deletion);

@@ -62,7 +62,8 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     return exitCodes.usage;
   }
   const command = await loadCommand(name);
-  return command.run(readCall(command, args.slice(name.split(" ").length), terminal));
+  const call = readCall(command, args.slice(name.split(" ").length), terminal);
+  return (await command.run(call)) ?? exitCodes.done;
 }
 
 /** Whether a command belongs to a group such as `token`; without a group, all do. */

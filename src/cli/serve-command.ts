@@ -47,7 +47,7 @@ export const serveCommand: Command = {
     }
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
-    if (!service) return 0;
+    if (!service) return;
     // Before the event "started": whoever waits for that expects the first token to exist.
     await welcome(service, config, terminal);
     // A person sees the banner instead.
@@ -64,7 +64,6 @@ export const serveCommand: Command = {
     await service.stop();
     log.event("info", "stopped");
     log.flush();
-    return 0;
   },
 };
 

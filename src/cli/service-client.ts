@@ -18,12 +18,12 @@ export const variables = {
 /** For a person who waits; an import has more patience. */
 const patienceDefault = { retries: 2 };
 
-/** Resolves to the exit code. Throws a `CliError` if the service refuses or doesn't respond. */
-export async function withStore(
+/** Throws a `CliError` if the service refuses or doesn't respond. */
+export async function withStore<Result>(
   call: Call,
-  use: (store: PlantStore) => Promise<number>,
+  use: (store: PlantStore) => Promise<Result>,
   patience: Pick<PlantStoreOptions, "retries" | "limitedRetries"> = patienceDefault,
-): Promise<number> {
+): Promise<Result> {
   const url = readSetting("url", call.flags);
   const token = cleanToken(readToken());
   if (token === "") throw tokenError(`There is no token. ${howToGetOne}`);

@@ -7,7 +7,7 @@ import { isIdentity, scopes } from "../domain/caller.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
-import { CliError, exitCodes, usageError } from "./cli-error.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, parseText, readFlag } from "./command.ts";
 import { renderTable } from "./terminal.ts";
 
@@ -70,7 +70,6 @@ export const createTokenCommand: Command = {
         `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
       );
     }
-    return exitCodes.done;
   },
 };
 
@@ -86,7 +85,7 @@ export const listTokensCommand: Command = {
     const rows = tokens.map((token) => describeToken(token, Date.now()));
     if (call.flags.json) {
       call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
-      return exitCodes.done;
+      return;
     }
     const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
     const cells = rows.map((row) => [
@@ -104,7 +103,6 @@ export const listTokensCommand: Command = {
     if (tokens.length === 0) {
       call.terminal.say("There are no tokens yet. Create one: plantstore token create USER");
     }
-    return exitCodes.done;
   },
 };
 
@@ -128,7 +126,7 @@ export const revokeTokenCommand: Command = {
         else if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
       }
     });
-    if (unknown.length === 0) return exitCodes.done;
+    if (unknown.length === 0) return;
     throw new CliError(
       `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.`,
     );
