@@ -216,15 +216,6 @@ function readCertificates(path: string): string {
   }
 }
 
-/** Lets the current transaction take its time, whatever was set for the role. */
-export async function liftTimeouts(client: Pick<Client, "query">): Promise<void> {
-  // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
-  await client.query(
-    `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout',
-       'idle_in_transaction_session_timeout', 'transaction_timeout')`,
-  );
-}
-
 const nothingListens = "nothing listens there";
 const unknownHost = "the host is not known";
 const noAnswer = "the host does not answer";

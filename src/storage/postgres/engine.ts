@@ -7,8 +7,6 @@ import {
   type PlantReader,
   type Storage,
 } from "../../domain/storage.ts";
-import { createErrorMapper } from "../map-errors.ts";
-import { mapError } from "./errors.ts";
 import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
 import { ReadGroup } from "./read-group.ts";
@@ -16,8 +14,6 @@ import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
 import { parseUrl } from "./url.ts";
 import { createWriter } from "./writer.ts";
-
-const mapErrors = createErrorMapper(mapError);
 
 /**
  * Fails with `unavailable`, in one line that names the database and no secret, if it cannot be
@@ -43,29 +39,14 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
 
 function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
   const runner = new TransactionRunner(pool);
-  const { list, seek } = createReader(runner);
-  const tokens = createTokenStorage(runner);
-  const buckets = createBucketStorage(runner);
-  const writer = createWriter(runner, plantsMax);
   return {
-    list: mapErrors(list),
-    seek: mapErrors(seek),
+    ...createReader(runner),
+    ...createWriter(runner, plantsMax),
+    ...createTokenStorage(runner),
+    buckets: createBucketStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
-    apply: mapErrors(writer.apply),
-    forgetKeys: mapErrors(writer.forgetKeys),
-    noteTokenUses: mapErrors(writer.noteTokenUses),
-    findToken: mapErrors(tokens.findToken),
-    hasTokens: mapErrors(tokens.hasTokens),
-    listTokens: mapErrors(tokens.listTokens),
-    addToken: mapErrors(tokens.addToken),
-    revokeToken: mapErrors(tokens.revokeToken),
-    countTokenChanges: mapErrors(tokens.countTokenChanges),
-    buckets: {
-      pour: mapErrors(buckets.pour),
-      forgetEmpty: mapErrors(buckets.forgetEmpty),
-    },
-    ping: mapErrors(() => pool.ping()),
+    ping: () => runner.ping(),
     // Another thread makes connections of its own.
     share: () => undefined,
     close: () => pool.close(),

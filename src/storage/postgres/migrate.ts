@@ -3,10 +3,10 @@
  */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { liftTimeouts } from "./connect.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import limits from "./migrations/0002-limits.sql" with { type: "text" };
 import keyHashes from "./migrations/0003-key-hashes.sql" with { type: "text" };
+import { runLong } from "./transaction.ts";
 
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
 const migrations: readonly string[] = [start, limits, keyHashes];
@@ -77,10 +77,7 @@ export async function migrate(
   steps: readonly string[] = migrations,
 ): Promise<void> {
   if ((await readSchema(client, steps.length)) === steps.length) return;
-  await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
-  try {
-    // A step may take long on many plants, and so may another process that holds the lock.
-    await liftTimeouts(client);
+  await runLong(client, "write", async () => {
     // As a bigint, or a function of somebody else on the search path may fit better.
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey}::bigint)`);
     const from = await readSchema(client, steps.length);
@@ -93,11 +90,7 @@ export async function migrate(
     }
     for (const step of steps.slice(from)) await client.query(step);
     await client.query(`UPDATE plantstore_schema SET version = ${steps.length}`);
-    await client.query("COMMIT");
-  } catch (error) {
-    await client.query("ROLLBACK").catch(() => {});
-    throw error;
-  }
+  });
 }
 
 /** Fails, naming what is missing, unless the role may read and write all of all tables. */

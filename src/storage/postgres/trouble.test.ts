@@ -247,7 +247,7 @@ describe("a commit that waits for a standby", () => {
         .restore(database.url, { ...options, mayReplace: false }, makeFile)
         .catch((error) => error.message);
       await strike(how, "IPC");
-      expect(await restoring).toContain("it holds all of it, or nothing");
+      expect(await restoring).toContain("holds all of the backup, or nothing");
       expect(await countPlants()).toBe(1);
     },
   );
