@@ -1,6 +1,10 @@
-/** Maps what `pg` throws to the domain's errors, by code. It never reads a message. */
+/**
+ * What `pg` throws, by code: as an error of the domain, and in words for whoever opens a database.
+ * It never reads a message.
+ */
 import { DatabaseError } from "pg";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
+import type { DatabaseUrl } from "./url.ts";
 
 /** The connection could not be made, or was lost, or did not answer in time. */
 export class ConnectionLost extends Error {
@@ -68,4 +72,44 @@ export function unknownOutcome(
 ): PlantStoreError {
   const message = "The storage did not confirm the write, so its outcome is unknown.";
   return new PlantStoreError("unavailable", `${message} ${advice}`.trimEnd(), { cause });
+}
+
+const nothingListens = "nothing listens there";
+const unknownHost = "the host is not known";
+const noAnswer = "the host does not answer";
+
+/** By SQLSTATE, or the code of a system's error. */
+const reasons: Readonly<Record<string, string>> = {
+  "28P01": "the user or the password is wrong",
+  "28000": "the server does not let this user in from here",
+  "3F000": "no schema of the role's search path is there, or open to the role",
+  "42501":
+    "the role lacks rights on it (CREATE on the schema to make the tables; " +
+    "SELECT, INSERT, UPDATE and DELETE to use them)",
+  "42P07": "it holds tables of another program",
+  "53300": "the server has no connection left",
+  "57P03": "the server is starting or stopping",
+  READ_ONLY: "the server takes no writes: it is a standby or read-only",
+  ECONNREFUSED: nothingListens,
+  // Of a socket in the file system.
+  ENOENT: nothingListens,
+  ENOTFOUND: unknownHost,
+  EAI_AGAIN: unknownHost,
+  ETIMEDOUT: noAnswer,
+  EHOSTUNREACH: noAnswer,
+  ENETUNREACH: noAnswer,
+};
+
+/** Why a database cannot be opened, in words that follow "Cannot open …: ". */
+export function explain(error: unknown, { database, user, tls }: DatabaseUrl): string {
+  if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
+  const code = reasonOf(error);
+  if (code === undefined) {
+    return tls === "prefer" || tls === "disable"
+      ? "the connection was refused or cut"
+      : `it cut the connection, or does not offer TLS, which sslmode=${tls} asks for`;
+  }
+  if (code === "3D000") return `there is no database ${JSON.stringify(database ?? user ?? "")}`;
+  if (/CERT|SIGNATURE|TLS|SSL/.test(code)) return `its certificate is not trusted (${code})`;
+  return reasons[code] ?? `the server refused (${code})`;
 }

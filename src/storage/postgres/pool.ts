@@ -9,13 +9,13 @@ import {
   checkServer,
   clientConfig,
   cut,
-  explain,
   findServer,
   inTime,
   type Server,
   type Target,
+  withConnection,
 } from "./connect.ts";
-import { ConnectionLost, hasState, isLost, reasonOf } from "./errors.ts";
+import { ConnectionLost, explain, hasState, isLost, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
 
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
@@ -23,8 +23,6 @@ const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
-/** How long the start may wait for migrations, its own or another process's. */
-const preparationMs = 60 * 60 * 1000;
 
 /** Lasts until a server takes writes, or the storage is closed. */
 interface Search {
@@ -53,7 +51,7 @@ export class PrimaryPool {
   #isClosed = false;
   /** Clients that have reported an error, so that their connection is gone. */
   readonly #lost = new WeakSet<ClientBase>();
-  #ping: Promise<void> | undefined;
+  #ping: Promise<unknown> | undefined;
 
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#target = { url, limits, schema: undefined };
@@ -73,14 +71,10 @@ export class PrimaryPool {
     const parsed = parseUrl(url);
     const pool = new PrimaryPool(parsed, limits);
     try {
-      // Over a connection with the role's own search path, which may lead to another store.
       const server = await findServer(pool.#target);
-      const first = pool.#makePool(server);
-      pool.#pool = first;
-      await pool.use(prepare, { dueAtMs: performance.now() + preparationMs });
-      await first.end();
-      pool.#target = { ...pool.#target, schema: server.schema };
-      pool.#pool = pool.#makePool(server);
+      // With the role's own search path, which may lead to another store than the first of it.
+      await withConnection(pool.#target, server, prepare);
+      pool.#connectTo(server);
       // So that the first request finds a connection.
       await pool.ping();
       return pool;
@@ -139,8 +133,7 @@ export class PrimaryPool {
    */
   async ping(): Promise<void> {
     if (!this.#pool) throw new ConnectionLost("No server is known to take writes.");
-    const check = async (client: ClientBase) => void (await checkServer(client));
-    this.#ping ??= this.use(check, { isPatient: false }).finally(() => {
+    this.#ping ??= this.use(checkServer, { isPatient: false }).finally(() => {
       this.#ping = undefined;
     });
     await this.#ping;
@@ -205,12 +198,9 @@ export class PrimaryPool {
   async #searchOn(): Promise<Pool> {
     for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
       try {
-        const server = await findServer(this.#target);
-        const schema = this.#target.schema ?? server.schema;
-        this.#target = { ...this.#target, schema };
-        this.#pool = this.#makePool(server);
+        const pool = this.#connectTo(await findServer(this.#target));
         this.#search = undefined;
-        return this.#pool;
+        return pool;
       } catch (error) {
         this.#searchFailure = error;
         if (this.#isClosed) throw error;
@@ -219,8 +209,9 @@ export class PrimaryPool {
     }
   }
 
-  #makePool(server: Server): Pool {
+  #connectTo(server: Server): Pool {
     if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
+    this.#target = { ...this.#target, schema: this.#target.schema ?? server.schema };
     const pool = new Pool({
       ...clientConfig(this.#target, server),
       max: this.#limits.poolSize,
@@ -234,6 +225,7 @@ export class PrimaryPool {
     });
     // What is lost is noticed where it is used; without a listener it would end the process.
     pool.on("error", () => {});
+    this.#pool = pool;
     return pool;
   }
 
