@@ -1,4 +1,4 @@
-/** A database at one moment into a SQLite file, and such a file into an empty database. */
+/** Copies a database as of one moment to a SQLite file, and such a file to an empty database. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { PrimaryPool } from "./pool.ts";
 import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
-/** In the order in which they are filled. Both engines name tables and columns alike. */
+/** In the order in which they are filled. Both engines use the same names of tables and columns. */
 const tables = ["tokens", "gardens", "idempotency_hashes", "plants"] as const;
 
 const batchRows = 2_000;
@@ -51,7 +51,7 @@ export async function restorePostgres(
   openFile: (path: string) => Database,
 ): Promise<undefined> {
   const pool = await PrimaryPool.open(url, limits, async (client) => {
-    // Instances of an older version may be serving what is there, and could not start again.
+    // Instances of an older version may be using it, and could not start again.
     if ((await readSchema(client)) > 0) await requireNewest(client);
     await migrate(client);
     await requireRights(client);
@@ -103,7 +103,7 @@ interface Column {
 
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
-/** Of the newest schema, which the file has. */
+/** The columns of the newest schema, which the file has. */
 function columnsOf(file: Database, table: string): Column[] {
   const columns = file
     .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")

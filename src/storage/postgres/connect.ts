@@ -11,14 +11,14 @@ import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
 export interface Target {
   readonly url: DatabaseUrl;
   readonly limits: ConnectionLimits;
-  /** Where the tables are: the search path of all connections once it is known. */
+  /** Where the tables are: pinned as the search path once it is known. */
   readonly schema: string | undefined;
 }
 
-/** A way to reach a server. */
+/** How to reach a server. */
 interface Route extends Host {
   readonly isEncrypted: boolean;
-  /** Whether it takes startup options. A PgBouncer in front of it may not. */
+  /** Whether it takes startup options. PgBouncer may not. */
   readonly takesOptions: boolean;
 }
 
@@ -79,7 +79,7 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
   return ["-c synchronous_commit=on", process.env.PGOPTIONS ?? "", ...flags].join(" ");
 }
 
-/** The first of the hosts that takes writes. Fails with the reason of each that does not. */
+/** The first host that takes writes. Fails with the reason of each that doesn't. */
 export async function findServer(target: Target): Promise<Server> {
   const { hosts } = target.url;
   try {
@@ -106,7 +106,7 @@ async function tryHost(target: Target, host: Host): Promise<Server> {
   }
 }
 
-/** Another way to the same server, where the failure says that it may not take this one. */
+/** Another way to reach the same server, if the failure suggests that it doesn't take this one. */
 function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
   if (route.takesOptions && hasState(error, "08P01", "0A000", "42704"))
     return { ...route, takesOptions: false };
@@ -156,7 +156,7 @@ export async function inTime<Result>(
   }
 }
 
-/** At once. To end it would wait for all responses that are due. */
+/** Closes the socket at once; `end` would wait for outstanding responses. */
 export function cut(client: ClientBase, reason?: Error): void {
   // The types of `pg` leave this out.
   const { connection } = client as unknown as {
@@ -188,13 +188,13 @@ export async function checkServer(client: ClientBase): Promise<string | undefine
 }
 
 function unfit(server: Readonly<Record<string, string | null>>): string | undefined {
-  // Under these a server confirms what can still be lost, or does not say so.
+  // With these a server confirms writes that can still be lost, or doesn't warn about it.
   const unsafe = { synchronous_commit: "off", client_min_messages: "error" };
   for (const [name, value] of Object.entries(unsafe)) {
     if (server[name] !== value) continue;
     return `its ${name} is ${value}, so that answered writes could be lost: have ALTER ROLE set another`;
   }
-  // Databases that speak like PostgreSQL count their versions in their own way.
+  // Compatible databases number their versions differently.
   const version = /^PostgreSQL (\d+)(?!.*-YB-)/.exec(server.version ?? "")?.[1];
   if (version !== undefined && Number(version) < oldestVersion) {
     return `it is PostgreSQL ${version}, and ${oldestVersion} or later is needed`;

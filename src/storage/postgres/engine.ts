@@ -74,7 +74,7 @@ function createReader(runner: TransactionRunner): PlantReader {
         group.map(({ garden }) => garden),
         group.map(({ first }) => first),
         group.map(({ count }) => count),
-        // Bounds the planner's estimate: else large gardens seem worth a just-in-time compilation.
+        // Bounds the planner's estimate; otherwise large gardens trigger just-in-time compilation.
         Math.max(...group.map(({ count }) => count)),
       ],
       dueAtMs,
@@ -115,20 +115,19 @@ function createReader(runner: TransactionRunner): PlantReader {
   };
 }
 
-/** Absent where there is none. */
+/** Absent after the highest possible id. */
 function idAfter(after: PlantId | undefined): PlantId | undefined {
   if (after === undefined) return plantIdMin;
   return after < plantIdMax ? after + 1n : undefined;
 }
 
-/** One type throughout, so that no operator from another schema fits better. */
 const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
 
 export function createBucketStorage(runner: TransactionRunner): BucketStorage {
   return {
     async pour(pours) {
-      // Sorted, so that instances don't deadlock. If the clock was set back, as by a failover to
-      // another machine, a bucket holds what it held, without the difference.
+      // Sorted, so that instances don't deadlock. If the clock goes back, as after a failover to
+      // another machine, a bucket keeps its level.
       const sorted = pours.toSorted((one, other) => one.key - other.key);
       const { rows } = await runner.write(
         `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)

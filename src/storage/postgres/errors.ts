@@ -6,7 +6,7 @@ import { DatabaseError } from "pg";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { DatabaseUrl } from "./url.ts";
 
-/** The connection could not be made, or was lost, or did not answer in time. */
+/** There is no connection: it could not be made, was lost, or did not respond in time. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
@@ -27,7 +27,7 @@ const failures: readonly [prefix: string, code: ErrorCode, message: string][] = 
 
 const outages = ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"];
 
-/** The domain's error for a failure of the engine; anything else comes back as it is. */
+/** The domain's error for a failure of the engine; anything else is returned as it is. */
 export function mapError(error: unknown): unknown {
   const failure = failures.find(([prefix]) => hasState(error, prefix));
   if (failure) return new PlantStoreError(failure[1], failure[2], { cause: error });
@@ -35,7 +35,7 @@ export function mapError(error: unknown): unknown {
   return isOutage ? new PlantStoreError("unavailable", unavailable, { cause: error }) : error;
 }
 
-/** The code of a refusal, by the server or the system; absent if time ran out. */
+/** The code that the server or the system reported; absent if time ran out. */
 export function reasonOf(error: unknown): string | undefined {
   const refusal = error instanceof ConnectionLost ? error.cause : error;
   const { code } = (refusal ?? {}) as { code?: unknown };
@@ -48,7 +48,7 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
   return prefixes.some((prefix) => error.code?.startsWith(prefix));
 }
 
-/** The server ends the connection: it fails, goes away, or a transaction took or idled too long. */
+/** The server ends the connection: a failure, a shutdown, a transaction that takes too long. */
 const farewells = ["08", "57P", "25P03", "25P04"];
 
 /** Another connection, perhaps to another server, may do better. */
@@ -57,15 +57,15 @@ export function isLost(error: unknown): boolean {
 }
 
 /**
- * Whether a commit that ended with this error may have happened. What the server reports of a
- * statement was undone; that it goes away, or nothing at all, says nothing of the commit.
+ * Whether a commit that failed with this error may still have happened. If the server reports that
+ * a statement failed, it was undone. A lost connection or a shutdown says nothing about the commit.
  */
 export function isDoubtful(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return true;
   return hasState(error, ...farewells, "58", "XX", "40003");
 }
 
-/** Requests have a key that they can be sent again with; others are told something else. */
+/** Requests can be retried with their key; commands need other advice. */
 export function unknownOutcome(
   cause: unknown,
   advice = "Retry with the same Idempotency-Key.",

@@ -20,7 +20,7 @@ export interface RunOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;
-  /** Whether it leaves one connection to writes. */
+  /** A read; one connection is always left for writes. */
   readonly isRead?: boolean;
   /** What to do when the outcome is unknown, where no request is answered. */
   readonly advice?: string | undefined;
@@ -33,22 +33,22 @@ export class TransactionRunner {
     this.#pool = pool;
   }
 
-  /** The moment by which work that starts now is over, unless it is given another one. */
+  /** When work that starts now must have ended, unless it is given another time. */
   dueAtMs(): number {
     return this.#pool.dueAtMs();
   }
 
-  /** One statement that changes nothing, so it is sent once more where the connection was lost. */
+  /** One statement that changes nothing, so it can be sent again after a lost connection. */
   query(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
     return this.run((client) => client.query(text, [...values]));
   }
 
-  /** The same for a request, of which there may be many: it leaves one connection to writes. */
+  /** The same for a request. There may be many, so one connection is left for writes. */
   read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
     return this.run((client) => client.query(text, [...values]), { isRead: true, dueAtMs });
   }
 
-  /** One statement that is a transaction of its own. */
+  /** One statement as a transaction of its own. */
   write(text: string, values: readonly unknown[] = [], advice?: string): Promise<QueryResult> {
     return this.run(
       (client, commit) => {
@@ -60,8 +60,8 @@ export class TransactionRunner {
   }
 
   /**
-   * Runs the work again after a race, and once after a connection that was lost before `commit`.
-   * All tries together are over by `dueAtMs`, or when one operation must be.
+   * Runs the work again after a race, and once if the connection was lost before `commit`. All
+   * tries together end by `dueAtMs`.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
     const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead = false, advice } = options;
@@ -98,8 +98,8 @@ export class TransactionRunner {
 }
 
 /**
- * The result, and a warning if there was one: a commit that was told to stop waiting for its
- * standby is reported as done, with a warning only, and would be gone after a failover.
+ * The result, and a warning if there was one. If somebody cancels a commit while it waits for its
+ * standby, the server reports success with only a warning, but a failover would lose it.
  */
 async function withWarnings<Result>(
   client: ClientBase,
@@ -117,7 +117,7 @@ async function withWarnings<Result>(
   }
 }
 
-/** What a transaction that only reads sees is of one moment. */
+/** A read sees everything as of one moment. */
 const begins = {
   read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
   write: "BEGIN ISOLATION LEVEL READ COMMITTED",

@@ -17,9 +17,9 @@ import { pair } from "./decide.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner, Work } from "./transaction.ts";
 
-/** Few enough that writers who wait for it do not notice. */
+/** Few enough that waiting writes don't notice. */
 const forgottenKeysMax = 1_000;
-/** Ids in the way that are looked for at first; after each further collision a hundred times more. */
+/** Taken ids to look for after a collision; a hundred times as many after each further one. */
 const searchedIdsMin = 1_000;
 
 /** The second is of versions before 0.4. */
@@ -42,7 +42,7 @@ export function createWriter(
   return {
     async apply(writes) {
       if (writes.every(isDelete)) return deleteAll(runner, writes, plantsMax !== undefined);
-      // Should one statement not do, both ways together take no longer than an operation may.
+      // If one statement isn't enough, both ways together still end in time.
       const dueAtMs = runner.dueAtMs();
       const outcomes = isOneStatement(writes) && (await createAll(runner, writes, plantsMax));
       if (outcomes) return outcomes;
@@ -64,7 +64,7 @@ export function createWriter(
     async forgetKeys(nowMs) {
       let isMore = false;
       for (const [table, key] of keyTables) {
-        // Expiry is checked twice: a key may be used anew while its row is waited for.
+        // Expiry is checked twice: a key may be used again while this waits for its row.
         const { rowCount } = await runner.write(
           `DELETE FROM ${table} WHERE expires_at_ms <= $1 AND (garden, ${key}) IN (
              SELECT garden, ${key} FROM ${table}
