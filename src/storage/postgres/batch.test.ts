@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { issueToken } from "../../auth/opaque-token.ts";
 import { countedIdMax, type Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
 
@@ -50,4 +51,13 @@ test("a key that an instance of 0.3 has kept replays", async () => {
   expect(await storage.apply([keyed("other", 1_000)])).toEqual([created(1n)]);
   await storage.forgetKeys(1_000);
   expect(await database.query("SELECT * FROM idempotency_keys")).toEqual([]);
+});
+
+test("tokens are stored and counted also after somebody emptied all tables", async () => {
+  await database.query("TRUNCATE token_changes");
+  const { record } = await issueToken(storage, { user: "alice" }, 0);
+  expect(await storage.listTokens()).toEqual([record]);
+  expect(await storage.countTokenChanges()).toBe(1);
+  await storage.revokeToken(record.id, 1);
+  expect(await storage.countTokenChanges()).toBe(2);
 });
