@@ -10,6 +10,7 @@ import {
   test,
 } from "bun:test";
 import { EventEmitter } from "node:events";
+import { join } from "node:path";
 import { Client, type ClientBase, DatabaseError } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
@@ -19,6 +20,7 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { engineOf, openStorage } from "../open.ts";
 import { openPostgres } from "./engine.ts";
@@ -166,6 +168,23 @@ describe("a connection that is lost", () => {
     await strike("terminate", "Lock");
     await intruder.query("COMMIT");
     expect(await listing).toEqual([]);
+  });
+
+  test("in a backup is replaced, and the backup starts over", async () => {
+    await storage.apply([create()]);
+    using folder = makeTemporaryFolder();
+    const path = touch(join(folder.path, "backup.db"));
+    const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
+    await intruder.query("BEGIN");
+    await intruder.query("LOCK TABLE plants");
+    const backingUp = engineOf(database.url).backup(database.url, path, options);
+    await waitForLock();
+    await strike("terminate", "Lock");
+    await intruder.query("COMMIT");
+    await backingUp;
+    const file = await openStorage(path, { isServing: false });
+    expect(await file.list("home", undefined, 9)).toEqual(await storage.list("home", undefined, 9));
+    await file.close();
   });
 });
 
