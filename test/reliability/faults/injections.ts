@@ -59,7 +59,7 @@ export function failing(error: Failing["error"], kinds: Failing["kinds"]): Failu
 }
 
 /** More than there are in any scene. */
-export const callsMax = 300;
+export const callsMax = 500;
 const scenesCount = 3;
 export const injectionsCount = callsMax * scenesCount * failures.length * 2;
 

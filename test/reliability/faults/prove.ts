@@ -26,7 +26,7 @@ await prove({
     const counting = counts.get(name) ?? countCalls(scene, failure);
     counts.set(name, counting);
     const last = (await counting) + margin;
-    if (last > callsMax) throw new Error(`There are more calls than ${callsMax}: ${name}.`);
+    if (last > callsMax) throw new Error(`${name}: ${last} calls, more than ${callsMax}.`);
     return injection.nth > last ? { faults: [], figures: {} } : inject(injection);
   },
 });
