@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
 
-/** How the text of a setting is checked and read. */
-interface Check<Value> {
+/** How the text of a setting or a flag is checked and read. */
+export interface Check<Value> {
   /** Absent if the text is not valid. */
   readonly parse: (text: string) => Value | undefined;
   /** What a valid text is, after "must be". */
@@ -242,9 +242,11 @@ export function readSetting<Name extends SettingName>(
   const text = isFlag ? given : (environment[variable] ?? row.fallback);
   const value = row.parse(text);
   if (value !== undefined) return value as ValueOf<Name>;
-  const source = isFlag || environment[variable] === undefined ? `--${flag}` : variable;
-  const shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
-  throw invalid(`${source} must be ${row.expected}${text === "" ? ", and is missing" : shown}.`);
+  const isMissing = !isFlag && environment[variable] === undefined;
+  const source = isFlag || isMissing ? `--${flag}` : variable;
+  let shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
+  if (text === "") shown = isMissing ? ", and is missing" : ", and is empty";
+  throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
 /** Whether it does not have its default. */
@@ -277,11 +279,6 @@ export function readToken(suffix = "", environment: Environment = process.env): 
 /** A dumb terminal would show the escape codes themselves. */
 export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
 
-/** See no-color.org. */
-export function mayColor(environment: Environment = process.env): boolean {
-  return !environment.NO_COLOR && mayDraw(environment);
-}
-
 /** An invalid text as it may be shown: an address without its user and password. */
 export function quoteText(text: string): string {
   return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));
@@ -303,17 +300,17 @@ function text(expected: string, isValid: (value: string) => boolean): Check<stri
   return { parse: (value) => (isValid(value) ? value : undefined), expected };
 }
 
-function integer(min: number, max: number): Check<number> {
+export function integer(min: number, max: number): Check<number> {
   return {
     parse: (text) =>
-      /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
+      /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
         ? Number(text)
         : undefined,
     expected: `a number from ${min} to ${max}`,
   };
 }
 
-function choice<const Choice extends string>(...choices: Choice[]): Check<Choice> {
+export function choice<const Choice extends string>(...choices: readonly Choice[]): Check<Choice> {
   return {
     parse: (text) => choices.find((each) => each === text),
     expected: `one of ${choices.join(", ")}`,

@@ -81,7 +81,7 @@ async function isOpened(gardens: TestGardens): Promise<boolean> {
     if (error instanceof Interrupted) return false;
     if (!(error instanceof NoResponse)) throw error;
     const reason = abbreviate(maskTokens(error.message, gardens.tokens));
-    throw new CannotCheck("unreachable", `There is no response: ${reason}.`, error.code);
+    throw new CannotCheck("unreachable", reason, error.code);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   writeBackup,
 } from "../storage/backup.ts";
 import { isSameDatabase, maskAddress } from "../storage/open.ts";
-import { CliError, exitCodes, usageError } from "./cli-error.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
 
@@ -29,15 +29,14 @@ export const backupCommand: Command = {
     "plantstore backup plants.backup",
     'plantstore backup "/backups/plants-$(date +%F).backup" --database /var/lib/plantstore/plants.db',
   ],
-  run(call) {
+  async run(call) {
     const [path = ""] = call.words;
     const database = readSetting("database", call.flags);
     const target = chooseTarget(path, database, call.flags.force === true);
-    return cancellable(call.terminal, "Nothing was written.", async (signal) => {
+    await cancellable("Nothing was written.", async (signal) => {
       const { madeAt, plants, tokens } = await writeBackup(database, target, toWork(call, signal));
       const bytes = statSync(target).size;
       show(call, `${path}:`, { file: path, madeAt, plants, tokens, bytes });
-      return exitCodes.done;
     });
   },
 };
@@ -67,25 +66,25 @@ export const restoreCommand: Command = {
     "plantstore restore plants.backup --dry-run",
     "PLANTSTORE_DATABASE=postgres://plants:secret@db1/plants plantstore restore plants.backup",
   ],
-  run(call) {
+  async run(call) {
     const [path = ""] = call.words;
-    return cancellable(call.terminal, "Nothing was changed.", async (signal) => {
+    await cancellable("Nothing was changed.", async (signal) => {
       const work = toWork(call, signal);
       if (call.flags["dry-run"] === true) {
         const { madeAt, plants, tokens } = await checkBackup(path, work);
         show(call, `${path} holds`, { madeAt, plants, tokens });
-        return exitCodes.done;
+        return;
       }
       const database = readSetting("database", call.flags);
-      if (isSameDatabase(path, database))
+      if (isSameDatabase(path, database)) {
         throw usageError(`${path} cannot be restored into itself.`);
+      }
       const mayReplace = call.flags.force === true;
       const { madeAt, plants, tokens, kept } = await restoreBackup(path, database, {
         ...work,
         mayReplace,
       });
       show(call, `Restored ${maskAddress(database)}:`, { madeAt, plants, tokens, kept });
-      return exitCodes.done;
     });
   },
 };
@@ -100,16 +99,15 @@ export const copyCommand: Command = {
     "plantstore copy --from data/plants.db --to postgres://plants@db1,db2/plants",
     "PLANTSTORE_COPY_FROM=postgres://plants:secret@db1/plants plantstore copy --to plants.db",
   ],
-  run(call) {
+  async run(call) {
     const from = readSetting("copyFrom", call.flags);
     const to = readSetting("copyTo", call.flags);
     if (isSameDatabase(from, to)) throw usageError("--from and --to are the same database.");
-    return cancellable(call.terminal, "Nothing was changed.", async (signal) => {
+    await cancellable("Nothing was changed.", async (signal) => {
       const mayReplace = call.flags.force === true;
       const options = { ...toWork(call, signal), mayReplace };
       const { plants, tokens, kept } = await copyStore(from, to, options);
       show(call, `Copied to ${maskAddress(to)}:`, { plants, tokens, kept });
-      return exitCodes.done;
     });
   },
 };

@@ -4,16 +4,17 @@ import {
   CannotCheck,
   type CheckOptions,
   type CheckResult,
+  type RowResult,
   runCheck,
   type Tokens,
 } from "../check/run-check.ts";
-import { quoteText, readSetting, readToken, settings } from "../config.ts";
-import { CheckReport, renderJsonReport } from "./check-report.ts";
+import { choice, integer, readSetting, readToken, settings } from "../config.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, choiceFlag, numberFlag, textFlag } from "./command.ts";
-import { showSafely } from "./output.ts";
-import { adviseConnection, cleanToken } from "./service-client.ts";
+import { type Call, type Command, parseText, readFlag, textFlag } from "./command.ts";
+import { renderDuration } from "./progress.ts";
+import { cleanToken, describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
+import { showSafely } from "./terminal.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;
@@ -58,23 +59,35 @@ export const checkCommand: Command = {
     "plantstore check http://127.0.0.1:8080 --only list --json",
   ],
   async run(call) {
+    const { terminal } = call;
     const interruption = new AbortController();
     const options = { ...readOptions(call), signal: interruption.signal };
     const { url, rows } = options;
     const isJson = call.flags.json === true;
-    const report = new CheckReport(call.terminal, { url, isJson, total: rows.length });
+    const startedAtMs = performance.now();
+    let topic = "";
+    const show = (row: RowResult) => {
+      if (topic === "") terminal.out(`${url}, checked against ${rows.length} rules\n`);
+      if (row.topic !== topic) terminal.out(`\n${row.topic}\n`);
+      topic = row.topic;
+      terminal.out(renderRow(row));
+    };
     const stopListening = onStopSignal(() => {
-      report.say("Stopping. Deleting what was created.");
+      terminal.say("Stopping. Deleting what was created.");
       interruption.abort();
     });
     try {
-      const result = await runCheck(options, (row) => report.add(row));
-      report.end(result);
-      if (isJson) call.terminal.out(renderJsonReport(url, result));
+      const result = await runCheck(options, isJson ? undefined : show);
+      const took = renderDuration(performance.now() - startedAtMs);
+      terminal.out(isJson ? renderJson(url, result) : renderSummary(result, took));
+      if (result.isInterrupted) terminal.say("plantstore: Interrupted before the last rule.");
+      const { leftBehind } = result;
+      if (leftBehind.length > 0) {
+        terminal.say(`plantstore: Not deleted: ${leftBehind.join(", ")}.`);
+      }
       return chooseExitCode(result);
     } catch (error) {
-      if (!(error instanceof CannotCheck)) throw error;
-      return explain(call, error, url);
+      throw error instanceof CannotCheck ? explain(error, url) : error;
     } finally {
       stopListening();
     }
@@ -89,14 +102,14 @@ function chooseExitCode({ results, leftBehind, isInterrupted }: CheckResult): nu
 
 function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   const [address] = call.words;
-  const url = address === undefined ? readSetting("url", call.flags) : settings.url.parse(address);
-  if (url === undefined) {
-    throw usageError(`URL must be ${settings.url.expected}, not ${quoteText(address ?? "")}.`);
-  }
+  const url =
+    address === undefined
+      ? readSetting("url", call.flags)
+      : parseText("URL", address, settings.url);
   const tokens = readTokens(call);
-  const topic = choiceFlag(call, "only", topics);
+  const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);
-  const seconds = numberFlag(call, "timeout", { min: 1, max: timeoutSecondsMax });
+  const seconds = readFlag(call, "timeout", integer(1, timeoutSecondsMax));
   const timeoutMs = (seconds ?? timeoutSecondsDefault) * 1_000;
   return { url, tokens, rows, timeoutMs, isSlow: call.flags.slow === true };
 }
@@ -118,16 +131,51 @@ function readTokens(call: Call): Tokens {
   return { write, second, read: read("token-read", "_READ") };
 }
 
-async function explain({ terminal }: Call, error: CannotCheck, url: string): Promise<number> {
-  const [advice, exitCode] = {
-    unreachable: [
-      (await adviseConnection(url, error.code)) ?? `Is the service running at ${url}?`,
-      exitCodes.unavailable,
-    ],
-    "token-refused": ["plantstore token create USER makes one.", exitCodes.tokenRefused],
-    "no-room": ["", exitCodes.failed],
-    unusable: [`Is ${url} a Plant Store?`, exitCodes.failed],
-  }[error.reason] as [string, number];
-  terminal.say(`plantstore: ${showSafely(error.message)} ${advice}`.trimEnd());
-  return exitCode;
+function explain(error: CannotCheck, url: string): CliError {
+  if (error.reason === "unreachable") {
+    return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
+  }
+  const isToken = error.reason === "token-refused";
+  const advice = isToken ? " plantstore token create USER makes one." : ` Is ${url} a Plant Store?`;
+  const message = showSafely(error.message) + (error.reason === "no-room" ? "" : advice);
+  return new CliError(message, isToken ? exitCodes.tokenRefused : exitCodes.failed);
+}
+
+const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
+
+/** What a service sends may hold anything. */
+function renderRow({ rule, outcome, reason = "", request, answer }: RowResult): string {
+  if (outcome !== "failed") {
+    return `  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}\n`;
+  }
+  const lines = [reason, ...quote(">", request), ...quote("<", answer)];
+  const details = lines.map((line) => `      ${showSafely(line)}`.trimEnd());
+  return `${[`  ${signs.failed} ${rule}`, ...details].join("\n")}\n`;
+}
+
+function quote(sign: string, text = ""): string[] {
+  const lines = text.trimEnd().split(/\r?\n/);
+  return text === "" ? [] : lines.map((line) => `${sign} ${line}`);
+}
+
+function countOutcomes({ results }: CheckResult) {
+  const count = (outcome: string) => results.filter((row) => row.outcome === outcome).length;
+  return { passed: count("passed"), failed: count("failed"), skipped: count("skipped") };
+}
+
+function renderSummary(result: CheckResult, took: string): string {
+  const { passed, failed, skipped } = countOutcomes(result);
+  const lines = ["", `${passed} passed, ${failed} failed, ${skipped} skipped, in ${took}.`];
+  if (result.waitedSeconds > 0) {
+    const waited = renderDuration(result.waitedSeconds * 1_000);
+    lines.push(`The service limits the rate, and had requests wait, ${waited} in all.`);
+  }
+  if (result.leftBehind.length === 0) lines.push("What was created is deleted again.");
+  return `${lines.join("\n")}\n`;
+}
+
+function renderJson(url: string, result: CheckResult): string {
+  const { results: rules, ...others } = result;
+  const report = { url, ...countOutcomes(result), ...others, rules };
+  return `${JSON.stringify(report, null, 2)}\n`;
 }

@@ -1,6 +1,7 @@
-/** How a command's arguments are read, and what is said of wrong ones. */
+/** Arguments become words and flags, or one line that says what is wrong. */
 import { describe, expect, test } from "bun:test";
-import { type Command, readCall, type Terminal } from "./command.ts";
+import { type Command, readCall } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 const terminal: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 
@@ -46,7 +47,7 @@ describe("arguments", () => {
     expect(readCall(rain, [], terminal).words).toEqual([]);
   });
 
-  test("may be left out where they stand in brackets", () => {
+  test("in brackets are optional", () => {
     const spray: Command = { ...water, words: ["PLANT", "[BOTTLE]"] };
     expect(readCall(spray, ["fern"], terminal).words).toEqual(["fern"]);
     expect(readCall(spray, ["fern", "blue"], terminal).words).toEqual(["fern", "blue"]);
@@ -54,7 +55,7 @@ describe("arguments", () => {
     expect(refusalOf(spray, ["fern", "blue", "red"]).message).toContain("BOTTLE");
   });
 
-  test("may start with a dash behind two dashes", () => {
+  test("may start with a dash after --", () => {
     expect(readCall(water, ["--", "-fern"], terminal).words).toEqual(["-fern"]);
   });
 

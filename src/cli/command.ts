@@ -1,7 +1,8 @@
 /** What a command is, and how its arguments are parsed. */
-import { type SettingName, settings } from "../config.ts";
+import { type Check, quoteText, type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface FlagDescription {
   /**
@@ -32,30 +33,14 @@ export interface Command {
   readonly variables?: Readonly<Record<string, string>>;
   /** Lines to paste into a shell. */
   readonly examples: readonly string[];
-  /** Resolves to the exit code. */
-  readonly run: (call: Call) => Promise<number>;
+  /** Resolves to the exit code, if it isn't 0. Most failures are thrown as a `CliError`. */
+  readonly run: (call: Call) => Promise<number | undefined>;
 }
 
 export interface Call {
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
   readonly terminal: Terminal;
-}
-
-/** Where a command's output goes: results to `out`, messages for a person to `say`. */
-export interface Terminal {
-  /** Whether standard output is a terminal. */
-  readonly isInteractive: boolean;
-  /** Whether standard error is a terminal. */
-  readonly isWatched: boolean;
-  /** How many characters a line has. */
-  readonly columns?: number;
-  /** Whether standard output may be colored. */
-  readonly hasColor?: boolean;
-  out(text: string): void;
-  say(text: string): void;
-  /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
-  draw?(text: string): void;
 }
 
 /** Throws a `CliError` if the arguments don't fit the command. */
@@ -154,28 +139,19 @@ export function textFlag(call: Call, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Throws a `CliError` if the value isn't one of the choices. */
-export function choiceFlag<Choice extends string>(
-  call: Call,
-  name: string,
-  choices: readonly Choice[],
-): Choice | undefined {
+/** Absent if it isn't given. Throws a `CliError` if it isn't valid. */
+export function readFlag<Value>(call: Call, name: string, check: Check<Value>): Value | undefined {
   const text = textFlag(call, name);
-  const choice = choices.find((each) => each === text);
-  if (text === undefined || choice !== undefined) return choice;
-  throw usageError(`--${name} must be one of ${choices.join(", ")}, not ${JSON.stringify(text)}.`);
+  return text === undefined ? undefined : parseText(`--${name}`, text, check);
 }
 
-/** Throws a `CliError` if the value isn't a whole number within the limits. */
-export function numberFlag(
-  call: Call,
-  name: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): number | undefined {
-  const text = textFlag(call, name);
-  if (text === undefined) return undefined;
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  const range = max === Number.MAX_SAFE_INTEGER ? "" : ` from ${min} to ${max}`;
-  throw usageError(`--${name} must be a whole number${range}, not ${JSON.stringify(text)}.`);
+/** `source` is a flag or a word. Throws a `CliError` that names it if the text isn't valid. */
+export function parseText<Value>(
+  source: string,
+  text: string,
+  { parse, expected }: Check<Value>,
+): Value {
+  const value = parse(text);
+  if (value !== undefined) return value;
+  throw usageError(`${source} must be ${expected}, not ${quoteText(text)}.`);
 }

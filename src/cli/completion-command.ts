@@ -71,6 +71,5 @@ export const completionCommand: Command = {
       throw usageError(`There is no completion for "${name}", only for ${shells.join(", ")}.`);
     }
     terminal.out(scripts[shell]);
-    return 0;
   },
 };

@@ -29,7 +29,7 @@ describe("a record", () => {
   );
 
   test.each(['5" pot\n', 'a"b"\n', "a\rb\n", "a\r,b\n", '"a"b\n', '"a" \n', '"a"\r,b\n'])(
-    "%j has a error, and ends where its line ends",
+    "%j has an error, and ends where its line ends",
     (text) => {
       const record = scanCsvRecord(`${text}next,line\n`, 0);
       expect(record?.error).toBeString();

@@ -13,13 +13,13 @@ import {
 import type { Plant } from "../client/plant-store.ts";
 import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
-import { CliError, exitCodes, toFileError } from "./cli-error.ts";
+import { CliError, toFileError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { writeResult } from "./output.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
-import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
+import { writeResult } from "./terminal.ts";
 
 /** Long enough for a service that restarts. */
 const patience = { retries: 20 };
@@ -44,13 +44,19 @@ export const exportCommand: Command = {
         (store) => exportPlants(call, store.pages({ signal }), writer, write),
         patience,
       );
-    if (path === "-") return exportTo(call.terminal.out);
+    if (path === "-") {
+      await exportTo(call.terminal.out);
+      return;
+    }
     try {
       const older = statSync(path, { throwIfNoEntry: false });
-      if (older?.isFile() === false) return await writeToDevice(path, exportTo);
-      return await cancellable(call.terminal, `${path} was not changed.`, (signal) =>
-        replaceFile(path, older, (write) => exportTo(write, signal)),
-      );
+      // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
+      if (older?.isFile() === false) await exportTo(writeTo(openSync(path, "w"), path));
+      else {
+        await cancellable(`${path} was not changed.`, (signal) =>
+          replaceFile(path, older, (write) => exportTo(write, signal)),
+        );
+      }
     } catch (error) {
       throw toFileError("write", path, error);
     }
@@ -58,47 +64,37 @@ export const exportCommand: Command = {
 };
 
 type Write = (text: string) => void;
-/** Resolves to the exit code. */
-type Export = (write: Write) => Promise<number>;
 
 async function exportPlants(
   { terminal }: Call,
   pages: AsyncIterable<readonly Plant[]>,
   writer: PlantWriter,
   write: Write,
-): Promise<number> {
+): Promise<void> {
+  const startedAtMs = performance.now();
   let count = 0;
-  const progress = new Progress(terminal, () => ({ count }));
-  try {
+  const work = async () => {
     write(writer.header());
     for await (const page of pages) {
       write(writer.page(page));
       count += page.length;
     }
     write(writer.footer());
-  } finally {
-    progress.end();
-  }
-  const { elapsedMs } = progress;
-  const took = `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
-  terminal.say(`${count.toLocaleString("en")} plants, in ${took}.`);
-  return exitCodes.done;
+  };
+  await withProgress(terminal, () => ({ count }), work);
+  terminal.say(`${count.toLocaleString("en")} plants, in ${renderTook(count, startedAtMs)}.`);
 }
 
-/** Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it. */
-async function writeToDevice(path: string, exportTo: Export): Promise<number> {
-  const descriptor = openSync(path, "w");
-  const exitCode = await exportTo((text) => writeResult(descriptor, text, path));
-  closeSync(descriptor);
-  return exitCode;
+function writeTo(descriptor: number, path: string): Write {
+  return (text) => writeResult(descriptor, text, path);
 }
 
 /** Replaces an older file only once the new one is complete and durable. */
 async function replaceFile(
   path: string,
   older: Stats | undefined,
-  exportTo: Export,
-): Promise<number> {
+  exportTo: (write: Write) => Promise<void>,
+): Promise<void> {
   // Else a link would be replaced, not the file that it leads to.
   const target = older ? realpathSync(path) : path;
   if (older && ((await isDatabase(target)) || isBackup(target))) {
@@ -108,12 +104,11 @@ async function replaceFile(
   // A new file is private, like the database.
   const descriptor = openSync(partial, "wx", 0o600);
   try {
-    const exitCode = await exportTo((text) => writeResult(descriptor, text, path));
+    await exportTo(writeTo(descriptor, path));
     if (older) keepPermissions(descriptor, older);
     fsyncSync(descriptor);
     closeSync(descriptor);
     renameDurably(partial, target);
-    return exitCode;
   } catch (error) {
     rmSync(partial, { force: true });
     throw error;

@@ -2,8 +2,8 @@
 import { isGiven, readSetting } from "../config.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { showSafely } from "./output.ts";
-import { adviseConnection } from "./service-client.ts";
+import { describeNoResponse } from "./service-client.ts";
+import { showSafely } from "./terminal.ts";
 
 /** Less than supervisors allow for a check. */
 const timeoutMs = 4_000;
@@ -32,15 +32,13 @@ export const healthCommand: Command = {
       });
       if (response.ok) {
         terminal.out("ready\n");
-        return exitCodes.done;
+        return;
       }
       const problem = await response.json().catch(() => undefined);
       const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
       terminal.say(`plantstore: ${url} is not ready (${response.status})${why}`);
     } catch (error) {
-      const { code, message } = error as { code?: string; message: string };
-      const advice = (await adviseConnection(url, code)) ?? "";
-      terminal.say(`plantstore: No response from ${url} (${code ?? message}). ${advice}`.trimEnd());
+      terminal.say(`plantstore: ${describeNoResponse(url, error)}`);
     }
     return exitCodes.unavailable;
   },

@@ -1,9 +1,7 @@
-/** What the help of a command shows, and when in color. */
+/** What the help of a command shows. */
 import { describe, expect, test } from "bun:test";
-import type { Command, Terminal } from "./command.ts";
+import type { Command } from "./command.ts";
 import { renderHelp, renderOverview } from "./help.ts";
-
-const pipe: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
 
 const water: Command = {
   name: "water",
@@ -24,7 +22,7 @@ function widest(text: string): number {
 }
 
 describe("the help of a command", () => {
-  const help = renderHelp(water, pipe);
+  const help = renderHelp(water);
 
   test("says what the command does and how it is called", () => {
     expect(help).toStartWith("Water a plant. It likes");
@@ -59,17 +57,10 @@ describe("the help of a command", () => {
   test("puts the text of a long flag on the line below", () => {
     expect(help).toMatch(/\n {2}--database-statement-timeout-ms NUMBER\n {10,}how long/);
   });
-
-  test("is plain unless the terminal takes color, and then says the same", () => {
-    const painted = renderHelp(water, { ...pipe, hasColor: true });
-    expect(help).not.toContain("\x1b");
-    expect(painted).toContain("\x1b[1mFlags:\x1b[0m");
-    expect(Bun.stripANSI(painted)).toBe(help);
-  });
 });
 
 test("the overview shows the first sentence about each command, by what it is for", () => {
-  const overview = renderOverview({ Care: [water], Harm: [{ ...water, name: "forget" }] }, pipe);
+  const overview = renderOverview({ Care: [water], Harm: [{ ...water, name: "forget" }] });
   expect(overview).toMatch(/\nCare:\n {2}water PLANT +Water a plant\.\n\nHarm:\n {2}forget PLANT /);
   expect(overview).not.toContain("cactus");
 });

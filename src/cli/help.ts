@@ -1,5 +1,5 @@
 /** Renders the help from how commands describe themselves. */
-import { type Command, flagsOf, globalFlags, renderUsage, type Terminal } from "./command.ts";
+import { type Command, flagsOf, globalFlags, renderUsage } from "./command.ts";
 
 type Row = readonly [term: string, text: string];
 
@@ -8,7 +8,7 @@ const lineColumns = 80;
 const textColumn = 28;
 
 /** The help of one command. */
-export function renderHelp(command: Command, terminal: Terminal): string {
+export function renderHelp(command: Command): string {
   const flags = Object.entries({ ...flagsOf(command), ...globalFlags }).map(([name, flag]): Row => {
     const { placeholder, help, environment, fallback } = flag;
     const term = placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
@@ -18,27 +18,24 @@ export function renderHelp(command: Command, terminal: Terminal): string {
   const variables = Object.entries(command.variables ?? {});
   return join([
     wrap(command.summary, lineColumns),
-    [`${bolden("Usage:", terminal)} ${renderUsage(command)}`],
-    section("Flags:", renderRows(flags), terminal),
-    variables.length === 0 ? [] : section("Environment:", renderRows(variables), terminal),
-    section("Examples:", command.examples, terminal),
+    [`Usage: ${renderUsage(command)}`],
+    section("Flags:", renderRows(flags)),
+    variables.length === 0 ? [] : section("Environment:", renderRows(variables)),
+    section("Examples:", command.examples),
   ]);
 }
 
 /** All commands by section, each with the first sentence of its summary. */
-export function renderOverview(
-  groups: Readonly<Record<string, readonly Command[]>>,
-  terminal: Terminal,
-): string {
+export function renderOverview(groups: Readonly<Record<string, readonly Command[]>>): string {
   const toRow = (command: Command): Row => [
     [command.name, ...command.words].join(" "),
     firstSentence(command),
   ];
   return join([
     ["Plant Store keeps plants behind an HTTP API."],
-    [`${bolden("Usage:", terminal)} plantstore COMMAND [flags]`],
+    ["Usage: plantstore COMMAND [flags]"],
     ...Object.entries(groups).map(([title, commands]) =>
-      section(`${title}:`, renderRows(commands.map(toRow)), terminal),
+      section(`${title}:`, renderRows(commands.map(toRow))),
     ),
     ["plantstore help COMMAND, or COMMAND --help, shows its flags and examples."],
   ]);
@@ -54,8 +51,8 @@ function join(blocks: readonly (readonly string[])[]): string {
   return filled.map((lines) => `${lines.join("\n")}\n`).join("\n");
 }
 
-function section(title: string, lines: readonly string[], terminal: Terminal): string[] {
-  return [bolden(title, terminal), ...lines.map((line) => `  ${line}`)];
+function section(title: string, lines: readonly string[]): string[] {
+  return [title, ...lines.map((line) => `  ${line}`)];
 }
 
 function renderRows(rows: readonly Row[]): string[] {
@@ -70,17 +67,5 @@ function renderRows(rows: readonly Row[]): string[] {
 
 /** Wraps between words; a word that is too long stays whole. */
 function wrap(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
-}
-
-function bolden(text: string, { hasColor }: Terminal): string {
-  return hasColor === true ? `\x1b[1m${text}\x1b[0m` : text;
+  return Bun.wrapAnsi(text, columns).split("\n");
 }

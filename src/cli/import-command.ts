@@ -10,21 +10,15 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
-import { exitCodes, fileError, toFileError } from "./cli-error.ts";
-import {
-  type Call,
-  type Command,
-  choiceFlag,
-  isForPeople,
-  numberFlag,
-  textFlag,
-} from "./command.ts";
+import { choice, integer } from "../config.ts";
+import { CliError, exitCodes, fileError, toFileError } from "./cli-error.ts";
+import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
 import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
-import { showSafely } from "./output.ts";
-import { chooseFormat, formatFlag, type Row, readRows } from "./plant-file.ts";
-import { Progress, renderDuration, renderRate } from "./progress.ts";
+import { chooseFormat, formatFlag, type Row, readRows, refuseRepeatedIds } from "./plant-file.ts";
+import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
+import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
 const concurrencyDefault = 64;
@@ -70,118 +64,134 @@ export const importCommand: Command = {
     const path = call.words[0] ?? "";
     const options = {
       batch: textFlag(call, "batch") ?? basename(path),
-      isStopping: choiceFlag(call, "on-error", actions) !== "continue",
-      concurrency:
-        numberFlag(call, "concurrency", { min: 1, max: concurrencyMax }) ?? concurrencyDefault,
+      isStopping: readFlag(call, "on-error", choice(...actions)) !== "continue",
+      concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
-    const openRows = async () => {
+    const openRows = async (): Promise<ReadRows> => {
       const descriptor = await openSource(call, path);
       return () => readRows(readChunks(descriptor), format);
     };
-    if (call.flags["dry-run"] === true) return check(call, await openRows());
+    if (call.flags["dry-run"] === true) return reportCheck(call, checkRows(await openRows()));
     const work = async (store: PlantStore) => {
-      const importer = new Importer(store, options);
-      await importRows(call, await openRows(), importer);
-      return conclude(call, importer, options.isStopping);
+      const read = await openRows();
+      const check = checkRows(read, options.isStopping);
+      const importer = new Importer(store, options, check.refused);
+      await sendRows(call, read, check, importer);
+      conclude(importer, options.isStopping);
     };
-    return withStore(call, work, patience);
+    await withStore(call, work, patience);
   },
 };
 
-/** A dry run: the exit code says whether every row can be sent. */
-function check(call: Call, read: () => Iterable<Row>): number {
-  let refused = 0;
-  const { withId, withoutId } = countRows(read(), (row) => {
-    refused++;
-    call.terminal.say(renderRefusal(row));
-    return false;
-  });
-  const valid = withId + withoutId;
-  if (!isForPeople(call)) {
-    call.terminal.out(`${JSON.stringify({ valid, withoutId, refused })}\n`);
+/** Reads the file again at each call. */
+type ReadRows = () => Iterable<Row>;
+
+interface FileCheck {
+  readonly withId: number;
+  readonly withoutId: number;
+  readonly refused: readonly RefusedRow[];
+}
+
+function checkRows(read: ReadRows, stopsAtFirst = false): FileCheck {
+  let withId = 0;
+  let withoutId = 0;
+  const refused: RefusedRow[] = [];
+  for (const row of refuseRepeatedIds(read())) {
+    if ("error" in row) {
+      refused.push(row);
+      if (stopsAtFirst) break;
+    } else if (row.draft.id === undefined) withoutId++;
+    else withId++;
   }
-  call.terminal.say(
+  return { withId, withoutId, refused };
+}
+
+/** Of a dry run. The exit code says whether every row can be sent. */
+function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): number {
+  const valid = withId + withoutId;
+  const counts = { valid, withoutId, refused: refused.length };
+  report(
+    call,
+    refused,
+    counts,
     `${renderCount(valid)} valid (${renderCount(withoutId)} without an id), ` +
-      `${renderCount(refused)} refused. Nothing was sent.`,
+      `${renderCount(refused.length)} refused. Nothing was sent.`,
   );
-  return refused === 0 ? exitCodes.done : exitCodes.rowsRefused;
+  return refused.length === 0 ? exitCodes.done : exitCodes.rowsRefused;
 }
 
 /**
- * Reads the file three times: to check it and count its rows, for the rows with an id, and for the
- * others. Those come last, because the service could assign them an id that a later row brings.
+ * First the rows with an id, then the others: the service could assign those an id that a later row
+ * brings.
  */
-async function importRows(
+async function sendRows(
   call: Call,
-  read: () => Iterable<Row>,
+  read: ReadRows,
+  { withId, withoutId, refused }: FileCheck,
   importer: Importer,
 ): Promise<void> {
-  const { withId, withoutId } = countRows(read(), (row) => {
-    importer.refused.push(row);
-    return importer.isStopped;
-  });
-  const progress = new Progress(call.terminal, () => {
+  const refusedPlaces = new Set(refused.map(renderPlace));
+  function* select(hasId: boolean): Generator<ValidRow> {
+    for (const row of read()) {
+      const isSelected = "draft" in row && (row.draft.id !== undefined) === hasId;
+      if (isSelected && !refusedPlaces.has(renderPlace(row))) yield row;
+    }
+  }
+  const readProgress = () => {
     const count = importer.stored + importer.alreadyThere;
     return { count, share: count / Math.max(1, withId + withoutId) };
-  });
+  };
+  const work = async () => {
+    if (withId > 0) await importer.send(select(true));
+    if (withoutId > 0) await importer.send(select(false));
+  };
+  const startedAtMs = performance.now();
   // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.
   onStopSignal(() => importer.cancel());
   try {
-    if (withId > 0) await importer.send(validRows(read(), true));
-    if (withoutId > 0) await importer.send(validRows(read(), false));
+    await withProgress(call.terminal, readProgress, work);
   } finally {
-    progress.end();
-    report(call, importer, progress.elapsedMs);
+    const { stored, alreadyThere } = importer;
+    const counts = { stored, alreadyThere, refused: importer.refused.length };
+    report(
+      call,
+      importer.refused,
+      counts,
+      `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
+        `${renderCount(counts.refused)} refused, in ` +
+        `${renderTook(stored + alreadyThere, startedAtMs)}.`,
+    );
   }
 }
 
-/** Ends early where `refuse` returns true. */
-function countRows(rows: Iterable<Row>, refuse: (row: RefusedRow) => boolean) {
-  const counts = { withId: 0, withoutId: 0 };
-  for (const row of rows) {
-    if ("draft" in row) counts[row.draft.id === undefined ? "withoutId" : "withId"]++;
-    else if (refuse(row)) break;
-  }
-  return counts;
-}
-
-function* validRows(rows: Iterable<Row>, hasId: boolean): Generator<ValidRow> {
-  for (const row of rows) {
-    if ("draft" in row && (row.draft.id !== undefined) === hasId) yield row;
-  }
-}
-
-function report(call: Call, importer: Importer, elapsedMs: number): void {
-  const { stored, alreadyThere, refused } = importer;
+/** Lists refused rows in the order of the file. */
+function report(
+  call: Call,
+  refused: readonly RefusedRow[],
+  counts: Readonly<Record<string, number>>,
+  summary: string,
+): void {
   const inOrder = refused.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
-  for (const row of inOrder) call.terminal.say(renderRefusal(row));
-  if (!isForPeople(call)) {
-    call.terminal.out(`${JSON.stringify({ stored, alreadyThere, refused: refused.length })}\n`);
-  }
-  const took = `${renderDuration(elapsedMs)} (${renderRate(stored + alreadyThere, elapsedMs)})`;
-  call.terminal.say(
-    `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
-      `${renderCount(refused.length)} refused, in ${took}.`,
-  );
+  // An error may quote the file.
+  for (const row of inOrder) call.terminal.say(`${renderPlace(row)}: ${showSafely(row.error)}`);
+  if (!isForPeople(call)) call.terminal.out(`${JSON.stringify(counts)}\n`);
+  call.terminal.say(summary);
 }
 
-/** The exit code, and how to go on. */
-function conclude({ terminal }: Call, importer: Importer, isStopping: boolean): number {
+/** Throws a `CliError` that says how to go on, if there is something left to do. */
+function conclude(importer: Importer, isStopping: boolean): void {
   if (importer.isCancelled) {
-    terminal.say("plantstore: Interrupted. Run it again to go on; no plant is stored twice.");
-    return exitCodes.interrupted;
+    const message = "Interrupted. Run it again to go on; no plant is stored twice.";
+    throw new CliError(message, exitCodes.interrupted);
   }
-  if (importer.refused.length === 0) return exitCodes.done;
+  if (importer.refused.length === 0) return;
   const orSkip = isStopping ? ", or skip such rows with --on-error continue" : "";
-  terminal.say(`plantstore: Fix what was refused and run it again${orSkip}.`);
-  return exitCodes.rowsRefused;
+  throw new CliError(`Fix what was refused and run it again${orSkip}.`, exitCodes.rowsRefused);
 }
 
-/** It may quote the file. */
-function renderRefusal({ line, column, error }: RefusedRow): string {
-  const place = column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
-  return `${place}: ${showSafely(error)}`;
+function renderPlace({ line, column }: Row): string {
+  return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 }
 
 function renderCount(count: number): string {

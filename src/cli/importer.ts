@@ -28,14 +28,16 @@ export class Importer {
   stored = 0;
   /** Stored unchanged by an earlier run. */
   alreadyThere = 0;
-  readonly refused: RefusedRow[] = [];
+  readonly refused: RefusedRow[];
   readonly #store: PlantStore;
   readonly #options: ImportOptions;
   readonly #cancelling = new AbortController();
 
-  constructor(store: PlantStore, options: ImportOptions) {
+  /** `refused` are rows that are not even sent. */
+  constructor(store: PlantStore, options: ImportOptions, refused: readonly RefusedRow[]) {
     this.#store = store;
     this.#options = options;
+    this.refused = [...refused];
   }
 
   get isCancelled(): boolean {

@@ -7,6 +7,7 @@ import {
   PlantWriter,
   type Row,
   readRows,
+  refuseRepeatedIds,
 } from "./plant-file.ts";
 
 function* inPieces(bytes: Uint8Array, pieceBytes: number): Generator<Uint8Array> {
@@ -110,6 +111,7 @@ describe("JSON Lines", () => {
 
   test.each<[string, string]>([
     ["name,tag", "--format csv"],
+    ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],
     ['{"name":"Fern","colour":"green"}', '"colour"'],
@@ -185,12 +187,12 @@ describe("a JSON array", () => {
   });
 
   test.each<[string, line: number, column: number, error: string]>([
-    ['[{"name":"Fern"}\n{"name":"Ivy"}]', 1, 17, 'expected "," or "]"'],
-    ['[{"name":"Fern"},\n{"name":"Ivy]', 1, 17, "this is not closed"],
-    ['[{"name":"Fern"}]\n{"name":"Ivy"}', 2, 1, "text after the array"],
+    ['[{"name":"Fern"}\n{"name":"Ivy"}]', 2, 1, 'expected "," or "]" here; nothing after it'],
+    ['[{"name":"Fern"},\n {"name":"Ivy]', 2, 2, "this is not closed"],
+    ['[{"name":"Fern"}]\n{"name":"Ivy"}', 2, 1, "expected the end of the file"],
     ['[{"name":"Fern"},\n  {"name":"Ivy",}]', 2, 3, "not a JSON object"],
     ['[{"name":"Fern"},\n7]', 2, 1, "not a JSON object"],
-    ['[{"name":"Fern"},\n]', 1, 17, 'expected "," or "]"'],
+    ['[{"name":"Fern"},\n]', 2, 1, "expected a plant"],
   ])("%j is malformed at line %d, column %d", (text, line, column, error) => {
     const [first, ...others] = readAll("json", text);
     expect(first).toEqual({ line: 1, column: 2, draft: fern });
@@ -214,6 +216,22 @@ test.each<Format>(formats)("what is written as %s is read as it was", (format) =
   const pages = plants.map((plant) => writer.page([plant]));
   const read = readAll(format, writer.header() + pages.join("") + writer.footer());
   expect(read.map((row) => ("draft" in row ? row.draft : row.error))).toEqual(plants);
+});
+
+test("the first of several rows with the same id counts", () => {
+  const lines = [
+    '{"name":"Fern","id":7}',
+    '{"name":"Moss"}',
+    '{"name":"Ivy","id":7.0}',
+    '{"name":"Rose"}',
+  ];
+  const rows = refuseRepeatedIds(readAll("jsonl", lines.join("\n")));
+  expect([...rows].map((row) => ("draft" in row ? row.draft.name : row))).toEqual([
+    "Fern",
+    "Moss",
+    { line: 3, column: undefined, error: "an earlier row has the id 7" },
+    "Rose",
+  ]);
 });
 
 test("the format follows from the flag, else from the file's name", () => {

@@ -1,14 +1,14 @@
 /** Files of plants as CSV, JSON Lines or a JSON array: read row by row, written page by page. */
 import * as v from "valibot";
 import type { Plant, PlantDraft } from "../client/plant-store.ts";
+import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { parseJsonObject } from "../json-text.ts";
 import { usageError } from "./cli-error.ts";
-import { type Call, choiceFlag } from "./command.ts";
+import { type Call, readFlag } from "./command.ts";
 import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
-import { createJsonScanner, type JsonRecord } from "./json-rows.ts";
-import { showSafely } from "./output.ts";
-import { advance, splitRecords } from "./record-splitter.ts";
+import { createJsonScanner, splitRecords } from "./records.ts";
+import { showSafely } from "./terminal.ts";
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
@@ -30,7 +30,7 @@ export const formatFlag = {
 export function chooseFormat(call: Call, path: string): Format {
   const [, extension] = /\.(csv|json)$/i.exec(path) ?? [];
   const byName = formats.find((each) => each === extension?.toLowerCase()) ?? "jsonl";
-  return choiceFlag(call, "format", formats) ?? byName;
+  return readFlag(call, "format", choice(...formats)) ?? byName;
 }
 
 /**
@@ -40,6 +40,17 @@ export function chooseFormat(call: Call, path: string): Format {
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   for (const row of format === "csv" ? readCsv(chunks) : readJson(chunks)) {
     yield "draft" in row ? validate(row) : row;
+  }
+}
+
+/** Refuses a row with the id of an earlier one: the service would keep whichever comes first. */
+export function* refuseRepeatedIds(rows: Iterable<Row>): Generator<Row, void> {
+  const ids = new Set<bigint>();
+  for (const row of rows) {
+    const id = "draft" in row && row.draft.id !== undefined ? BigInt(row.draft.id) : undefined;
+    if (id === undefined || !ids.has(id)) yield row;
+    else yield { line: row.line, column: row.column, error: `an earlier row has the id ${id}` };
+    if (id !== undefined) ids.add(id);
   }
 }
 
@@ -147,46 +158,63 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
   return { draft: { ...draft, id: BigInt(id) } };
 }
 
+/** What may follow what in an array. */
+const followers: Readonly<Record<string, readonly string[]>> = {
+  start: ["["],
+  "[": ["a plant", "]"],
+  ",": ["a plant"],
+  "a plant": [",", "]"],
+  "]": [],
+};
+
 function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
-  /** What must come before the next element of an array; absent in JSON Lines. */
-  let expected: "[" | "," | "nothing" | undefined;
-  for (const { record, ...start } of splitRecords(chunks, createJsonScanner())) {
-    const { line } = start;
+  let previous = "start";
+  for (const { line, column, record } of splitRecords(chunks, createJsonScanner())) {
+    const isArray = record?.isInArray ?? previous !== "start";
+    const place = isArray ? { line, column } : { line };
     if (record === undefined) {
-      const error = "this is not closed, or too long";
-      yield { ...(expected ? start : { line }), error: `${error}; ${nothingAfter}` };
+      yield { ...place, error: `this is not closed, or too long; ${nothingAfter}` };
       return;
     }
-    if (!record.isInArray) {
-      if (record.body.trim() === "") continue;
-      if (expected !== undefined) {
-        yield { ...start, error: `there is text after the array; ${nothingAfter}` };
+    if (record.text.trim() === "") continue;
+    if (isArray) {
+      const kind = /^[[\],]$/.test(record.text) ? record.text : "a plant";
+      const expected = followers[previous] ?? [];
+      if (!expected.includes(kind)) {
+        const quoted = expected.map((each) => (each.length === 1 ? `"${each}"` : each));
+        const either = quoted.join(" or ") || "the end of the file";
+        yield { ...place, error: `expected ${either} here; ${nothingAfter}` };
         return;
       }
-      yield { line, ...readJsonPlant(record) };
-      continue;
+      previous = kind;
+      if (kind !== "a plant") continue;
     }
-    expected ??= "[";
-    const separator = record.lead.replace(/\s/g, "");
-    const isEnd = separator === (expected === "[" ? "[]" : "]");
-    if (!isEnd && separator !== expected) {
-      yield { ...start, error: `expected "," or "]" here; ${nothingAfter}` };
-      return;
-    }
-    expected = isEnd ? "nothing" : ",";
-    if (!isEnd) yield { ...advance(start, record.lead), ...readJsonPlant(record) };
+    yield { ...place, ...readJsonPlant(record.text) };
   }
-  if (expected === ",") yield { line: 1, error: "the array that starts here is not closed" };
+  if (!["start", "]"].includes(previous)) {
+    yield { line: 1, error: "the array that starts here is not closed" };
+  }
 }
 
 /** Checks what JSON allows and a plant doesn't; `validate` checks the types. */
-function readJsonPlant({ body }: JsonRecord): Reading {
-  const object = parseJsonObject(body);
-  if (!object) return { error: "this is not a JSON object; if the file is CSV, pass --format csv" };
+function readJsonPlant(text: string): Reading {
+  const object = parseJsonObject(text);
+  if (!object) return { error: whyNotObject(text) };
   const { members, repeatedKeys } = object;
   const unknown = Object.keys(members).find((key) => !fieldNames.some((name) => name === key));
   if (unknown !== undefined) return { error: `there is no field ${JSON.stringify(unknown)}` };
   if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
   const { tag = "", ...others } = members;
   return { draft: { tag, ...others } as PlantDraft };
+}
+
+/** The runtime's parser says what it stumbled over, but not where. */
+function whyNotObject(text: string): string {
+  try {
+    JSON.parse(text);
+    return "this is not a JSON object";
+  } catch (error) {
+    const reason = (error as Error).message.replace("JSON Parse error: ", "");
+    return `this is not a JSON object (${reason}); if the file is CSV, pass --format csv`;
+  }
 }

@@ -1,4 +1,4 @@
-/** What a person is told of a garden where nothing fits. */
+/** `plants list` at a terminal when there is nothing to list. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { runCommand } from "./run.ts";
 
@@ -13,7 +13,7 @@ afterAll(() => {
 
 const moss = '[{"id":1,"name":"Moss","tag":"sun"}]';
 
-test.each<[flags: string[], garden: string, told: string[]]>([
+test.each<[flags: string[], garden: string, messages: string[]]>([
   [[], "[]", ["There are no plants. Add one: plantstore plants add NAME"]],
   [
     ["--tag", "shade"],
@@ -21,7 +21,7 @@ test.each<[flags: string[], garden: string, told: string[]]>([
     ['There are no plants with the tag "shade". Add one: plantstore plants add NAME'],
   ],
   [["--limit", "0"], moss, []],
-])("plants list %j of %s", async (flags, garden, told) => {
+])("plants list %j of %s", async (flags, garden, messages) => {
   using service = Bun.serve({ port: 0, fetch: () => new Response(garden) });
   const said: string[] = [];
   const exitCode = await runCommand(["plants", "list", "--url", service.url.origin, ...flags], {
@@ -30,5 +30,5 @@ test.each<[flags: string[], garden: string, told: string[]]>([
     out: (text) => said.push(text),
     say: (text) => said.push(text),
   });
-  expect([exitCode, said]).toEqual([0, told]);
+  expect([exitCode, said]).toEqual([0, messages]);
 });

@@ -5,11 +5,29 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
-import { exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, jsonFlag, numberFlag, textFlag } from "./command.ts";
-import { renderTable, showSafely } from "./output.ts";
+import { type Check, integer } from "../config.ts";
+import { exitCodes } from "./cli-error.ts";
+import {
+  type Call,
+  type Command,
+  isForPeople,
+  jsonFlag,
+  parseText,
+  readFlag,
+  textFlag,
+} from "./command.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
 import { variables, withStore } from "./service-client.ts";
+import { renderTable, showSafely } from "./terminal.ts";
+
+/** What the service takes. */
+const limitMax = 2 ** 31 - 1;
+
+/** The service checks its range. */
+const plantId: Check<bigint> = {
+  parse: (text) => (/^-?\d{1,30}$/.test(text) ? BigInt(text) : undefined),
+  expected: "an integer",
+};
 
 export const addPlantCommand: Command = {
   name: "plants add",
@@ -26,16 +44,15 @@ export const addPlantCommand: Command = {
     'plantstore plants add "Monstera deliciosa" --tag "living room"',
     "plantstore plants add Fern --id 7 --url https://plants.example/v1",
   ],
-  run: (call) =>
-    withStore(call, async (store) => {
+  async run(call) {
+    await withStore(call, async (store) => {
       const [name = ""] = call.words;
-      const idText = textFlag(call, "id");
-      const id = idText === undefined ? undefined : readId("--id", idText);
+      const id = readFlag(call, "id", plantId);
       const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
       if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
       else call.terminal.out(`${renderJsonPlant(plant)}\n`);
-      return exitCodes.done;
-    }),
+    });
+  },
 };
 
 export const listPlantsCommand: Command = {
@@ -53,9 +70,9 @@ export const listPlantsCommand: Command = {
     "plantstore plants list --limit 20",
     "plantstore plants list --json | jq -r '.[].name'",
   ],
-  run: (call) =>
-    withStore(call, async (store) => {
-      const limit = numberFlag(call, "limit", { min: 0, max: Number.MAX_SAFE_INTEGER });
+  async run(call) {
+    await withStore(call, async (store) => {
+      const limit = readFlag(call, "limit", integer(0, limitMax));
       const tag = textFlag(call, "tag");
       const isTable = isForPeople(call);
       const writer = new PlantWriter("json");
@@ -75,8 +92,8 @@ export const listPlantsCommand: Command = {
         const which = tag === undefined ? "" : ` with the tag "${showSafely(tag)}"`;
         call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
       }
-      return exitCodes.done;
-    }),
+    });
+  },
 };
 
 export const deletePlantCommand: Command = {
@@ -93,8 +110,8 @@ export const deletePlantCommand: Command = {
   ],
   run: (call) =>
     withStore(call, async (store) => {
-      const ids = call.words.map((word) => readId("ID", word));
-      let exitCode: number = exitCodes.done;
+      const ids = call.words.map((word) => parseText("ID", word, plantId));
+      let exitCode: number | undefined;
       for (const id of ids) {
         const deletion = await tryToDelete(store, id);
         if (deletion !== undefined) reportDeletion(call, id, deletion);
@@ -134,9 +151,4 @@ function describe({ id, name, tag }: Plant): string {
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {
   const rows = plants.map(({ id, name, tag }) => [String(id), name, tag]);
   return renderTable(hasHeader ? [["ID", "NAME", "TAG"], ...rows] : rows);
-}
-
-function readId(source: string, text: string): bigint {
-  if (/^-?\d{1,30}$/.test(text)) return BigInt(text);
-  throw usageError(`${source} must be an integer, not "${text}".`);
 }

@@ -1,7 +1,7 @@
 /** The progress of a long command. */
 import { expect, test } from "bun:test";
-import type { Terminal } from "./command.ts";
-import { Progress, renderDuration, renderProgress } from "./progress.ts";
+import { renderDuration, renderProgress, withProgress } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 
 test("shows the share, the count, the rate and the time left", () => {
   const state = { count: 250_000, share: 0.25 };
@@ -37,9 +37,12 @@ function watch(columns: number) {
 
 test("draws within the width of a terminal, and clears the line at the end", async () => {
   const { drawn, terminal } = watch(30);
-  const progress = new Progress(terminal, () => ({ count: 1, share: 0.5 }));
-  await Bun.sleep(250);
-  progress.end();
+  const state = { count: 1, share: 0.5 };
+  await withProgress(
+    terminal,
+    () => state,
+    () => Bun.sleep(250),
+  );
   expect(drawn[0]).toStartWith(`\r\x1b[2K${"█".repeat(12)}${"░".repeat(12)} 50`);
   expect(drawn[0]?.length).toBe("\r\x1b[2K".length + 29);
   expect(drawn.at(-1)).toBe("\r\x1b[2K");
@@ -47,9 +50,12 @@ test("draws within the width of a terminal, and clears the line at the end", asy
 
 test("says that it waits for the service when nothing moves", async () => {
   const { drawn, terminal } = watch(100);
-  const progress = new Progress(terminal, () => ({ count: 7 }));
-  await Bun.sleep(2_500);
-  progress.end();
+  const state = { count: 7 };
+  await withProgress(
+    terminal,
+    () => state,
+    () => Bun.sleep(2_500),
+  );
   expect(drawn[0]).not.toContain("waiting");
   expect(drawn.at(-2)).toEndWith("waiting for the service");
 });

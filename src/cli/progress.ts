@@ -1,5 +1,5 @@
 /** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
-import type { Terminal } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface ProgressState {
   readonly count: number;
@@ -12,40 +12,32 @@ const sayEveryMs = 10_000;
 /** Requests that take longer are being retried. */
 const waitingAfterMs = 2_000;
 const barColumns = 24;
+const clearLine = "\r\x1b[2K";
 
-export class Progress {
-  readonly #terminal: Terminal;
-  readonly #read: () => ProgressState;
-  readonly #startedAtMs = performance.now();
-  readonly #timer: Timer;
-  #lastCount = 0;
-  #changedAtMs = performance.now();
-
-  /** `read` is called each time that the progress is shown. */
-  constructor(terminal: Terminal, read: () => ProgressState) {
-    this.#terminal = terminal;
-    this.#read = read;
-    this.#timer = setInterval(() => this.#show(), terminal.draw ? drawEveryMs : sayEveryMs);
-  }
-
-  get elapsedMs(): number {
-    return performance.now() - this.#startedAtMs;
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
-    this.#terminal.draw?.("\r\x1b[2K");
-  }
-
-  #show(): void {
-    const { draw, say, columns = 80 } = this.#terminal;
-    const state = this.#read();
-    if (state.count !== this.#lastCount) this.#changedAtMs = performance.now();
-    this.#lastCount = state.count;
-    const isWaiting = performance.now() - this.#changedAtMs > waitingAfterMs;
-    const line = renderProgress(state, this.elapsedMs, isWaiting);
-    if (draw) draw(`\r\x1b[2K${`${renderBar(state.share)}${line}`.slice(0, columns - 1)}`);
-    else say(line);
+/** Shows progress while `work` is under way. `read` is called each time that it is shown. */
+export async function withProgress<Result>(
+  terminal: Terminal,
+  read: () => ProgressState,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const startedAtMs = performance.now();
+  let last = { count: 0, atMs: startedAtMs };
+  const show = () => {
+    const nowMs = performance.now();
+    const state = read();
+    if (state.count !== last.count) last = { count: state.count, atMs: nowMs };
+    const isWaiting = nowMs - last.atMs > waitingAfterMs;
+    const line = renderProgress(state, nowMs - startedAtMs, isWaiting);
+    if (terminal.draw === undefined) return terminal.say(line);
+    const drawn = `${renderBar(state.share)}${line}`;
+    terminal.draw(clearLine + drawn.slice(0, (terminal.columns ?? 80) - 1));
+  };
+  const timer = setInterval(show, terminal.draw ? drawEveryMs : sayEveryMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    terminal.draw?.(clearLine);
   }
 }
 
@@ -66,7 +58,13 @@ export function renderProgress(
   return parts.join(", ");
 }
 
-export function renderRate(count: number, elapsedMs: number): string {
+/** Such as `1:05 (12,500/s)`. */
+export function renderTook(count: number, startedAtMs: number): string {
+  const elapsedMs = performance.now() - startedAtMs;
+  return `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
+}
+
+function renderRate(count: number, elapsedMs: number): string {
   return `${Math.round((count * 1_000) / Math.max(1, elapsedMs)).toLocaleString("en")}/s`;
 }
 

@@ -95,7 +95,7 @@ describe("help and version", () => {
     },
   );
 
-  test("a word behind two dashes is not taken for a call for help", async () => {
+  test("--help after -- is a word, not a flag", async () => {
     const args = ["token", "create", "--database", database, "--", "--help"];
     const { exitCode, out } = await run(args);
     expect(exitCode).toBe(0);
@@ -129,29 +129,29 @@ describe("habits and typos", () => {
   );
 });
 
-test("half a command shows the whole ones, and ends with 2", async () => {
+test("a group without a command lists its commands, and ends with 2", async () => {
   const { exitCode, out, said } = await run(["token"]);
   expect([exitCode, out]).toEqual([2, ""]);
   expect(said[0]).toContain("  token create USER");
   expect(said[0]).not.toContain("  serve");
 });
 
-describe("a call that makes no sense ends with 2 and one line", () => {
+describe("an invalid call ends with 2 and one line", () => {
   test.each([
     ["an unknown command", ["grow"], 'There is no command "grow"'],
     ["an unknown flag", ["--fast"], 'There is no command "--fast"'],
     ["a flag before the command", ["--port", "1", "serve"], "The command comes first"],
-    ["a slip in a command", ["srve"], "Did you mean serve?"],
-    ["a slip in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
-    ["a slip in a call for help", ["help", "exprot"], "Did you mean export?"],
+    ["a typo in a command", ["srve"], "Did you mean serve?"],
+    ["a typo in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
+    ["a typo after help", ["help", "exprot"], "Did you mean export?"],
     ["the second word alone", ["list"], "Did you mean token list or plants list?"],
-    ["a slip in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
+    ["a typo in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
     ["a token in place of its id", ["token", "revoke", "plant_secret"], "not the token itself"],
-    ["a shell that is not known", ["completion", "bsh"], "only for bash, zsh, fish"],
+    ["an unknown shell", ["completion", "bsh"], "only for bash, zsh, fish"],
     ["a command that only starts like one", ["served"], 'There is no command "served"'],
     ["a flag that the command does not have", ["serve", "--fast"], "--fast"],
-    ["a setting without sense", ["serve", "--port", "http"], "--port must be"],
-    ["a base path without sense", ["serve", "--base-path", "v1"], "--base-path must be"],
+    ["an invalid setting", ["serve", "--port", "http"], "--port must be"],
+    ["an invalid base path", ["serve", "--base-path", "v1"], "--base-path must be"],
     ["no user", ["token", "create"], "USER"],
     ["an empty user", ["token", "create", ""], "USER must be"],
     ["an empty garden", ["token", "create", "a", "--garden", ""], "--garden must be"],
@@ -160,8 +160,8 @@ describe("a call that makes no sense ends with 2 and one line", () => {
       ["token", "create", "\u{1F469}\u200D\u{1F33E}"],
       "or format characters",
     ],
-    ["a scope that is none", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
-    ["an expiry that is none", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
+    ["an unknown scope", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
+    ["an invalid expiry", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
   ])("for %s", async (_case, args, message) => {
     const { exitCode, out, said } = await run(args);
     expect(exitCode).toBe(2);
@@ -199,7 +199,7 @@ describe("tokens", () => {
     expect(record).toMatchObject({ user: "bob", garden: "team", scope: "read" });
   });
 
-  test("a person at a terminal is told more, beside the token", async () => {
+  test("at a terminal, a message says what the token opens", async () => {
     const args = ["token", "create", "bob", "--database", database];
     const { out, said } = await run(args, true);
     expect(isTokenForm(out.trimEnd())).toBe(true);
@@ -245,6 +245,16 @@ describe("tokens", () => {
     expect(again.said).toHaveLength(1);
     expect(again.said[0]).toContain(id);
   });
+});
+
+test("several tokens are revoked at once; an id that is unknown stops no other", async () => {
+  for (const user of ["alice", "bob"]) await token("create", user);
+  const listed = JSON.parse((await token("list", "--json")).out) as { id: string }[];
+  const [first = "", second = ""] = listed.map(({ id }) => id);
+  const { exitCode, said } = await token("revoke", first, "nobody", second);
+  expect([exitCode, said]).toEqual([1, [expect.stringContaining('with the id "nobody". See')]]);
+  const states = JSON.parse((await token("list", "--json")).out) as { state: string }[];
+  expect(states.map(({ state }) => state)).toEqual(["revoked", "revoked"]);
 });
 
 test("a file that is not a database ends with 1 and one line", async () => {

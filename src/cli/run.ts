@@ -12,8 +12,9 @@ import {
   loadCommand,
 } from "./catalog.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Command, readCall, type Terminal } from "./command.ts";
+import { type Command, readCall } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -49,7 +50,7 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   const isHelp = beforeDashes.includes("--help") || beforeDashes.includes("-h");
   if (isHelp || first === "help") {
     const words = beforeDashes.filter((word) => !word.startsWith("-"));
-    terminal.out(await renderHelpFor(words[0] === "help" ? words.slice(1) : words, terminal));
+    terminal.out(await renderHelpFor(words[0] === "help" ? words.slice(1) : words));
     return exitCodes.done;
   }
   const name = findCommandName(args);
@@ -57,11 +58,12 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     if (args.length > 1 || !commandNames.some((each) => isIn(first, each))) {
       throw unknownCommand(args);
     }
-    terminal.say(await renderHelpFor(args, terminal));
+    terminal.say(await renderHelpFor(args));
     return exitCodes.usage;
   }
   const command = await loadCommand(name);
-  return command.run(readCall(command, args.slice(name.split(" ").length), terminal));
+  const call = readCall(command, args.slice(name.split(" ").length), terminal);
+  return (await command.run(call)) ?? exitCodes.done;
 }
 
 /** Whether a command belongs to a group such as `token`; without a group, all do. */
@@ -69,10 +71,10 @@ function isIn(group: string | undefined, name: string): boolean {
   return group === undefined || name.startsWith(`${group} `);
 }
 
-async function renderHelpFor(words: readonly string[], terminal: Terminal): Promise<string> {
+async function renderHelpFor(words: readonly string[]): Promise<string> {
   const { renderHelp, renderOverview } = await import("./help.ts");
   const name = findCommandName(words);
-  if (name !== undefined) return renderHelp(await loadCommand(name), terminal);
+  if (name !== undefined) return renderHelp(await loadCommand(name));
   const [group, ...others] = words;
   const sections: Record<string, readonly Command[]> = {};
   for (const [title, section] of Object.entries(catalog)) {
@@ -80,7 +82,7 @@ async function renderHelpFor(words: readonly string[], terminal: Terminal): Prom
     if (shown.length > 0) sections[title] = await Promise.all(shown.map(([, load]) => load()));
   }
   if (others.length > 0 || Object.keys(sections).length === 0) throw unknownCommand(words);
-  return renderOverview(sections, terminal);
+  return renderOverview(sections);
 }
 
 /** Suggests what may have been meant, but never something that deletes. */

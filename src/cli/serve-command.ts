@@ -1,42 +1,25 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Config, readConfig, settings, storageSettings } from "../config.ts";
+import { type Config, readConfig, type SettingName, settings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
-import type { Command, Terminal } from "./command.ts";
+import type { Command } from "./command.ts";
 import { writeLog } from "./log-output.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Settings of commands that call a service, or copy a store. Every other one is for a service. */
+const notOfService: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
 
 export const serveCommand: Command = {
   name: "serve",
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: [
-    "host",
-    "port",
-    ...storageSettings,
-    "basePath",
-    "corsOrigins",
-    "log",
-    "threads",
-    "tlsCert",
-    "tlsKey",
-    "jwtIssuer",
-    "jwtAudience",
-    "jwtJwksUrl",
-    "jwtAlgorithms",
-    "jwtGardenClaim",
-    "jwtClockSkewSeconds",
-    "traceEndpoint",
-    "traceHeaders",
-    "traceRatio",
-    "rateLimit",
-    "gardenPlantsMax",
-  ],
+  settings: (Object.keys(settings) as SettingName[]).filter((name) => !notOfService.includes(name)),
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
@@ -64,7 +47,7 @@ export const serveCommand: Command = {
     }
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
-    if (!service) return 0;
+    if (!service) return;
     // Before the event "started": whoever waits for that expects the first token to exist.
     await welcome(service, config, terminal);
     // A person sees the banner instead.
@@ -81,7 +64,6 @@ export const serveCommand: Command = {
     await service.stop();
     log.event("info", "stopped");
     log.flush();
-    return 0;
   },
 };
 

@@ -1,7 +1,6 @@
 /** What the commands that call a running service share: URL, token and error messages. */
 import { isTokenForm } from "../auth/opaque-token.ts";
 import {
-  type Fault,
   PlantStore,
   type PlantStoreOptions,
   PlantStoreProblem,
@@ -10,7 +9,7 @@ import {
 import { readSetting, readToken } from "../config.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import type { Call } from "./command.ts";
-import { showSafely } from "./output.ts";
+import { showSafely } from "./terminal.ts";
 
 export const variables = {
   PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",
@@ -19,12 +18,12 @@ export const variables = {
 /** For a person who waits; an import has more patience. */
 const patienceDefault = { retries: 2 };
 
-/** Resolves to the exit code. Throws a `CliError` if the service refuses or doesn't respond. */
-export async function withStore(
+/** Throws a `CliError` if the service refuses or doesn't respond. */
+export async function withStore<Result>(
   call: Call,
-  use: (store: PlantStore) => Promise<number>,
+  use: (store: PlantStore) => Promise<Result>,
   patience: Pick<PlantStoreOptions, "retries" | "limitedRetries"> = patienceDefault,
-): Promise<number> {
+): Promise<Result> {
   const url = readSetting("url", call.flags);
   const token = cleanToken(readToken());
   if (token === "") throw tokenError(`There is no token. ${howToGetOne}`);
@@ -34,7 +33,7 @@ export async function withStore(
   try {
     return await use(new PlantStore({ url, token, ...patience }));
   } catch (error) {
-    throw await explain(error, url);
+    throw explain(error, url);
   }
 }
 
@@ -52,21 +51,41 @@ function tokenError(message: string): CliError {
 }
 
 /** Returns what isn't a failed call as it is. */
-async function explain(error: unknown, url: string): Promise<unknown> {
+function explain(error: unknown, url: string): unknown {
   if (error instanceof PlantStoreUnreachable) {
-    const { code, message } = error.cause as { code?: string; message: string };
-    const advice =
-      (await adviseConnection(url, code)) ??
-      "Is the service running? Start it with plantstore serve, or set its address with --url or " +
-        "PLANTSTORE_URL.";
-    const what = `No response from ${url} in ${error.tries} tries (${code ?? message}).`;
-    return new CliError(showSafely(`${what} ${advice}`), exitCodes.unavailable);
+    return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const [exitCode, message] = describeProblem(error, url);
-  const isPlainToTls = error.code === "unexpected" && error.status === 400;
-  const advice = isPlainToTls ? await adviseConnection(url) : undefined;
-  return new CliError(showSafely(advice ?? message), exitCode);
+  const [exitCode, message] =
+    error.code === "unexpected" ? describeStranger(error, url) : describeProblem(error, url);
+  return new CliError(showSafely(message), exitCode);
+}
+
+const closed = "the connection was closed";
+const notHttps = "it doesn't speak https";
+
+const failures: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection is refused",
+  ECONNRESET: closed,
+  EHOSTUNREACH: "there is no route to the host",
+  ENETUNREACH: "there is no route to the host",
+  ENOTFOUND: "the host is not known",
+  EAI_AGAIN: "the host cannot be looked up",
+  EPROTO: notHttps,
+  ERR_SSL_WRONG_VERSION_NUMBER: notHttps,
+  ETIMEDOUT: "the host doesn't respond",
+};
+
+/** Why no response came, and what to do. */
+export function describeNoResponse(url: string, cause: unknown): string {
+  const { code = "", message } = cause as { code?: string; message: string };
+  const failure = failures[code] ?? message.replace(/\.$/, "");
+  const advice =
+    adviseCertificate(code) ??
+    adviseScheme(url, failure) ??
+    "Is the service running? Start it with plantstore serve, or set its address with --url or " +
+      "PLANTSTORE_URL.";
+  return showSafely(`No response from ${url}: ${failure}. ${advice}`);
 }
 
 /** Certificates that trusting another authority wouldn't help. */
@@ -76,81 +95,68 @@ const certificateErrors: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "Its certificate is not valid yet.",
 };
 
-const probeTimeoutMs = 2_000;
+function adviseCertificate(code: string): string | undefined {
+  if (!/CERT|UNABLE_TO_VERIFY/.test(code)) return undefined;
+  const untrusted =
+    "Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS to a file with its authority's.";
+  return certificateErrors[code] ?? untrusted;
+}
 
-/** What to do about a certificate, or about https where the service speaks http. */
-export async function adviseConnection(url: string, code = ""): Promise<string | undefined> {
-  if (certificateErrors[code] !== undefined) return certificateErrors[code];
-  if (/CERT|UNABLE_TO_VERIFY/.test(code)) {
-    return "Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS to a file with its authority's.";
-  }
-  if (code === "ECONNREFUSED") return undefined;
-  const [from, to] = url.startsWith("https:") ? ["https", "http"] : ["http", "https"];
-  const other = url.replace(from, to);
-  const isThere = await fetch(`${other}/healthz`, {
-    signal: AbortSignal.timeout(probeTimeoutMs),
-    redirect: "manual",
-    tls: { rejectUnauthorized: false },
-  }).then(
-    ({ status }) => status !== 400,
-    () => false,
-  );
-  return isThere ? `That port speaks ${to}, not ${from}: use ${other}.` : undefined;
+/** A port of the other scheme fails the handshake of https, and closes a connection of http. */
+function adviseScheme(url: string, failure: string): string | undefined {
+  if (failure === notHttps) return `Is it ${url.replace("https:", "http:")}?`;
+  const isClosed = failure.startsWith(closed) && url.startsWith("http:");
+  return isClosed ? `Is it ${url.replace("http:", "https:")}?` : undefined;
+}
+
+type Outcome = readonly [exitCode: number, text: string];
+
+/** What to do about a problem, after what the service says about it. */
+const advices: Readonly<Record<string, Outcome>> = {
+  "invalid-request": [exitCodes.usage, ""],
+  unauthenticated: [
+    exitCodes.tokenRefused,
+    "Create one there: plantstore token create USER --database FILE, with the file or URL that " +
+      "the service was started with.",
+  ],
+  forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
+  "not-found": [exitCodes.failed, "Check --url."],
+  conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
+  "rate-limited": [exitCodes.unavailable, "Try again later."],
+  unavailable: [exitCodes.unavailable, "Try again later."],
+  "storage-full": [exitCodes.unavailable, ""],
+};
+
+/** What the service says about a token is meant for whoever writes the header. */
+const tokenRefused =
+  "The service refuses the token: it is expired, revoked, or not in the service's store.";
+
+function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
+  const inLog = `See request ${problem.requestId} in the service's log.`;
+  const [exitCode, advice] = advices[problem.code] ?? [exitCodes.failed, inLog];
+  const place = problem.code === "not-found" ? `${url}: ` : "";
+  const said = problem.code === "unauthenticated" ? tokenRefused : describeErrors(problem);
+  return [exitCode, `${place}${said} ${advice}`.trimEnd()];
 }
 
 /** How a gateway reports a service that is down or busy. */
 const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
 
-function describeProblem(
-  problem: PlantStoreProblem,
-  url: string,
-): [exitCode: number, message: string] {
-  const { code, detail, status, requestId } = problem;
-  switch (code) {
-    case "invalid-request":
-      return [exitCodes.usage, describeErrors(problem)];
-    case "unauthenticated":
-      return [
-        exitCodes.tokenRefused,
-        "The service refuses the token: it is expired, revoked, or not in the service's store. " +
-          "Create one there: plantstore token create USER --database FILE, with the file or URL " +
-          "that the service was started with.",
-      ];
-    case "forbidden":
-      return [
-        exitCodes.tokenRefused,
-        "The token may only read. Set PLANTSTORE_TOKEN to one with the scope write.",
-      ];
-    case "not-found":
-      return [exitCodes.failed, `${url}: ${detail} Check --url.`];
-    case "conflict":
-      return [exitCodes.conflict, `${detail} Choose another id, or leave it out to get the next.`];
-    case "rate-limited":
-    case "unavailable":
-      return [exitCodes.unavailable, `${detail} Try again later.`];
-    case "storage-full":
-      return [exitCodes.unavailable, detail];
-    case "unexpected":
-      return gatewayStatuses.includes(status)
-        ? [
-            exitCodes.unavailable,
-            `A gateway in front of ${url} responded with status ${status}. Try again later.`,
-          ]
-        : [
-            exitCodes.failed,
-            `${url} doesn't respond like a Plant Store (status ${status}). Check --url.`,
-          ];
-    default:
-      return [exitCodes.failed, `${detail} See request ${requestId} in the service's log.`];
+/** The response isn't a Plant Store's. */
+function describeStranger({ status }: PlantStoreProblem, url: string): Outcome {
+  if (gatewayStatuses.includes(status)) {
+    const message = `A gateway in front of ${url} responded with status ${status}.`;
+    return [exitCodes.unavailable, `${message} Try again later.`];
   }
+  const message = `${url} doesn't respond like a Plant Store (status ${status}).`;
+  return [exitCodes.failed, `${message} Check --url.`];
 }
 
 /** Every validation error with its place, or what the problem says as a whole. */
-export function describeErrors(problem: PlantStoreProblem): string {
-  const errors = problem.errors.map((error) => `${placeOf(error)} ${error.detail}`.trimStart());
-  return errors.length === 0 ? problem.detail : errors.join("; ");
-}
-
-function placeOf({ pointer, parameter, header }: Fault): string {
-  return pointer?.slice(1) ?? parameter ?? header ?? "";
+export function describeErrors({ errors, detail }: PlantStoreProblem): string {
+  const described = errors.map((error) => {
+    const { pointer, parameter, header } = error;
+    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
+  });
+  return described.length === 0 ? detail : described.join("; ");
 }

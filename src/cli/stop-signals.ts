@@ -1,6 +1,5 @@
 /** Ctrl+C and SIGTERM: the first one stops the work in good order, a later one exits at once. */
-import { exitCodes } from "./cli-error.ts";
-import type { Terminal } from "./command.ts";
+import { CliError, exitCodes } from "./cli-error.ts";
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const;
 
@@ -25,12 +24,11 @@ export function onStopSignal(
   };
 }
 
-/** Resolves to the exit code. A stop signal aborts the work; `hint` says what became of it. */
-export async function cancellable(
-  terminal: Terminal,
+/** A stop signal aborts the work; `hint` says what became of it. Then throws a `CliError`. */
+export async function cancellable<Result>(
   hint: string,
-  work: (signal: AbortSignal) => Promise<number>,
-): Promise<number> {
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const controller = new AbortController();
   const stopListening = onStopSignal(() => controller.abort());
   try {
@@ -38,9 +36,7 @@ export async function cancellable(
   } catch (error) {
     // By name: streams throw an AbortError of their own.
     const isAborted = controller.signal.aborted && (error as Error).name === "AbortError";
-    if (!isAborted) throw error;
-    terminal.say(`plantstore: Stopped. ${hint}`);
-    return exitCodes.interrupted;
+    throw isAborted ? new CliError(`Stopped. ${hint}`, exitCodes.interrupted) : error;
   } finally {
     stopListening();
   }

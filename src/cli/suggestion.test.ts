@@ -10,8 +10,8 @@ test.each([
   ["a wrong letter", "loh", ["log"]],
   ["two letters swapped", "prot", ["port"]],
   ["capitals", "PORT", ["port"]],
-  ["two slips in six letters", "exxort", ["export"]],
-  ["as many slips from two", "mport", ["import", "port"]],
+  ["two typos in six letters", "exxort", ["export"]],
+  ["two words at the same distance", "mport", ["import", "port"]],
 ])("for %s there is a suggestion", (_case, typed, meant) => {
   expect(suggest(typed, known)).toEqual(meant);
 });
@@ -24,7 +24,7 @@ test("of no known words there is none", () => {
   expect(suggest("serve", [])).toEqual([]);
 });
 
-test("a variable with a slip is found, and no other", () => {
+test("finds variables with a typo, and no others", () => {
   const settings = ["PLANTSTORE_PORT", "PLANTSTORE_DATABASE", "PLANTSTORE_HOST"];
   const find = (...variables: string[]) => findTypos(variables, settings);
   expect(find("PLANTSTORE_PROT", "PLANTSTORE_DATABSE")).toEqual([

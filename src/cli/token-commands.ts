@@ -2,14 +2,14 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
-import { readLimits, readSetting, storageSettings } from "../config.ts";
+import { type Check, choice, readLimits, readSetting, storageSettings } from "../config.ts";
 import { isIdentity, scopes } from "../domain/caller.ts";
 import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { type Call, type Command, choiceFlag, textFlag } from "./command.ts";
-import { renderTable } from "./output.ts";
+import { type Call, type Command, parseText, readFlag } from "./command.ts";
+import { renderTable } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
@@ -43,11 +43,11 @@ export const createTokenCommand: Command = {
     const nowMs = Date.now();
     const [user = ""] = call.words;
     const request = {
-      user: checkIdentity("USER", user),
-      garden: checkIdentity("--garden", textFlag(call, "garden") ?? user),
-      scope: choiceFlag(call, "scope", scopes) ?? "write",
-      expiresAtMs: readExpiry(textFlag(call, "expires"), nowMs),
-      note: checkNote(textFlag(call, "note") ?? ""),
+      user: parseText("USER", user, identity),
+      garden: readFlag(call, "garden", identity) ?? user,
+      scope: readFlag(call, "scope", choice(...scopes)) ?? "write",
+      expiresAtMs: readFlag(call, "expires", expiry(nowMs)),
+      note: readFlag(call, "note", oneLine) ?? "",
     };
     const address = readSetting("database", call.flags);
     const isNew = isFile(address) && !existsSync(address);
@@ -70,7 +70,6 @@ export const createTokenCommand: Command = {
         `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
       );
     }
-    return 0;
   },
 };
 
@@ -86,7 +85,7 @@ export const listTokensCommand: Command = {
     const rows = tokens.map((token) => describeToken(token, Date.now()));
     if (call.flags.json) {
       call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
-      return 0;
+      return;
     }
     const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
     const cells = rows.map((row) => [
@@ -104,32 +103,33 @@ export const listTokensCommand: Command = {
     if (tokens.length === 0) {
       call.terminal.say("There are no tokens yet. Create one: plantstore token create USER");
     }
-    return 0;
   },
 };
 
 export const revokeTokenCommand: Command = {
   name: "token revoke",
-  summary: "Revoke a token. Every running service refuses it within 5 seconds.",
-  words: ["ID"],
+  summary: "Revoke tokens. Every running service refuses them within 5 seconds.",
+  words: ["ID..."],
   flags: {},
   settings: storageSettings,
-  examples: ["plantstore token revoke 4fQz81LmXa"],
+  examples: ["plantstore token revoke 4fQz81LmXa", "plantstore token revoke 4fQz81LmXa 9bTr02KcVd"],
   async run(call) {
-    const [id = ""] = call.words;
-    if (id.startsWith("plant_")) {
+    if (call.words.some((id) => id.startsWith("plant_"))) {
       throw usageError(
         "ID is the short id that plantstore token list shows, not the token itself.",
       );
     }
-    const isRevoked = await withStorage(call, (storage) => storage.revokeToken(id, Date.now()));
-    if (!isRevoked) {
-      throw new CliError(
-        `There is no active token with the id ${JSON.stringify(id)}. See plantstore token list.`,
-      );
-    }
-    if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
-    return 0;
+    const unknown: string[] = [];
+    await withStorage(call, async (storage) => {
+      for (const id of call.words) {
+        if (!(await storage.revokeToken(id, Date.now()))) unknown.push(JSON.stringify(id));
+        else if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
+      }
+    });
+    if (unknown.length === 0) return;
+    throw new CliError(
+      `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.`,
+    );
   },
 };
 
@@ -151,18 +151,16 @@ async function withStorage<Result>(
   }
 }
 
-function checkIdentity(source: string, text: string): string {
-  if (isIdentity(text)) return text;
-  throw usageError(
-    `${source} must be 1 to 255 characters, without control or format characters, ` +
-      "and without spaces at its ends.",
-  );
-}
+const identity: Check<string> = {
+  parse: (text) => (isIdentity(text) ? text : undefined),
+  expected:
+    "1 to 255 characters, without control or format characters, and without spaces at its ends",
+};
 
-function checkNote(text: string): string {
-  if (text === "" || isIdentity(text)) return text;
-  throw usageError("--note must be one line of at most 255 characters.");
-}
+const oneLine: Check<string> = {
+  parse: (text) => (text === "" || isIdentity(text) ? text : undefined),
+  expected: "one line of at most 255 characters",
+};
 
 const unitsMs: Readonly<Record<string, number>> = {
   s: 1_000,
@@ -172,17 +170,24 @@ const unitsMs: Readonly<Record<string, number>> = {
   w: 7 * 86_400_000,
 };
 
-/** `30d` from now, or a date. Throws a `CliError` if it is neither, or has passed. */
-export function readExpiry(text: string | undefined, nowMs: number): number | undefined {
-  if (text === undefined) return undefined;
-  const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
-  let expiresAtMs = isDate ? Date.parse(text) : Number.NaN;
-  if (count !== undefined) expiresAtMs = nowMs + Number(count) * (unitsMs[unit] ?? Number.NaN);
-  if (expiresAtMs > nowMs) return expiresAtMs;
-  throw usageError(
-    `--expires must be a time from now such as 30d, 12h or 90m, or a future date, not "${text}".`,
-  );
+export function expiry(nowMs: number): Check<number> {
+  return {
+    parse(text) {
+      const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+      const expiresAtMs =
+        count === undefined ? readDate(text) : nowMs + Number(count) * (unitsMs[unit] ?? 0);
+      return expiresAtMs > nowMs ? expiresAtMs : undefined;
+    },
+    expected: "a time from now such as 30d, 12h or 90m, or a future date",
+  };
+}
+
+/** Not a number if there is no such date. `Date.parse` alone takes 30 February for 2 March. */
+function readDate(text: string): number {
+  const [, day] = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
+  const dayMs = Date.parse(day ?? "");
+  if (Number.isNaN(dayMs) || toText(dayMs)?.slice(0, 10) !== day) return Number.NaN;
+  return Date.parse(text);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {

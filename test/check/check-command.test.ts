@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { runCommand } from "../../src/cli/run.ts";
 import {
   type RunningService,
   runProgram,
@@ -183,7 +182,7 @@ test.each<[line: string, exitCode: number, named: string]>([
   ["check URL --token-2 plant_unknown", 4, "refuses the second token (--token-2)."],
   ["check URL --token-read plant_unknown", 4, "refuses the third token (--token-read)."],
   ["check URL/elsewhere", 1, "Is "],
-  ["check http://127.0.0.1:1", 6, "Is the service running at http://127.0.0.1:1?"],
+  ["check http://127.0.0.1:1", 6, "the connection is refused. Is the service running?"],
 ])("plantstore %s ends with %d and one line", async (line, exitCode, named) => {
   const finished = await run(line);
   expect(finished.exitCode).toBe(exitCode);
@@ -224,25 +223,6 @@ test.skipIf(Bun.which("openssl") === null)("it goes by TLS to an https address",
 test("plantstore check without any token says how to give one", async () => {
   const { exitCode, errors } = await run("check URL", { PLANTSTORE_TOKEN: "" });
   expect([exitCode, errors]).toEqual([4, expect.stringContaining("Set PLANTSTORE_TOKEN")]);
-});
-
-test("at a terminal it shows how far it is, and wipes that away", async () => {
-  let drawn = "";
-  const exitCode = await runCommand(
-    ["check", service.url, "--token", service.token, "--only", "health"],
-    {
-      isInteractive: true,
-      isWatched: true,
-      out() {},
-      say() {},
-      draw(text) {
-        drawn += text;
-      },
-    },
-  );
-  expect(exitCode).toBe(0);
-  expect(drawn).toContain("  2 of 3");
-  expect(drawn).toEndWith("\r\x1b[2K");
 });
 
 test("shows neither the token nor codes for the terminal that an odd server sends back", async () => {

@@ -135,10 +135,19 @@ describe("a wrong call ends with one line that says why", () => {
     expect(finished.errors).toContain(named);
   });
 
-  test("names the environment variable that makes no sense", async () => {
+  test("names an invalid environment variable", async () => {
     const finished = await runProgram(["serve"], { PLANTSTORE_PORT: "many" });
     expect(finished).toMatchObject({ exitCode: usage, out: "" });
     expect(finished.errors).toMatch(/^plantstore: PLANTSTORE_PORT must be .+"many"\.\n$/);
+  });
+
+  test("says that an environment variable is empty", async () => {
+    const { exitCode, errors } = await runProgram(["token", "list"], { PLANTSTORE_DATABASE: "" });
+    expect([exitCode, errors]).toEqual([
+      usage,
+      expect.stringMatching(/^plantstore: PLANTSTORE_DATA/),
+    ]);
+    expect(errors).toEndWith(", and is empty.\n");
   });
 
   test("a file that is not a database", async () => {

@@ -191,6 +191,7 @@ describe("refuses in one line without a secret", () => {
     ["--from FILE --to LINK", 2, "the same database"],
     ["--from POSTGRES --to POSTGRES", 2, "the same database"],
     ["--from NEW --to POSTGRES", 1, "there is no such file"],
+    ["--from OTHER --to NEW", 1, "there is no such file"],
     ["--from POSTGRES --to NEW", 1, "it holds no plant store yet"],
     ["--from SERVED --to NEW", 1, "another process is serving it already"],
     ["--from FILE --to SERVED", 1, "another process is serving it already"],
@@ -214,6 +215,7 @@ describe("refuses in one line without a secret", () => {
       FILE: file,
       LINK: join(folder.path, "link.db"),
       NEW: join(folder.path, "new.db"),
+      OTHER: join(folder.path, "other.db"),
       FULL: join(folder.path, "full.db"),
       POSTGRES: database.url,
       SERVED: served.database,
@@ -226,6 +228,6 @@ describe("refuses in one line without a secret", () => {
     expect(finished.errors).toMatch(/^plantstore: .+\n$/);
     expect(finished.errors).toContain(reason);
     expect(finished.errors).not.toContain(serverPassword);
-    expect(existsSync(places.NEW ?? "")).toBe(false);
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("new"))).toEqual([]);
   });
 });

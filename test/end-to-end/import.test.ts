@@ -115,17 +115,18 @@ describe("an import", () => {
   test("names a bad line by its number, and stops before it sends anything, or goes on", async () => {
     const run = await openGarden("heidi");
     await run(["plants", "add", "Rose", "--id", "7"]);
-    const rows = ["id,name", "1,Fern", "2,", "x,Moss", "7,Rose", "7,Tulip", "3,Ivy"];
+    const rows = ["id,name", "1,Fern", "2,", "x,Moss", "7,Tulip", "7,Rose", "3,Ivy"];
     const path = writeFile("bad.csv", rows.join("\r\n"));
     const whole = await run(["import", path, "--on-error", "continue", "--concurrency", "1"]);
     expect(whole).toMatchObject({
       exitCode: 7,
-      out: '{"stored":2,"alreadyThere":1,"refused":3}\n',
+      out: '{"stored":2,"alreadyThere":0,"refused":4}\n',
     });
-    expect(whole.errors.split("\n").slice(0, 3)).toEqual([
+    expect(whole.errors.split("\n").slice(0, 4)).toEqual([
       "line 3: name must not be empty",
       "line 4: the id must be an integer without leading zeros",
-      "line 6: another plant has the id 7",
+      "line 5: another plant has the id 7",
+      "line 6: an earlier row has the id 7",
     ]);
     const stopped = await (await openGarden("ivan"))(["import", path]);
     expect(stopped).toMatchObject({
@@ -197,6 +198,20 @@ describe("an import", () => {
       lines.map((_, index) => index + 1),
     );
     expect(places[1]).toStartWith("line 2: this is not a JSON object");
+  });
+
+  test("keeps the first of several rows with the same id, which a dry run reports", async () => {
+    const run = await openGarden("twice");
+    const rows = Array.from({ length: 300 }, (_, index) => `7,Plant ${index}`);
+    const path = writeFile("twice.csv", ["id,name", ...rows].join("\n"));
+    const dry = await run(["import", path, "--dry-run"]);
+    expect(dry).toMatchObject({ exitCode: 7, out: '{"valid":1,"withoutId":0,"refused":299}\n' });
+    expect(dry.errors).toStartWith("line 3: an earlier row has the id 7\nline 4: ");
+    const stopped = await run(["import", path]);
+    expect(stopped.out).toBe('{"stored":0,"alreadyThere":0,"refused":1}\n');
+    const { out } = await run(["import", path, "--on-error", "continue"]);
+    expect(out).toBe('{"stored":1,"alreadyThere":0,"refused":299}\n');
+    expect((await run(["export"])).out).toBe('{"id":7,"name":"Plant 0","tag":""}\n');
   });
 
   test("that is a dry run reports every bad row, and calls nobody", async () => {

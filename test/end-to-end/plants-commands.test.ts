@@ -85,7 +85,8 @@ describe("plants", () => {
     ["plants add --tag shade", 2, "NAME"],
     ["plants list --limit many", 2, '"many"'],
     ["plants list --url plants.example", 2, "--url"],
-    ["plants list --url http://127.0.0.1:1", 6, "plantstore serve"],
+    ["plants list --url http://127.0.0.1:1", 6, "the connection is refused. Is the service"],
+    ["plants list --url http://nope.invalid", 6, "the host is not known. Is the service"],
     ["plants list --token x", 2, "--token"],
     ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
     ["import plants.csv --on-error shrug", 2, "--on-error"],
@@ -148,7 +149,7 @@ describe("plants", () => {
     },
   );
 
-  test("are not asked for where something else answers, or the service has no time", async () => {
+  test("are not listed by another server, or by a busy service", async () => {
     const run = await openGarden("dave");
     const stranger = await openScriptedService({ status: 200, body: "<html>" });
     expect(await run(["plants", "list"], stranger.url)).toMatchObject({ exitCode: 1 });

@@ -291,7 +291,7 @@ describe("the wrong scheme", () => {
           PLANTSTORE_URL: `${from}://127.0.0.1:${service.port}`,
           PLANTSTORE_TOKEN: service.token,
         });
-        const advice = `That port speaks ${to}, not ${from}: use ${to}://127.0.0.1:${service.port}.`;
+        const advice = `Is it ${to}://127.0.0.1:${service.port}?`;
         expect([exitCode, errors]).toEqual([6, expect.stringContaining(advice)]);
       }
     },

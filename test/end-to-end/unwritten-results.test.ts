@@ -1,4 +1,4 @@
-/** Results that cannot be written, or that nobody reads: told in one line, and nothing is left. */
+/** Results that cannot be written, or that nobody reads: one line says so, and nothing is left. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -65,7 +65,7 @@ test("an export into a pipe ends with 141 when its reader goes away", async () =
   expect(finished.exitCode).toBe(141);
 });
 
-test("a restoration that nobody reads about leaves no plants where it unpacked them", async () => {
+test("restore leaves no temporary file when nobody reads its output", async () => {
   const database = await makeDatabase();
   try {
     const backup = join(folder.path, "plants.backup");

@@ -1,31 +1,33 @@
 /**
- * A connection that carries many requests, one behind the other or several at once, and tells
- * exactly how the answer to each of them ended. It mends nothing and tries nothing again.
+ * A connection that carries many requests, one after the other or pipelined, and reports exactly
+ * how the response to each of them ended. It retries nothing.
  */
-import { connect as connectPlainly, type Socket } from "node:net";
-import { connect as connectSecurely } from "node:tls";
+import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { NoResponse, parseResponse, type RawResponse } from "../../src/check/wire.ts";
 
-/** A request that got no answer, or not the whole of one. */
+/** A request that got no response, or only a part of it. */
 export class Unanswered extends Error {
-  /** Whether at least a byte of it came. */
-  readonly hasBegun: boolean;
-
-  constructor(message: string, hasBegun: boolean) {
+  constructor(
+    message: string,
+    /** At least a byte of the response came. */
+    readonly hasBegun: boolean,
+    readonly isHung: boolean,
+  ) {
     super(message);
-    this.hasBegun = hasBegun;
   }
 }
 
-export interface Door {
+export interface Address {
   readonly port: number;
   readonly isSecure: boolean;
 }
 
-/**
- * Up to here, what came is looked at with every piece; a longer answer when it seems to have ended.
- */
-const lookedAtBytesMax = 64 * 1024;
+/** A request without a response by then hangs. */
+const hangMs = 10_000;
+/** Longer responses are parsed only when they seem to be complete. */
+const parsedBytesMax = 64 * 1024;
+const blankLine = Buffer.from("\r\n\r\n");
 
 export class KeptConnection {
   readonly #socket: Socket;
@@ -33,6 +35,7 @@ export class KeptConnection {
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isOver = false;
+  #isHung = false;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -41,13 +44,12 @@ export class KeptConnection {
     socket.on("close", () => this.#end());
   }
 
-  /** Fails if nobody takes it up. */
-  static async open({ port, isSecure }: Door): Promise<KeptConnection> {
+  static async open({ port, isSecure }: Address): Promise<KeptConnection> {
     const opened = Promise.withResolvers<void>();
     const place = { host: "127.0.0.1", port };
     const socket = isSecure
-      ? connectSecurely({ ...place, rejectUnauthorized: false }, opened.resolve)
-      : connectPlainly(place, opened.resolve);
+      ? connectTls({ ...place, rejectUnauthorized: false }, opened.resolve)
+      : connectPlain(place, opened.resolve);
     socket.setNoDelay(true);
     socket.once("error", opened.reject);
     socket.once("close", () => opened.reject(new Error("The connection was closed.")));
@@ -59,12 +61,22 @@ export class KeptConnection {
     return this.#isOver;
   }
 
-  /** Whether bytes came that belong to no request. */
+  /** Bytes came that belong to no request. */
   get hasSurplus(): boolean {
     return this.#bytes > 0;
   }
 
-  /** Sends as many requests as the text holds; fails, each for itself, with `Unanswered`. */
+  /** Sends one request. Fails with `Unanswered`. */
+  async ask(text: string | Uint8Array, isHead = false): Promise<RawResponse> {
+    const timer = setTimeout(() => {
+      this.#isHung = true;
+      this.close();
+    }, hangMs);
+    const [response] = this.send(text, 1, isHead) as [Promise<RawResponse>];
+    return response.finally(() => clearTimeout(timer));
+  }
+
+  /** Sends as many requests as the text holds. Each fails with `Unanswered`. */
   send(text: string | Uint8Array, count = 1, isHead = false): Promise<RawResponse>[] {
     const waiting = Array.from({ length: count }, () => ({
       ...Promise.withResolvers<RawResponse>(),
@@ -76,12 +88,12 @@ export class KeptConnection {
     return waiting.map(({ promise }) => promise);
   }
 
-  /** Sends bytes that belong to a request that is under way. */
+  /** Sends more bytes of a request that has begun. */
   sendRest(text: string): void {
     if (!this.#isOver) this.#socket.write(text);
   }
 
-  /** Resolves with the first bytes that come, and takes no more until it is told to. */
+  /** Resolves with the first bytes that come, and reads no more until `resume` is called. */
   async pauseAtFirst(): Promise<{ resume(): void }> {
     await new Promise((resolve) => this.#socket.once("data", resolve).once("close", resolve));
     this.#socket.pause();
@@ -95,12 +107,12 @@ export class KeptConnection {
   #take(piece: Buffer): void {
     this.#pieces.push(piece);
     this.#bytes += piece.length;
-    const isWorthALook = this.#bytes <= lookedAtBytesMax || piece.subarray(-4).equals(blankLine);
-    while (isWorthALook && this.#waiting.length > 0 && this.#bytes > 0) {
+    const isWorthParsing = this.#bytes <= parsedBytesMax || piece.subarray(-4).equals(blankLine);
+    while (isWorthParsing && this.#waiting.length > 0 && this.#bytes > 0) {
       const isHead = this.#waiting[0]?.isHead === true;
-      const answer = parseResponse(this.#join(), { isHead, isEnded: false });
-      if (answer === undefined) return;
-      this.#settle(answer);
+      const response = parseResponse(this.#join(), { isHead, isEnded: false });
+      if (response === undefined) return;
+      this.#settle(response);
     }
   }
 
@@ -112,14 +124,16 @@ export class KeptConnection {
     }
   }
 
-  #settle(answer: RawResponse | NoResponse): void {
+  #settle(response: RawResponse | NoResponse): void {
     const hasBegun = this.#bytes > 0;
-    const rest = answer instanceof NoResponse ? Buffer.alloc(0) : answer.surplus;
+    const rest = response instanceof NoResponse ? Buffer.alloc(0) : response.surplus;
     this.#pieces = [rest];
     this.#bytes = rest.length;
     const waiter = this.#waiting.shift();
-    if (answer instanceof NoResponse) waiter?.reject(new Unanswered(answer.message, hasBegun));
-    else waiter?.resolve(answer);
+    if (response instanceof NoResponse) {
+      const message = this.#isHung ? `none within ${hangMs} ms` : response.message;
+      waiter?.reject(new Unanswered(message, hasBegun, this.#isHung));
+    } else waiter?.resolve(response);
   }
 
   #join(): Buffer {
@@ -128,7 +142,9 @@ export class KeptConnection {
   }
 }
 
-const blankLine = Buffer.from("\r\n\r\n");
+export function headerOf({ headers }: RawResponse, wanted: string): string | undefined {
+  return headers.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
+}
 
 /** A request as it goes over the wire. */
 export function writeRequest(

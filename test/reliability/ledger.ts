@@ -1,19 +1,33 @@
 /**
- * What clients were promised of each plant, by the answers that they got, and whether a list keeps
- * it. It knows nothing of requests.
+ * What clients were promised about each plant, by the responses that they got, and whether a list
+ * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name.
  */
 
-/** Whether a plant is there: it must be, must not be, or the answers leave both open. */
-export type Standing = "there" | "gone" | "open";
+/** `unknown`: a request is under way, or its response leaves open what happened. */
+export type State = "present" | "absent" | "unknown";
+
+export interface Entry {
+  readonly name: string;
+  readonly state: State;
+  /** Once it is known: as chosen by the client, or as in the response. */
+  readonly id?: string | undefined;
+  /** The body that was sent with a key. */
+  readonly keyedBody?: string | undefined;
+}
 
 export interface ListedPlant {
   readonly id: string;
   readonly name: string;
-  /** If it was asked for. */
+  /** Absent if the list was not asked for tags. */
   readonly tag?: string;
 }
 
-/** Ids beyond the integers that JSON.parse keeps stay exact as text. */
+interface Promised extends Entry {
+  /** A response said that it was created. */
+  readonly wasPresent: boolean;
+}
+
+/** Ids as text: JSON.parse would round the large ones. */
 export function readList(text: string): ListedPlant[] {
   return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
 }
@@ -21,74 +35,157 @@ export function readList(text: string): ListedPlant[] {
 const tagCharactersMax = 100;
 
 /**
- * Every plant is sent with the tag that belongs to its name, so that a list can be checked for it.
- * Their lengths differ, so that no page of the file is like another.
+ * The tag that a plant is sent with. It follows from the name, so that lists can be checked for it,
+ * and its length varies, so that no two pages of the file are alike.
  */
 export function tagOf(name: string): string {
   let sum = 0;
   for (const character of name) sum = sum * 31 + character.charCodeAt(0);
-  return [...`🌱 of ${name}, `.repeat(tagCharactersMax)].slice(0, sum % tagCharactersMax).join("");
+  const phrase = [...`🌱 of ${name}, `];
+  return Array.from(
+    { length: sum % tagCharactersMax },
+    (_, index) => phrase[index % phrase.length],
+  ).join("");
 }
 
 export class Ledger {
-  /** By name, which no two plants share. */
-  readonly #standings = new Map<string, Standing>();
-  /** Of the plants whose id was answered. */
-  readonly #ids = new Map<string, string>();
-  readonly #names = new Map<string, string>();
-  readonly #faults: string[] = [];
+  /** What must not happen, whatever a list says. */
+  readonly faults: string[] = [];
+  readonly #plants = new Map<string, Promised>();
+  readonly #nameOfId = new Map<string, string>();
+  readonly #entries: Entry[] = [];
+  readonly #onEntry: (entry: Entry) => void;
 
-  /** How many plants there are of each standing. */
-  get counts(): Record<Standing, number> {
-    const counts = { there: 0, gone: 0, open: 0 };
-    for (const standing of this.#standings.values()) counts[standing]++;
+  constructor(onEntry: (entry: Entry) => void = () => {}) {
+    this.#onEntry = onEntry;
+  }
+
+  get counts(): Record<State, number> {
+    const counts = { present: 0, absent: 0, unknown: 0 };
+    for (const { state } of this.#plants.values()) counts[state]++;
     return counts;
   }
 
-  /** Absent if nobody ever tried to create it. */
-  standingOf(name: string): Standing | undefined {
-    return this.#standings.get(name);
+  /** This moment, as the number of entries so far. */
+  get moment(): number {
+    return this.#entries.length;
   }
 
-  note(name: string, standing: Standing): void {
-    this.#standings.set(name, standing);
+  /** How many plants were confirmed as created, and how many of them as deleted. */
+  get promises(): number {
+    const created = [...this.#plants.values()].filter(({ wasPresent }) => wasPresent);
+    return created.length + created.filter(({ state }) => state === "absent").length;
   }
 
-  /** Keeps the id that was answered for a plant: always the same one, and nobody else's. */
-  noteId(name: string, id: string): void {
-    const [knownId, knownName] = [this.#ids.get(name), this.#names.get(id)];
-    if (knownId !== undefined && knownId !== id)
-      this.fault(`${name} got the ids ${knownId}, ${id}`);
-    if (knownName !== undefined && knownName !== name) {
-      this.fault(`${name} and ${knownName} both got the id ${id}`);
-    }
-    this.#ids.set(name, id);
-    this.#names.set(id, name);
+  get highestId(): bigint {
+    return this.#nameOfId.keys().reduce((max, id) => (BigInt(id) > max ? BigInt(id) : max), 0n);
   }
 
-  /** What must not happen whatever the list says. */
+  get keyed(): { readonly name: string; readonly body: string }[] {
+    return [...this.#plants.values()].flatMap(({ name, keyedBody }) =>
+      keyedBody === undefined ? [] : [{ name, body: keyedBody }],
+    );
+  }
+
+  stateOf(name: string): State | undefined {
+    return this.#plants.get(name)?.state;
+  }
+
+  idOf(name: string): string | undefined {
+    return this.#plants.get(name)?.id;
+  }
+
+  note(entry: Entry): void {
+    const { name, state } = entry;
+    const before = this.#plants.get(name);
+    const { id = before?.id, keyedBody = before?.keyedBody } = entry;
+    if (id !== undefined) this.#checkId(name, id, before?.id);
+    const wasPresent = before?.wasPresent === true || state === "present";
+    this.#plants.set(name, { name, state, id, keyedBody, wasPresent });
+    this.#entries.push(entry);
+    this.#onEntry(entry);
+  }
+
+  /** A plant keeps its id, and nobody else gets it. */
+  #checkId(name: string, id: string, before: string | undefined): void {
+    const owner = this.#nameOfId.get(id) ?? name;
+    if (before !== undefined && before !== id) this.fault(`${name} got the ids ${before}, ${id}`);
+    if (owner !== name) this.fault(`${name} and ${owner} both got the id ${id}`);
+    this.#nameOfId.set(id, name);
+  }
+
   fault(text: string): void {
-    this.#faults.push(text);
+    this.faults.push(text);
   }
 
-  /** Every promise that is not kept, in words; empty when all are. */
+  /** Every broken promise; empty if there is none. */
   audit(plants: readonly ListedPlant[]): string[] {
-    const found = Map.groupBy(plants, ({ name }) => name);
-    const faults = [...this.#faults];
-    for (const [name, standing] of this.#standings) {
-      const [plant, ...others] = found.get(name) ?? [];
-      if (plant === undefined && standing === "there") faults.push(`lost: ${name}`);
-      if (plant !== undefined && standing === "gone") faults.push(`back again: ${name}`);
-      if (others.length > 0) faults.push(`duplicated: ${name}`);
-      if (plant?.tag !== undefined && plant.tag !== tagOf(name)) faults.push(`changed: ${name}`);
-      const id = this.#ids.get(name);
-      if (plant !== undefined && id !== undefined && id !== plant.id) {
-        faults.push(`${name} has the id ${plant.id}, not ${id}`);
-      }
+    const listed = Map.groupBy(plants, ({ name }) => name);
+    const faults = [...this.faults, ...this.#auditFields(plants)];
+    for (const { name, state } of this.#plants.values()) {
+      const count = listed.get(name)?.length ?? 0;
+      if (count === 0 && state === "present") faults.push(`lost: ${name}`);
+      if (count > 0 && state === "absent") faults.push(`back again: ${name}`);
+      if (count > 1) faults.push(`duplicated: ${name}`);
     }
-    for (const name of found.keys()) {
-      if (!this.#standings.has(name)) faults.push(`never sent: ${name}`);
+    for (const name of listed.keys()) {
+      if (!this.#plants.has(name)) faults.push(`never sent: ${name}`);
     }
     return faults;
   }
+
+  #auditFields(plants: readonly ListedPlant[]): string[] {
+    return plants.flatMap(({ name, id, tag = tagOf(name) }) => {
+      const known = this.#plants.get(name)?.id ?? id;
+      const faults = known === id ? [] : [`${name} has the id ${id}, not ${known}`];
+      return tag === tagOf(name) ? faults : [...faults, `changed: ${name}`];
+    });
+  }
+
+  /** A key is stored with its plant, or neither is. `keys` maps the hash of a key to an id. */
+  auditKeys(plants: readonly ListedPlant[], keys: ReadonlyMap<string, string>): string[] {
+    const listed = new Map(plants.map(({ name, id }) => [name, id]));
+    const sent = new Set<string>();
+    const faults: string[] = [];
+    for (const { name, id, keyedBody, wasPresent } of this.#plants.values()) {
+      if (keyedBody === undefined) continue;
+      sent.add(hashOf(name));
+      const [stored, listedId] = [keys.get(hashOf(name)), listed.get(name)];
+      const isDue = listedId !== undefined || wasPresent;
+      if (stored === undefined && isDue) faults.push(`key lost: ${name}`);
+      if (stored !== undefined && (!isDue || stored !== (listedId ?? id))) {
+        faults.push(`key without its plant: ${name}`);
+      }
+    }
+    for (const key of keys.keys()) if (!sent.has(key)) faults.push(`never sent: key ${key}`);
+    return faults;
+  }
+
+  /**
+   * Empty if the list is what may have been stored at one moment between `from` and `to`. Otherwise
+   * what is wrong at the moment that fits best.
+   */
+  auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
+    const listed = new Set(plants.map(({ name }) => name));
+    const faults = this.#auditFields(plants);
+    if (plants.length > listed.size) faults.push("a plant is listed twice");
+    const wrong = new Map([...listed].map((name) => [name, "not sent yet"]));
+    let best: [string, string][] | undefined;
+    for (let moment = 0; moment <= to; moment++) {
+      if (moment >= from && wrong.size < (best?.length ?? Number.POSITIVE_INFINITY)) {
+        best = [...wrong];
+      }
+      const entry = this.#entries[moment];
+      if (entry === undefined) break;
+      const { name, state } = entry;
+      wrong.delete(name);
+      if (listed.has(name) && state === "absent") wrong.set(name, "deleted by then");
+      if (!listed.has(name) && state === "present") wrong.set(name, "missing");
+    }
+    return [...faults, ...(best ?? []).map(([name, fault]) => `${name}: ${fault}`)];
+  }
+}
+
+export function hashOf(key: string): string {
+  return new Bun.CryptoHasher("sha256").update(key).digest("hex");
 }

@@ -1,27 +1,24 @@
-/**
- * The long form of a suite: many trials in a row, with progress, their figures added up, and any of
- * them again by its seed. It knows nothing of what is tried.
- */
+/** The long form of a suite: many trials, with progress, total figures, and seeds to repeat. */
 
 export interface Trial {
-  /** What must not have happened, in words that say where to look. Empty: the trial passed. */
+  /** What went wrong. Empty: the trial passed. */
   readonly faults: readonly string[];
-  /** What was done and seen, added up over all trials: `{ created: 120, images: 40 }`. */
+  /** Added up over all trials, such as `{ created: 120, images: 40 }`. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
 export interface Proof {
   /** As in `npm run prove:NAME`. */
   readonly name: string;
-  /** What one trial is called, in the plural: "kills". */
+  /** What a trial is called, in the plural: "kills". */
   readonly trials: string;
-  /** How many there are unless the command says another number. */
+  /** How many there are by default. */
   readonly count: number;
-  /** How many run at the same time; one, unless it is given. */
+  /** How many run at the same time; by default one. */
   readonly atOnce?: number;
   readonly run: (seed: number) => Promise<Trial>;
-  /** What only all trials together show, said at the end. */
-  readonly conclude?: () => Promise<Conclusion>;
+  /** Cleans up, and returns what only all trials together show. */
+  readonly conclude?: () => Promise<Conclusion | undefined>;
 }
 
 export interface Conclusion {
@@ -30,10 +27,10 @@ export interface Conclusion {
 }
 
 const progressEveryMs = 5_000;
-/** More would say the same again. */
+/** More would only repeat the same. */
 const faultyTrialsMax = 3;
 
-/** Runs `npm run prove:NAME -- [count] [seed]`, says what came of it, and ends the process. */
+/** Runs `npm run prove:NAME -- [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
   const { name, trials, count: usual, atOnce = 1, run, conclude } = proof;
   const [count = usual, firstSeed = Date.now() % 1_000_000] = readNumbers();
@@ -72,12 +69,12 @@ export async function prove(proof: Proof): Promise<never> {
   process.exit(faulty.length > 0 || conclusion?.isFault ? 1 : 0);
 }
 
-/** The numbers behind `--`. With a count of something else nothing would be tried, and pass. */
+/** The numbers after `--`. With anything else, nothing would be tried, and pass. */
 export function readNumbers(): number[] {
   const texts = process.argv.slice(2);
   const [count = "1"] = texts;
   if (!texts.every((text) => /^\d+$/.test(text)) || Number(count) === 0) {
-    throw new Error(`"${texts.join(" ")}" is not how many, and numbers behind it.`);
+    throw new Error(`"${texts.join(" ")}" is not a count, and numbers after it.`);
   }
   return texts.map(Number);
 }
@@ -95,7 +92,7 @@ function addUp(trial: Trial, figures: Record<string, number>): void {
   }
 }
 
-/** Also of one that could not be finished the seed is told, and what others found. */
+/** A trial that throws is reported like any other. */
 function failedTrial(error: unknown): Trial {
   return { faults: [`not finished: ${error instanceof Error ? error.stack : error}`], figures: {} };
 }

@@ -1,10 +1,7 @@
-/**
- * `npm run prove`: the long form of every suite, one after the other, and at the end what each of
- * them said.
- */
+/** `npm run prove`: the long form of every suite, and at the end the last line of each. */
 import manifest from "../../package.json" with { type: "json" };
 
-/** The soak comes last, because it takes longest. */
+/** The soak is last, because it takes longest. */
 const suites = Object.keys(manifest.scripts)
   .filter((name) => name.startsWith("prove:"))
   .toSorted((one, other) => Number(one === "prove:soak") - Number(other === "prove:soak"));

@@ -1,4 +1,4 @@
-/** Damaged, replaced and foreign files: refused or reported. */
+/** Corrupt, replaced and foreign files are refused or reported. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
 
-describe("the program ends with one line, and the file stays as it is, when it", () => {
+describe("the program exits with one line and leaves the file unchanged when the file", () => {
   const foreign = (path: string, ...statements: string[]) => {
     using database = new Database(path);
     for (const statement of statements) database.run(statement);
@@ -59,26 +59,29 @@ test.each([
   ["removed with its folder", (path: string) => rmSync(dirname(path), { recursive: true })],
   ["moved away with its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}2`)],
   ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
-  ["deprived of its log", (path: string) => rmSync(`${path}-wal`)],
+  ["without its WAL", (path: string) => rmSync(`${path}-wal`)],
   ["emptied", (path: string) => truncateSync(path)],
-])("a file that is %s under the service takes no writes, and it says so", async (_, change) => {
-  using folder = makeTemporaryFolder();
-  const database = join(folder.path, "data", "plants.db");
-  mkdirSync(dirname(database));
-  await using service = await startService({ database, args: ["--threads", "1"] });
-  const create = () => service.call("POST /plants", { body: '{"name":"Fern"}' });
-  expect((await create()).status).toBe(201);
-  change(database);
-  const [created, ready, alive] = [
-    await create(),
-    await service.call("GET /readyz"),
-    await service.call("GET /healthz"),
-  ];
-  expect([created.status, ready.status, alive.status]).toEqual([503, 503, 200]);
-  expect(await created.json()).toMatchObject({
-    detail: "The database file was removed, replaced or emptied.",
-  });
-  expect((await service.call("GET /plants")).status).toBeOneOf([200, 503]);
-  service.signal("SIGTERM");
-  expect(await service.exited).toBe(0);
-});
+])(
+  "a file that is %s under a running service takes no writes, and responses say so",
+  async (_, change) => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "data", "plants.db");
+    mkdirSync(dirname(database));
+    await using service = await startService({ database, args: ["--threads", "1"] });
+    const create = () => service.call("POST /plants", { body: '{"name":"Fern"}' });
+    expect((await create()).status).toBe(201);
+    change(database);
+    const [created, ready, alive] = [
+      await create(),
+      await service.call("GET /readyz"),
+      await service.call("GET /healthz"),
+    ];
+    expect([created.status, ready.status, alive.status]).toEqual([503, 503, 200]);
+    expect(await created.json()).toMatchObject({
+      detail: "The database file was removed, replaced or emptied.",
+    });
+    expect((await service.call("GET /plants")).status).toBeOneOf([200, 503]);
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+  },
+);

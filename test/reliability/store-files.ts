@@ -1,7 +1,7 @@
-/** The files of a SQLite store as bytes, to be kept, damaged, compared and put elsewhere. */
+/** Reads and writes the files of a SQLite store. */
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** A database and the log beside it, which is empty once it was folded into the database. */
+/** A database and its WAL, which is empty after a checkpoint. */
 export interface StoreFiles {
   readonly database: Uint8Array;
   readonly log: Uint8Array;

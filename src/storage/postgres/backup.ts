@@ -1,4 +1,4 @@
-/** A database at one moment into a SQLite file, and such a file into an empty database. */
+/** Copies a database as of one moment to a SQLite file, and such a file to an empty database. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,14 +6,13 @@ import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
 import { makeTemporaryFolder } from "../durable-file.ts";
-import { liftTimeouts } from "./connect.ts";
-import { hasState, isDoubtful, mapError } from "./errors.ts";
+import { hasState } from "./errors.ts";
 import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
-import { withWarnings } from "./transaction.ts";
+import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
-/** In the order in which they are filled. Both engines name tables and columns alike. */
+/** In the order in which they are filled. Both engines use the same names of tables and columns. */
 const tables = ["tokens", "gardens", "idempotency_hashes", "plants"] as const;
 
 const batchRows = 2_000;
@@ -31,6 +30,8 @@ export async function backupPostgres(
   const file = openFile();
   try {
     await transact(pool, "read", async (client) => {
+      // Begun anew if the connection was lost.
+      if (file.inTransaction) file.run("ROLLBACK");
       file.run("BEGIN");
       for (const table of tables) await readTable(client, table, file, signal);
       const { rows } = await client.query("SELECT count FROM token_changes");
@@ -50,7 +51,7 @@ export async function restorePostgres(
   openFile: (path: string) => Database,
 ): Promise<undefined> {
   const pool = await PrimaryPool.open(url, limits, async (client) => {
-    // Instances of an older version may be serving what is there, and could not start again.
+    // Instances of an older version may be using it, and could not start again.
     if ((await readSchema(client)) > 0) await requireNewest(client);
     await migrate(client);
     await requireRights(client);
@@ -77,42 +78,20 @@ export async function restorePostgres(
   }
 }
 
-/** What is read is of one moment. */
-const begins = {
-  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
-};
-
 /** One transaction, however long it takes. */
-async function transact<Result>(
+function transact<Result>(
   pool: PrimaryPool,
-  kind: keyof typeof begins,
+  kind: "read" | "write",
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  let isCommitting = false;
-  try {
-    return await pool.use(
-      async (client) => {
-        await client.query(begins[kind]);
-        try {
-          await liftTimeouts(client);
-          const result = await work(client);
-          isCommitting = kind === "write";
-          const [, warning] = await withWarnings(client, () => client.query("COMMIT"));
-          if (warning !== undefined) throw new Error("It was not replicated.", { cause: warning });
-          return result;
-        } catch (error) {
-          await client.query("ROLLBACK").catch(() => {});
-          throw error;
-        }
-      },
-      { dueAtMs: performance.now() + transactionMs },
-    );
-  } catch (error) {
-    if (!isCommitting || !isDoubtful(error)) throw mapError(error);
-    const message = "The database did not confirm it: now it holds all of it, or nothing.";
-    throw new PlantStoreError("unavailable", message, { cause: error });
-  }
+  return new TransactionRunner(pool).run(
+    (client, commit) =>
+      runLong(client, kind, () => work(client), kind === "write" ? commit : undefined),
+    {
+      dueAtMs: performance.now() + transactionMs,
+      advice: "The database now holds all of the backup, or nothing.",
+    },
+  );
 }
 
 interface Column {
@@ -124,7 +103,7 @@ interface Column {
 
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
-/** Of the newest schema, which the file has. */
+/** The columns of the newest schema, which the file has. */
 function columnsOf(file: Database, table: string): Column[] {
   const columns = file
     .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
@@ -182,8 +161,10 @@ async function fillTable(
     signal.throwIfAborted();
     const values = columns.map((_, index) => batch.map((row) => row[index]));
     batch = [];
-    await client.query(insert, values).catch((error) => {
-      throw refuse(table, error);
+    await client.query(insert, values).catch((cause) => {
+      if (!hasState(cause, "22", "54")) throw cause;
+      const message = `PostgreSQL cannot store some of the ${table}, which no service has written so.`;
+      throw new PlantStoreError("conflict", message, { cause });
     });
   };
   for (const row of select.iterate()) {
@@ -191,15 +172,6 @@ async function fillTable(
     if (batch.length === batchRows) await flush();
   }
   if (batch.length > 0) await flush();
-}
-
-/** A character, value or size that the tables do not take, or a row of somebody else. */
-function refuse(table: string, cause: unknown): unknown {
-  if (!hasState(cause, "22", "23", "54")) return cause;
-  const message = hasState(cause, "23")
-    ? `Somebody else wrote ${table} to the database meanwhile. Nothing was restored.`
-    : `PostgreSQL cannot store some of the ${table}, which no service has written so.`;
-  return new PlantStoreError("conflict", message, { cause });
 }
 
 /** Later tokens get higher positions. */

@@ -1,71 +1,24 @@
-/** What is told of a group of writes whose transaction is refused. */
+/** Batches that meet what other programs and older versions have left in the tables. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import type { ClientBase } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { countedIdMax, defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { issueToken } from "../../auth/opaque-token.ts";
+import { countedIdMax, type Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
-import { PrimaryPool, type UseOptions } from "./pool.ts";
-import { TransactionRunner } from "./transaction.ts";
-import { parseUrl } from "./url.ts";
-import { createWriter } from "./writer.ts";
 
 setDefaultTimeout(60_000);
 
-/** Whose statements pass through `change` first. */
-class Meddled extends PrimaryPool {
-  change = (text: string): string | Promise<string> => text;
-
-  override use<Result>(work: (client: never) => Promise<Result>, options?: UseOptions) {
-    return super.use((client) => work(meddled(client, this.change) as never), options);
-  }
-}
-
-function meddled(client: ClientBase, change: Meddled["change"]): ClientBase {
-  const query = (text: string, values?: unknown[]) => {
-    const changed = change(text);
-    if (typeof changed === "string") return client.query(changed, values);
-    return changed.then((later) => client.query(later, values));
-  };
-  return new Proxy(client, {
-    get(target, name) {
-      if (name === "query") return query;
-      const value = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
-
-/** As if somebody cancelled it. */
-const cancelled = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END $$";
-
 let database: TestDatabase;
 let storage: Storage;
-let pool: Meddled;
 
 beforeEach(async () => {
   database = await makeDatabase();
   storage = await openPostgres(database.url, { isServing: true });
-  pool = new Meddled(parseUrl(database.url), defaultConnectionLimits);
-  await pool.settle();
 });
 
 afterEach(async () => {
-  await pool.close();
   await storage.close();
   await database.drop();
-});
-
-test("the outcome is unknown when no transaction was begun, for deletions have happened", async () => {
-  await storage.apply([create()]);
-  pool.change = (text) => (text.startsWith("BEGIN") ? cancelled : text);
-  const { apply } = createWriter(new TransactionRunner(pool));
-  const failure = await apply([remove(1n), create({ id: 2n })]).catch((error) => error);
-  expect(failure).toMatchObject({
-    code: "unavailable",
-    message: expect.stringContaining("outcome is unknown"),
-  });
-  expect(await storage.list("home", undefined, 10)).toEqual([]);
 });
 
 test("plants that were loaded without being counted are stepped over", async () => {
@@ -98,4 +51,13 @@ test("a key that an instance of 0.3 has kept replays", async () => {
   expect(await storage.apply([keyed("other", 1_000)])).toEqual([created(1n)]);
   await storage.forgetKeys(1_000);
   expect(await database.query("SELECT * FROM idempotency_keys")).toEqual([]);
+});
+
+test("tokens are stored and counted also after somebody emptied all tables", async () => {
+  await database.query("TRUNCATE token_changes");
+  const { record } = await issueToken(storage, { user: "alice" }, 0);
+  expect(await storage.listTokens()).toEqual([record]);
+  expect(await storage.countTokenChanges()).toBe(1);
+  await storage.revokeToken(record.id, 1);
+  expect(await storage.countTokenChanges()).toBe(2);
 });

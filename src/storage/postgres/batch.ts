@@ -1,72 +1,51 @@
 /**
  * Applies any batch of writes in one transaction of two round trips, whatever it holds: the first
- * locks the gardens and reads what the outcomes depend on, the second stores what was decided. A
- * third is needed where a garden's next id lies behind thousands of ids that clients chose.
+ * locks the gardens and reads what the outcomes depend on, the second stores what was decided.
  */
-import { type ClientBase, DatabaseError, type QueryResult } from "pg";
-import type { PlantId } from "../../domain/plant.ts";
-import { countedIdMax, keysMaxOf, type Outcome, type Write } from "../../domain/storage.ts";
-import { type Decision, decide, type GardenLimits, hashOf, type Known } from "./decide.ts";
-import { isLost } from "./errors.ts";
-import * as statements from "./statements.ts";
-import { findGaps, placesOf, queryFor, toCounts, toGaps, toKeys } from "./statements.ts";
+import type { ClientBase, QueryResult } from "pg";
+import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
+import { keysMaxOf, type Outcome, type Write } from "../../domain/storage.ts";
+import {
+  type Decision,
+  decide,
+  type GardenLimits,
+  type GardenState,
+  hashOf,
+  type Known,
+  type StoredKey,
+} from "./decide.ts";
 
 export interface BatchOptions {
   readonly plantsMax: number | undefined;
-  /** Whether plants may have ids that their garden has not counted, as of whoever loaded them. */
-  readonly isUncounted: boolean;
-  readonly recounts: Recounts;
-  readonly hardGardens: HardGardens;
+  readonly fullGardens: FullGardens;
+  /** How many ids that may be in the way of new ones are looked for in each garden. */
+  readonly searchedIds: number;
 }
 
 /** How long the count of a full garden is trusted, and how many are remembered. */
-const recountEveryMs = 60_000;
-const remembered = 65_536;
-/** Rows that the search for free ids reads in the first round trip. */
-const takenRowsMax = 2_000;
+const trustedMs = 60_000;
+const rememberedMax = 65_536;
 
 /**
- * When gardens were last counted. The row of a garden says how much it holds, and is exact while
- * every instance has a quota. It may be too high after one without, or of an older version, so a
- * garden that seems full is counted again, but not for every create.
+ * Gardens that a count has found full. The row of a garden says how much it holds, and is exact
+ * while every instance has a quota. It may be too high after one without, so a garden that seems
+ * full is counted again, but not for every create.
  */
-export class Recounts {
-  readonly #atMs = new Map<string, number>();
+export class FullGardens {
+  readonly #countedAtMs = new Map<string, number>();
 
-  isRecent(limit: keyof GardenLimits, garden: string): boolean {
-    const atMs = this.#atMs.get(`${limit}\0${garden}`);
-    return atMs !== undefined && performance.now() - atMs < recountEveryMs;
+  has(limit: keyof GardenLimits, garden: string): boolean {
+    const atMs = this.#countedAtMs.get(`${limit}\0${garden}`);
+    return atMs !== undefined && performance.now() - atMs < trustedMs;
   }
 
-  forget(): void {
-    this.#atMs.clear();
+  add(limit: keyof GardenLimits, garden: string): void {
+    if (this.#countedAtMs.size >= rememberedMax) this.clear();
+    this.#countedAtMs.set(`${limit}\0${garden}`, performance.now());
   }
 
-  note(limit: keyof GardenLimits, gardens: readonly string[]): void {
-    if (this.#atMs.size + gardens.length > remembered) this.forget();
-    for (const garden of gardens) this.#atMs.set(`${limit}\0${garden}`, performance.now());
-  }
-}
-
-/**
- * Gardens that need a batch: they are full, or clients chose ids that may be next. One statement
- * would fail for all writes that share it.
- */
-export class HardGardens {
-  readonly #gardens = new Set<string>();
-
-  has(garden: string): boolean {
-    return this.#gardens.has(garden);
-  }
-
-  note(garden: string, lastId: PlantId, isFull = false): void {
-    const isHigh = lastId > countedIdMax - 10_000n;
-    if (!isFull && !isHigh) {
-      this.#gardens.delete(garden);
-      return;
-    }
-    if (this.#gardens.size >= remembered) this.#gardens.clear();
-    this.#gardens.add(garden);
+  clear(): void {
+    this.#countedAtMs.clear();
   }
 }
 
@@ -77,23 +56,12 @@ export async function applyBatch(
   commit: () => void,
   options: BatchOptions,
 ): Promise<readonly Outcome[]> {
-  const { plantsMax, recounts } = options;
-  const limits = plantsMax === undefined ? undefined : limitsOf(plantsMax);
-  const demands = demandsOf(writes, limits !== undefined);
   try {
-    const { known, counted } = await read(client, writes, demands, commit, { ...options, limits });
-    let decision = decide(writes, known);
-    if (decision.short.size > 0) {
-      const found = await findGaps(client, demands, Number.MAX_SAFE_INTEGER, options.isUncounted);
-      decision = decide(writes, { ...known, gaps: toGaps(found) });
-    }
+    const { known, full } = await read(client, writes, options);
+    const decision = decide(writes, known);
     commit();
     await store(client, decision, known);
-    recounts.note("plants", [...counted.plants.keys()]);
-    recounts.note("keys", [...counted.keys.keys()]);
-    for (const [garden, { lastId, plants = 0 }] of decision.gardens) {
-      options.hardGardens.note(garden, lastId, limits && plants >= limits.plants);
-    }
+    for (const [limit, garden] of full) options.fullGardens.add(limit, garden);
     return decision.outcomes;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
@@ -101,17 +69,11 @@ export async function applyBatch(
   }
 }
 
-function limitsOf(plantsMax: number): GardenLimits {
-  return { plants: plantsMax, keys: keysMaxOf(plantsMax) };
-}
-
 /** What a batch may add to a garden. */
 interface Demand {
   readonly garden: string;
   plants: number;
   keys: number;
-  /** Ids to assign, and ids that the batch names itself, which may be in the way. */
-  ids: number;
 }
 
 /** Of the gardens to lock: without limits, deletions don't wait for the row of their garden. */
@@ -119,38 +81,37 @@ function demandsOf(writes: readonly Write[], isLimited: boolean): Demand[] {
   const demands = new Map<string, Demand>();
   for (const write of writes) {
     const { garden } = write;
-    const demand = demands.get(garden) ?? { garden, plants: 0, keys: 0, ids: 0 };
-    demand.ids++;
+    const demand = demands.get(garden) ?? { garden, plants: 0, keys: 0 };
     if (write.kind === "create") {
       demand.plants++;
       if (write.idempotency) demand.keys++;
     }
     demands.set(garden, demand);
   }
-  return [...demands.values()]
-    .filter(({ plants }) => isLimited || plants > 0)
-    .sort(inOneOrder(({ garden }) => garden));
-}
-
-/** Everyone takes locks in the same order, so that nobody waits in a circle. */
-export function inOneOrder<Item>(keyOf: (item: Item) => string) {
-  return (one: Item, other: Item): number => (keyOf(one) < keyOf(other) ? -1 : 1);
+  return (
+    [...demands.values()]
+      .filter(({ plants }) => isLimited || plants > 0)
+      // Everyone takes locks in the same order, so that nobody waits in a circle.
+      .sort((one, other) => (one.garden < other.garden ? -1 : 1))
+  );
 }
 
 interface Reading {
   readonly known: Known;
-  readonly counted: Record<keyof GardenLimits, ReadonlyMap<string, number>>;
+  /** Gardens that were counted, and have no room for all of the batch. */
+  readonly full: readonly (readonly [limit: keyof GardenLimits, garden: string])[];
 }
 
 /** One round trip. */
 async function read(
   client: ClientBase,
   writes: readonly Write[],
-  demands: readonly Demand[],
-  commit: () => void,
-  options: BatchOptions & { readonly limits: GardenLimits | undefined },
+  { plantsMax, fullGardens, searchedIds }: BatchOptions,
 ): Promise<Reading> {
-  const { limits, recounts, isUncounted } = options;
+  const limits =
+    plantsMax === undefined ? undefined : { plants: plantsMax, keys: keysMaxOf(plantsMax) };
+  const demands = demandsOf(writes, limits !== undefined);
+  const gardens = demands.map(({ garden }) => garden);
   const deleted = writes.filter((write) => write.kind === "delete");
   const chosen = writes.flatMap(({ kind, garden, id }) =>
     kind === "create" && id !== undefined ? [{ garden, id }] : [],
@@ -161,67 +122,101 @@ async function read(
       : [],
   );
   const keyGardens = keyed.map(({ garden }) => garden);
+  const keyHashes = keyed.map(({ key }) => Buffer.from(hashOf(key), "hex"));
+  const keyTexts = keyed.map(({ key }) => key);
   const count = (limit: keyof GardenLimits) => {
     const adding = limits ? demands.filter((demand) => demand[limit] > 0) : [];
-    return queryFor(client, adding, statements.counts[limit], [
+    return queryFor(client, adding, countStatements[limit], [
       adding.map(({ garden }) => garden),
       adding.map((demand) => demand[limit]),
-      adding.map(({ garden }) => recounts.isRecent(limit, garden)),
+      adding.map(({ garden }) => fullGardens.has(limit, garden)),
       limits?.[limit],
     ]);
   };
-  const assigning = demands.filter(({ plants }) => plants > 0);
-  const [, locked, gone, existing, keys, olderKeys, plantCounts, keyCounts, gaps] =
+  const [, locked, gone, existing, keys, olderKeys, plantCounts, keyCounts, inTheWay] =
     await inOneRoundTrip([
-      begin(client, commit),
-      queryFor(client, demands, statements.lock, [demands.map(({ garden }) => garden)]),
-      queryFor(client, deleted, statements.deletion, placesOf(deleted)),
-      queryFor(client, chosen, statements.findPlants, placesOf(chosen)),
-      queryFor(client, keyed, statements.findKeys, [
-        keyGardens,
-        keyed.map(({ key }) => Buffer.from(hashOf(key), "hex")),
-      ]),
-      queryFor(client, keyed, statements.findOlderKeys, [keyGardens, keyed.map(({ key }) => key)]),
+      client.query("BEGIN ISOLATION LEVEL READ COMMITTED"),
+      queryFor(client, demands, lockStatement, [gardens]),
+      queryFor(client, deleted, deleteStatement, placesOf(deleted)),
+      queryFor(client, chosen, findPlantsStatement, placesOf(chosen)),
+      queryFor(client, keyed, findKeysStatement, [keyGardens, keyHashes]),
+      queryFor(client, keyed, findOlderKeysStatement, [keyGardens, keyTexts]),
       count("plants"),
       count("keys"),
-      findGaps(client, assigning, takenRowsMax, isUncounted),
+      queryFor(client, searchedIds > 0 ? demands : [], searchStatement, [gardens, searchedIds]),
     ] as const);
-  const counted = { plants: toCounts(plantCounts), keys: toCounts(keyCounts) };
-  const goneCounts = new Map<string, number>();
-  for (const { garden } of gone.rows) goneCounts.set(garden, (goneCounts.get(garden) ?? 0) + 1);
-  const held = (counts: ReadonlyMap<string, number>, garden: string, bound: bigint | null) =>
-    counts.get(garden) ?? (limits && bound !== null ? Number(bound) : undefined);
-  const gardens = locked.rows.map(({ garden, last_id: lastId, plants_bound, keys_bound }) => {
+  const counts = { plants: toCounts(plantCounts), keys: toCounts(keyCounts) };
+  const fullOf = (limit: keyof GardenLimits) =>
+    demands
+      .filter(({ garden, [limit]: added }) => {
+        const held = counts[limit].get(garden);
+        return limits && held !== undefined && held + added > limits[limit];
+      })
+      .map(({ garden }) => [limit, garden] as const);
+  const goneFrom = Map.groupBy(gone.rows, ({ garden }) => garden);
+  const stateOf = (row: QueryResult["rows"][number]): [string, GardenState] => {
+    const { garden, last_id: lastId, plants_bound, keys_bound } = row;
+    if (!limits) return [garden, { lastId, plants: undefined, keys: undefined }];
     // Plants were counted after the deletions, which may come later in the batch than creates.
-    const isCounted = counted.plants.has(garden);
-    const plants = held(counted.plants, garden, plants_bound);
-    const before = plants && isCounted ? plants + (goneCounts.get(garden) ?? 0) : plants;
-    const state = { lastId, plants: before, keys: held(counted.keys, garden, keys_bound) };
-    return [garden, state] as const;
-  });
+    const counted = counts.plants.get(garden);
+    const goneCount = goneFrom.get(garden)?.length ?? 0;
+    const plants = counted === undefined ? toNumber(plants_bound) : counted + goneCount;
+    return [garden, { lastId, plants, keys: counts.keys.get(garden) ?? toNumber(keys_bound) }];
+  };
   const known: Known = {
-    gardens: new Map(gardens),
-    plants: [...gone.rows, ...existing.rows],
+    gardens: new Map(locked.rows.map(stateOf)),
+    plants: [...gone.rows, ...existing.rows, ...inTheWay.rows],
     keys: [...toKeys(olderKeys), ...toKeys(keys)],
     limits,
-    gaps: toGaps(gaps),
   };
-  return { known, counted };
+  return { known, full: [...fullOf("plants"), ...fullOf("keys")] };
 }
 
-/**
- * If the server refuses it and stays, as when somebody cancels just this, each statement after it
- * is a transaction of its own, and has lasted.
- */
-async function begin(client: ClientBase, commit: () => void): Promise<QueryResult> {
-  try {
-    return await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
-  } catch (error) {
-    if (!(error instanceof DatabaseError) || isLost(error)) throw error;
-    commit();
-    throw new Error("No transaction was begun.", { cause: error });
-  }
+const lockStatement = `
+  INSERT INTO gardens (garden, last_id) SELECT garden, 0 FROM unnest($1::text[]) AS wanted (garden)
+    ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id
+    RETURNING garden, last_id, plants_bound, keys_bound`;
+
+export const deleteStatement = `
+  DELETE FROM plants WHERE (garden, id) IN
+    (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS deleted (garden, id))
+    RETURNING garden, id`;
+
+const findPlantsStatement = `
+  SELECT garden, id FROM plants
+    JOIN unnest($1::text[], $2::bigint[]) AS chosen (garden, id) USING (garden, id)`;
+
+const findKeysStatement = `
+  SELECT garden, key_hash, request_hash, plant_id, expires_at_ms FROM idempotency_hashes
+    JOIN unnest($1::text[], $2::bytea[]) AS sent (garden, key_hash) USING (garden, key_hash)`;
+
+/** Of versions before 0.4, which may still be writing them during an upgrade. */
+const findOlderKeysStatement = `
+  SELECT garden, key, request, plant_id, expires_at_ms FROM idempotency_keys
+    JOIN unnest($1::text[], $2::text[]) AS sent (garden, key) USING (garden, key)`;
+
+/** How much the gardens hold that may be full or that nobody has counted, up to one too many. */
+const countStatements: Readonly<Record<keyof GardenLimits, string>> = {
+  plants: countStatement("plants", "plants_bound"),
+  keys: countStatement("idempotency_hashes", "keys_bound"),
+};
+
+function countStatement(table: string, bound: string): string {
+  return `
+  SELECT garden, (SELECT count(*) FROM (SELECT 1 FROM ${table} AS held
+        WHERE held.garden = wanted.garden LIMIT $4::bigint + 1) AS counted) AS held
+    FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS wanted (garden, added, is_known_full)
+    JOIN gardens USING (garden)
+    WHERE ${bound} IS NULL OR (${bound} + added > $4::bigint AND NOT is_known_full)`;
 }
+
+/** The first ids above the counter that are taken, although the counter has not got there. */
+const searchStatement = `
+  SELECT garden, id FROM unnest($1::text[]) AS wanted (garden)
+    JOIN gardens USING (garden)
+    CROSS JOIN LATERAL (SELECT id FROM plants
+      WHERE plants.garden = wanted.garden AND id > last_id AND id <= ${assignedIdMax}
+      ORDER BY id LIMIT $2) AS taken`;
 
 /** One round trip. A COMMIT after a failed statement is answered as ROLLBACK, without an error. */
 async function store(client: ClientBase, decision: Decision, known: Known): Promise<void> {
@@ -229,24 +224,25 @@ async function store(client: ClientBase, decision: Decision, known: Known): Prom
   const gardens = [...decision.gardens].filter(
     ([name, state]) => state !== known.gardens.get(name),
   );
-  const boundOf = (limit: keyof GardenLimits) =>
+  // A count beyond the limit is not exact, because counting stops there.
+  const boundsOf = (limit: keyof GardenLimits) =>
     gardens.map(([, { [limit]: held }]) =>
       held !== undefined && held <= (known.limits?.[limit] ?? 0) ? held : null,
     );
   const results = await inOneRoundTrip([
-    queryFor(client, plants, statements.insertPlants, [
+    queryFor(client, plants, insertPlantsStatement, [
       plants.map(({ garden }) => garden),
       plants.map(({ id }) => id),
       plants.map(({ name }) => name),
       plants.map(({ tag }) => tag),
     ]),
-    queryFor(client, gardens, statements.updateGardens, [
+    queryFor(client, gardens, updateGardensStatement, [
       gardens.map(([name]) => name),
       gardens.map(([, { lastId }]) => lastId),
-      boundOf("plants"),
-      boundOf("keys"),
+      boundsOf("plants"),
+      boundsOf("keys"),
     ]),
-    queryFor(client, keys, statements.insertKeys, [
+    queryFor(client, keys, insertKeysStatement, [
       keys.map(({ garden }) => garden),
       keys.map(({ keyHash }) => Buffer.from(keyHash, "hex")),
       keys.map(({ requestHash }) => Buffer.from(requestHash, "hex")),
@@ -257,6 +253,58 @@ async function store(client: ClientBase, decision: Decision, known: Known): Prom
   ]);
   const command = results.at(-1)?.command;
   if (command !== "COMMIT") throw new Error(`A commit was answered as ${command}.`);
+}
+
+const insertPlantsStatement = `
+  INSERT INTO plants (garden, id, name, tag)
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])`;
+
+const updateGardensStatement = `
+  UPDATE gardens SET last_id = moved.last_id, plants_bound = moved.plants, keys_bound = moved.keys
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+      AS moved (garden, last_id, plants, keys)
+    WHERE gardens.garden = moved.garden`;
+
+const insertKeysStatement = `
+  INSERT INTO idempotency_hashes (garden, key_hash, request_hash, plant_id, expires_at_ms)
+    SELECT * FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[])
+    ON CONFLICT (garden, key_hash) DO UPDATE SET request_hash = excluded.request_hash,
+      plant_id = excluded.plant_id, expires_at_ms = excluded.expires_at_ms`;
+
+export function placesOf(
+  places: readonly { readonly garden: string; readonly id: PlantId }[],
+): [gardens: string[], ids: PlantId[]] {
+  return [places.map(({ garden }) => garden), places.map(({ id }) => id)];
+}
+
+type Rows = Pick<QueryResult, "rows" | "command">;
+
+function toNumber(count: bigint | null): number | undefined {
+  return count === null ? undefined : Number(count);
+}
+
+function toCounts({ rows }: Rows): Map<string, number> {
+  return new Map(rows.map(({ garden, held }) => [garden, Number(held)]));
+}
+
+function toKeys({ rows }: Rows): StoredKey[] {
+  return rows.map((row) => ({
+    garden: row.garden,
+    keyHash: row.key_hash?.toString("hex") ?? hashOf(row.key),
+    requestHash: row.request_hash?.toString("hex") ?? hashOf(row.request),
+    plantId: row.plant_id,
+    expiresAtMs: Number(row.expires_at_ms),
+  }));
+}
+
+/** A statement over a list of items, left out where there are none. */
+async function queryFor(
+  client: ClientBase,
+  items: readonly unknown[],
+  text: string,
+  values: unknown[],
+): Promise<Rows> {
+  return items.length === 0 ? { rows: [], command: "" } : client.query(text, values);
 }
 
 /** Waits for all, so that the connection is at rest afterwards; fails with what failed first. */

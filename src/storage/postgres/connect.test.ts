@@ -1,6 +1,4 @@
-/**
- * What a connection rests on: exact integers, TLS as it was asked for, and a server that will do.
- */
+/** How servers are reached: TLS as requested, reasons why they cannot be used. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -74,50 +72,6 @@ test("a page is read in order also where the server does not know how large a ga
   expect(plan).toContain("Index Scan using plants_pkey");
   expect(plan).not.toContain("Sort");
   await storage.close();
-});
-
-test("PGOPTIONS says where the tables are, as with PostgreSQL's own tools", async () => {
-  const other = await makeDatabase(server);
-  await other.query("CREATE SCHEMA elsewhere");
-  process.env.PGOPTIONS = "-c search_path=elsewhere";
-  try {
-    const storage = await openPostgres(other.url, { isServing: true });
-    await storage.close();
-  } finally {
-    delete process.env.PGOPTIONS;
-  }
-  const found = "SELECT schemaname FROM pg_tables WHERE tablename = 'plants'";
-  expect(await other.query(found)).toEqual([{ schemaname: "elsewhere" }]);
-  await other.drop();
-});
-
-test("connections go on to find the store when the role's search path is changed", async () => {
-  const other = await makeDatabase(server);
-  const lead = (path: string) =>
-    other.query(`ALTER DATABASE ${other.name} SET search_path = ${path}`);
-  const schema = 'a "schema" \\ of its own';
-  const quoted = `"${schema.replaceAll('"', '""')}"`;
-  await other.query(`CREATE SCHEMA ${quoted}; CREATE SCHEMA elsewhere`);
-  await lead(quoted);
-  const storage = await openPostgres(other.url, { isServing: true });
-  await storage.apply([create()]);
-  await lead("elsewhere");
-  await (await openPostgres(other.url, { isServing: true })).close();
-  // Enough at once that there are new connections.
-  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 10));
-  expect((await Promise.all(lists)).map((plants) => plants.length)).toEqual([1, 1, 1, 1]);
-  await storage.close();
-  await other.drop();
-});
-
-test("another program's table in a later schema is not taken for the store's", async () => {
-  const other = await makeDatabase(server);
-  await other.query("CREATE SCHEMA mine; CREATE TABLE public.plants (id bigint)");
-  await other.query(`ALTER DATABASE ${other.name} SET search_path = mine, public`);
-  const storage = await openPostgres(other.url, { isServing: true });
-  expect(await storage.list("home", undefined, 10)).toEqual([]);
-  await storage.close();
-  await other.drop();
 });
 
 describe("of a server without TLS", () => {

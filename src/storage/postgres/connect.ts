@@ -4,21 +4,21 @@ import type { ConnectionOptions } from "node:tls";
 import { Client, type ClientBase, type ClientConfig, DatabaseError, types } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
-import { ConnectionLost, hasState, reasonOf } from "./errors.ts";
+import { ConnectionLost, explain, hasState, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
 
 /** Where to connect, and how. */
 export interface Target {
   readonly url: DatabaseUrl;
   readonly limits: ConnectionLimits;
-  /** Where the tables are: the search path of all connections once it is known. */
+  /** Where the tables are: pinned as the search path once it is known. */
   readonly schema: string | undefined;
 }
 
-/** A way to reach a server. */
+/** How to reach a server. */
 interface Route extends Host {
   readonly isEncrypted: boolean;
-  /** Whether it takes startup options. A PgBouncer in front of it may not. */
+  /** Whether it takes startup options. PgBouncer may not. */
   readonly takesOptions: boolean;
 }
 
@@ -79,7 +79,7 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
   return ["-c synchronous_commit=on", process.env.PGOPTIONS ?? "", ...flags].join(" ");
 }
 
-/** The first of the hosts that takes writes. Fails with the reason of each that does not. */
+/** The first host that takes writes. Fails with the reason of each that doesn't. */
 export async function findServer(target: Target): Promise<Server> {
   const { hosts } = target.url;
   try {
@@ -97,7 +97,8 @@ async function tryHost(target: Target, host: Host): Promise<Server> {
   let route: Route | undefined = { ...host, isEncrypted, takesOptions: true };
   for (;;) {
     try {
-      return { ...route, ...(await tryRoute(target, route)) };
+      const schema = await withConnection(target, route, async (_, found) => found);
+      return { ...route, schema };
     } catch (error) {
       route = lessDemanding(target.url, route, error);
       if (route === undefined) throw error;
@@ -105,7 +106,7 @@ async function tryHost(target: Target, host: Host): Promise<Server> {
   }
 }
 
-/** Another way to the same server, where the failure says that it may not take this one. */
+/** Another way to reach the same server, if the failure suggests that it doesn't take this one. */
 function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
   if (route.takesOptions && hasState(error, "08P01", "0A000", "42704"))
     return { ...route, takesOptions: false };
@@ -116,14 +117,20 @@ function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | 
   return undefined;
 }
 
-async function tryRoute(target: Target, route: Route): Promise<Pick<Server, "schema">> {
+/** Runs work over a connection of its own, once that is made and checked. */
+export async function withConnection<Result>(
+  target: Target,
+  route: Route,
+  work: (client: ClientBase, schema: string | undefined) => Promise<Result>,
+): Promise<Result> {
   const client = new Client(clientConfig(target, route));
   client.on("error", () => {});
   try {
-    return await inTime(client, target.limits, async () => {
+    const schema = await inTime(client, target.limits, async () => {
       await client.connect();
       return checkServer(client);
     });
+    return await work(client, schema);
   } catch (error) {
     const known = [DatabaseError, PlantStoreError, ConnectionLost];
     if (known.some((kind) => error instanceof kind)) throw error;
@@ -149,7 +156,7 @@ export async function inTime<Result>(
   }
 }
 
-/** At once. To end it would wait for all responses that are due. */
+/** Closes the socket at once; `end` would wait for outstanding responses. */
 export function cut(client: ClientBase, reason?: Error): void {
   // The types of `pg` leave this out.
   const { connection } = client as unknown as {
@@ -159,12 +166,11 @@ export function cut(client: ClientBase, reason?: Error): void {
 }
 
 /**
- * The one check of a new connection. Fails with `ConnectionLost` on a server that takes no writes,
- * and with `unavailable` on one that does not fit. Behind a PgBouncer the settings are its own.
+ * The one check of a new connection; returns the schema that it leads to. Fails with
+ * `ConnectionLost` on a server that takes no writes, and with `unavailable` on one that does not
+ * fit. Behind a PgBouncer the settings are its own.
  */
-export async function checkServer(
-  client: Pick<Client, "query">,
-): Promise<{ schema: string | undefined }> {
+export async function checkServer(client: ClientBase): Promise<string | undefined> {
   const { rows } = await client.query(
     `SELECT current_setting('transaction_read_only') AS read_only,
        current_setting('synchronous_commit') AS synchronous_commit,
@@ -178,17 +184,17 @@ export async function checkServer(
   }
   const reason = unfit(server);
   if (reason !== undefined) throw new PlantStoreError("unavailable", reason);
-  return { schema: server.schema ?? undefined };
+  return server.schema ?? undefined;
 }
 
 function unfit(server: Readonly<Record<string, string | null>>): string | undefined {
-  // Under these a server confirms what can still be lost, or does not say so.
+  // With these a server confirms writes that can still be lost, or doesn't warn about it.
   const unsafe = { synchronous_commit: "off", client_min_messages: "error" };
   for (const [name, value] of Object.entries(unsafe)) {
     if (server[name] !== value) continue;
     return `its ${name} is ${value}, so that answered writes could be lost: have ALTER ROLE set another`;
   }
-  // Databases that speak like PostgreSQL count their versions in their own way.
+  // Compatible databases number their versions differently.
   const version = /^PostgreSQL (\d+)(?!.*-YB-)/.exec(server.version ?? "")?.[1];
   if (version !== undefined && Number(version) < oldestVersion) {
     return `it is PostgreSQL ${version}, and ${oldestVersion} or later is needed`;
@@ -214,53 +220,4 @@ function readCertificates(path: string): string {
   } catch {
     throw new PlantStoreError("unavailable", `the file of sslrootcert, ${path}, cannot be read`);
   }
-}
-
-/** Lets the current transaction take its time, whatever was set for the role. */
-export async function liftTimeouts(client: Pick<Client, "query">): Promise<void> {
-  // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
-  await client.query(
-    `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout',
-       'idle_in_transaction_session_timeout', 'transaction_timeout')`,
-  );
-}
-
-const nothingListens = "nothing listens there";
-const unknownHost = "the host is not known";
-const noAnswer = "the host does not answer";
-
-/** By SQLSTATE, or the code of a system's error. */
-const reasons: Readonly<Record<string, string>> = {
-  "28P01": "the user or the password is wrong",
-  "28000": "the server does not let this user in from here",
-  "3F000": "no schema of the role's search path is there, or open to the role",
-  "42501":
-    "the role lacks rights on it (CREATE on the schema to make the tables; " +
-    "SELECT, INSERT, UPDATE and DELETE to use them)",
-  "42P07": "it holds tables of another program",
-  "53300": "the server has no connection left",
-  "57P03": "the server is starting or stopping",
-  READ_ONLY: "the server takes no writes: it is a standby or read-only",
-  ECONNREFUSED: nothingListens,
-  // Of a socket in the file system.
-  ENOENT: nothingListens,
-  ENOTFOUND: unknownHost,
-  EAI_AGAIN: unknownHost,
-  ETIMEDOUT: noAnswer,
-  EHOSTUNREACH: noAnswer,
-  ENETUNREACH: noAnswer,
-};
-
-/** In words that follow "Cannot open …: ". */
-export function explain(error: unknown, { database, user, tls }: DatabaseUrl): string {
-  if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
-  const code = reasonOf(error);
-  if (code === undefined) {
-    return tls === "prefer" || tls === "disable"
-      ? "the connection was refused or cut"
-      : `it cut the connection, or does not offer TLS, which sslmode=${tls} asks for`;
-  }
-  if (code === "3D000") return `there is no database ${JSON.stringify(database ?? user ?? "")}`;
-  if (/CERT|SIGNATURE|TLS|SSL/.test(code)) return `its certificate is not trusted (${code})`;
-  return reasons[code] ?? `the server refused (${code})`;
 }

@@ -1,10 +1,15 @@
 /**
- * Decides the outcomes of a batch of writes in their order, from what the database held once their
- * gardens were locked, and what to store. It sends no statement.
+ * Decides the outcomes of a batch of writes in their order, and what to store, from what the
+ * database held once their gardens were locked. It sends no statement.
  */
 import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
-import type { CreateWrite, DeleteWrite, Outcome, Write } from "../../domain/storage.ts";
-import { countedIdMax } from "../../domain/storage.ts";
+import {
+  type CreateWrite,
+  countedIdMax,
+  type DeleteWrite,
+  type Outcome,
+  type Write,
+} from "../../domain/storage.ts";
 
 /** What the database keeps of an idempotency key. Hashes are hexadecimal here. */
 export interface StoredKey {
@@ -32,21 +37,13 @@ export interface GardenState {
   readonly keys: number | undefined;
 }
 
-/** Free ids: from `first` up to, but without, `nextTaken`; absent: all that come after. */
-export interface Gap {
-  readonly first: PlantId;
-  readonly nextTaken: PlantId | undefined;
-}
-
 /** What the outcomes depend on. */
 export interface Known {
   readonly gardens: ReadonlyMap<string, GardenState>;
-  /** Of the plants that the batch names by id, those that exist. */
+  /** Plants that exist: those the batch names by id, and those in the way of ids to assign. */
   readonly plants: readonly { readonly garden: string; readonly id: PlantId }[];
   readonly keys: readonly StoredKey[];
   readonly limits: GardenLimits | undefined;
-  /** Of gardens where ids that nobody counted may be in the way; absent of all others. */
-  readonly gaps: ReadonlyMap<string, readonly Gap[]>;
 }
 
 export interface Decision {
@@ -54,8 +51,6 @@ export interface Decision {
   readonly plants: readonly NewPlant[];
   readonly keys: readonly StoredKey[];
   readonly gardens: ReadonlyMap<string, GardenState>;
-  /** Gardens that need more free ids than the gaps which are known have. */
-  readonly short: ReadonlySet<string>;
 }
 
 /** One text for a garden and a name in it. No name of a garden holds the character between them. */
@@ -76,16 +71,15 @@ export function decide(writes: readonly Write[], known: Known): Decision {
 }
 
 class Batch {
-  readonly #known: Known;
+  readonly #limits: GardenLimits | undefined;
   readonly #gardens: Map<string, GardenState>;
   readonly #exists: Set<string>;
   readonly #keys: Map<string, StoredKey>;
   readonly #newPlants = new Map<string, NewPlant>();
   readonly #newKeys = new Map<string, StoredKey>();
-  readonly #short = new Set<string>();
 
   constructor(known: Known) {
-    this.#known = known;
+    this.#limits = known.limits;
     this.#gardens = new Map(known.gardens);
     this.#exists = new Set(known.plants.map(({ garden, id }) => pair(garden, id)));
     this.#keys = new Map(known.keys.map((key) => [pair(key.garden, key.keyHash), key]));
@@ -131,7 +125,6 @@ class Batch {
       plants: [...this.#newPlants.values()],
       keys: [...this.#newKeys.values()],
       gardens: this.#gardens,
-      short: this.#short,
     };
   }
 
@@ -141,11 +134,12 @@ class Batch {
     this.#count(garden, "plants", 1);
     const { lastId } = this.#state(garden);
     const isCounted = id > lastId && (givenId === undefined || id <= countedIdMax);
+    // Also where the counter stays: the garden's row must not keep an older count of its plants.
     this.#change(garden, { lastId: isCounted ? id : lastId });
   }
 
   #full(garden: string, limit: keyof GardenLimits): Outcome | undefined {
-    const max = this.#known.limits?.[limit];
+    const max = this.#limits?.[limit];
     const isFull = max !== undefined && (this.#state(garden)[limit] ?? 0) >= max;
     return isFull ? { kind: "full", limit, max } : undefined;
   }
@@ -163,16 +157,11 @@ class Batch {
     return this.#gardens.get(garden) ?? { lastId: 0n, plants: undefined, keys: undefined };
   }
 
-  /** Absent when the garden has none left. */
+  /** Absent when the garden has none left. An id that nobody has looked for counts as free. */
   #nextId(garden: string): PlantId | undefined {
-    const from = this.#state(garden).lastId + 1n;
-    const gaps = this.#known.gaps.get(garden) ?? [{ first: from, nextTaken: undefined }];
-    for (const { first, nextTaken = assignedIdMax + 1n } of gaps) {
-      for (let id = first > from ? first : from; id < nextTaken && id <= assignedIdMax; id++) {
-        if (!this.#exists.has(pair(garden, id))) return id;
-      }
+    for (let id = this.#state(garden).lastId + 1n; id <= assignedIdMax; id++) {
+      if (!this.#exists.has(pair(garden, id))) return id;
     }
-    this.#short.add(garden);
     return undefined;
   }
 }

@@ -7,8 +7,6 @@ import {
   type PlantReader,
   type Storage,
 } from "../../domain/storage.ts";
-import { createErrorMapper } from "../map-errors.ts";
-import { mapError } from "./errors.ts";
 import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
 import { ReadGroup } from "./read-group.ts";
@@ -16,8 +14,6 @@ import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
 import { parseUrl } from "./url.ts";
 import { createWriter } from "./writer.ts";
-
-const mapErrors = createErrorMapper(mapError);
 
 /**
  * Fails with `unavailable`, in one line that names the database and no secret, if it cannot be
@@ -43,29 +39,14 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
 
 function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
   const runner = new TransactionRunner(pool);
-  const { list, seek } = createReader(runner);
-  const tokens = createTokenStorage(runner);
-  const buckets = createBucketStorage(runner);
-  const writer = createWriter(runner, plantsMax);
   return {
-    list: mapErrors(list),
-    seek: mapErrors(seek),
+    ...createReader(runner),
+    ...createWriter(runner, plantsMax),
+    ...createTokenStorage(runner),
+    buckets: createBucketStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
-    apply: mapErrors(writer.apply),
-    forgetKeys: mapErrors(writer.forgetKeys),
-    noteTokenUses: mapErrors(writer.noteTokenUses),
-    findToken: mapErrors(tokens.findToken),
-    hasTokens: mapErrors(tokens.hasTokens),
-    listTokens: mapErrors(tokens.listTokens),
-    addToken: mapErrors(tokens.addToken),
-    revokeToken: mapErrors(tokens.revokeToken),
-    countTokenChanges: mapErrors(tokens.countTokenChanges),
-    buckets: {
-      pour: mapErrors(buckets.pour),
-      forgetEmpty: mapErrors(buckets.forgetEmpty),
-    },
-    ping: mapErrors(() => pool.ping()),
+    ping: () => runner.ping(),
     // Another thread makes connections of its own.
     share: () => undefined,
     close: () => pool.close(),
@@ -93,7 +74,7 @@ function createReader(runner: TransactionRunner): PlantReader {
         group.map(({ garden }) => garden),
         group.map(({ first }) => first),
         group.map(({ count }) => count),
-        // Bounds the planner's estimate: else large gardens seem worth a just-in-time compilation.
+        // Bounds the planner's estimate; otherwise large gardens trigger just-in-time compilation.
         Math.max(...group.map(({ count }) => count)),
       ],
       dueAtMs,
@@ -134,20 +115,19 @@ function createReader(runner: TransactionRunner): PlantReader {
   };
 }
 
-/** Absent where there is none. */
+/** Absent after the highest possible id. */
 function idAfter(after: PlantId | undefined): PlantId | undefined {
   if (after === undefined) return plantIdMin;
   return after < plantIdMax ? after + 1n : undefined;
 }
 
-/** One type throughout, so that no operator from another schema fits better. */
 const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
 
 export function createBucketStorage(runner: TransactionRunner): BucketStorage {
   return {
     async pour(pours) {
-      // Sorted, so that instances don't deadlock. If the clock was set back, as by a failover to
-      // another machine, a bucket holds what it held, without the difference.
+      // Sorted, so that instances don't deadlock. If the clock goes back, as after a failover to
+      // another machine, a bucket keeps its level.
       const sorted = pours.toSorted((one, other) => one.key - other.key);
       const { rows } = await runner.write(
         `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)

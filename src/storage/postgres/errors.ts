@@ -1,8 +1,12 @@
-/** Maps what `pg` throws to the domain's errors, by code. It never reads a message. */
+/**
+ * What `pg` throws, by code: as an error of the domain, and in words for whoever opens a database.
+ * It never reads a message.
+ */
 import { DatabaseError } from "pg";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
+import type { DatabaseUrl } from "./url.ts";
 
-/** The connection could not be made, or was lost, or did not answer in time. */
+/** There is no connection: it could not be made, was lost, or did not respond in time. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
@@ -23,7 +27,7 @@ const failures: readonly [prefix: string, code: ErrorCode, message: string][] = 
 
 const outages = ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"];
 
-/** The domain's error for a failure of the engine; anything else comes back as it is. */
+/** The domain's error for a failure of the engine; anything else is returned as it is. */
 export function mapError(error: unknown): unknown {
   const failure = failures.find(([prefix]) => hasState(error, prefix));
   if (failure) return new PlantStoreError(failure[1], failure[2], { cause: error });
@@ -31,7 +35,7 @@ export function mapError(error: unknown): unknown {
   return isOutage ? new PlantStoreError("unavailable", unavailable, { cause: error }) : error;
 }
 
-/** The code of a refusal, by the server or the system; absent if time ran out. */
+/** The code that the server or the system reported; absent if time ran out. */
 export function reasonOf(error: unknown): string | undefined {
   const refusal = error instanceof ConnectionLost ? error.cause : error;
   const { code } = (refusal ?? {}) as { code?: unknown };
@@ -44,7 +48,7 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
   return prefixes.some((prefix) => error.code?.startsWith(prefix));
 }
 
-/** The server ends the connection: it fails, goes away, or a transaction took or idled too long. */
+/** The server ends the connection: a failure, a shutdown, a transaction that takes too long. */
 const farewells = ["08", "57P", "25P03", "25P04"];
 
 /** Another connection, perhaps to another server, may do better. */
@@ -53,19 +57,59 @@ export function isLost(error: unknown): boolean {
 }
 
 /**
- * Whether a commit that ended with this error may have happened. What the server reports of a
- * statement was undone; that it goes away, or nothing at all, says nothing of the commit.
+ * Whether a commit that failed with this error may still have happened. If the server reports that
+ * a statement failed, it was undone. A lost connection or a shutdown says nothing about the commit.
  */
 export function isDoubtful(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return true;
   return hasState(error, ...farewells, "58", "XX", "40003");
 }
 
-/** Requests have a key that they can be sent again with; others are told something else. */
+/** Requests can be retried with their key; commands need other advice. */
 export function unknownOutcome(
   cause: unknown,
   advice = "Retry with the same Idempotency-Key.",
 ): PlantStoreError {
   const message = "The storage did not confirm the write, so its outcome is unknown.";
   return new PlantStoreError("unavailable", `${message} ${advice}`.trimEnd(), { cause });
+}
+
+const nothingListens = "nothing listens there";
+const unknownHost = "the host is not known";
+const noAnswer = "the host does not answer";
+
+/** By SQLSTATE, or the code of a system's error. */
+const reasons: Readonly<Record<string, string>> = {
+  "28P01": "the user or the password is wrong",
+  "28000": "the server does not let this user in from here",
+  "3F000": "no schema of the role's search path is there, or open to the role",
+  "42501":
+    "the role lacks rights on it (CREATE on the schema to make the tables; " +
+    "SELECT, INSERT, UPDATE and DELETE to use them)",
+  "42P07": "it holds tables of another program",
+  "53300": "the server has no connection left",
+  "57P03": "the server is starting or stopping",
+  READ_ONLY: "the server takes no writes: it is a standby or read-only",
+  ECONNREFUSED: nothingListens,
+  // Of a socket in the file system.
+  ENOENT: nothingListens,
+  ENOTFOUND: unknownHost,
+  EAI_AGAIN: unknownHost,
+  ETIMEDOUT: noAnswer,
+  EHOSTUNREACH: noAnswer,
+  ENETUNREACH: noAnswer,
+};
+
+/** Why a database cannot be opened, in words that follow "Cannot open …: ". */
+export function explain(error: unknown, { database, user, tls }: DatabaseUrl): string {
+  if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
+  const code = reasonOf(error);
+  if (code === undefined) {
+    return tls === "prefer" || tls === "disable"
+      ? "the connection was refused or cut"
+      : `it cut the connection, or does not offer TLS, which sslmode=${tls} asks for`;
+  }
+  if (code === "3D000") return `there is no database ${JSON.stringify(database ?? user ?? "")}`;
+  if (/CERT|SIGNATURE|TLS|SSL/.test(code)) return `its certificate is not trusted (${code})`;
+  return reasons[code] ?? `the server refused (${code})`;
 }

@@ -3,17 +3,15 @@
  */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { liftTimeouts } from "./connect.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import limits from "./migrations/0002-limits.sql" with { type: "text" };
 import keyHashes from "./migrations/0003-key-hashes.sql" with { type: "text" };
+import { runLong } from "./transaction.ts";
 
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
 const migrations: readonly string[] = [start, limits, keyHashes];
 
-/**
- * Of all who migrate at the same time, the holder of this lock does it. Any number that is ours.
- */
+/** Of several instances that start at once, the one that holds this lock migrates. Any number. */
 const lockKey = 0x504c4e54;
 
 const tables = [
@@ -43,7 +41,7 @@ export async function readSchema(client: ClientBase, known = migrations.length):
   return schema;
 }
 
-/** Its tables would hide those of the other from all who are serving them. */
+/** New tables would hide the existing ones from the instances that serve them. */
 function refuseSecond(name: string): PlantStoreError {
   return new PlantStoreError(
     "unavailable",
@@ -52,15 +50,13 @@ function refuseSecond(name: string): PlantStoreError {
   );
 }
 
-/** Fails if no plant was ever kept there. */
+/** Fails if the database holds no store. */
 export async function requireStore(client: ClientBase): Promise<void> {
   if ((await readSchema(client)) > 0) return;
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
-/**
- * Fails unless it is as this version keeps it, which others are reading and must not be changed.
- */
+/** Fails unless the schema is this version's: others may be using it, so it can't be migrated. */
 export async function requireNewest(client: ClientBase): Promise<void> {
   await requireStore(client);
   const schema = await readSchema(client);
@@ -71,17 +67,13 @@ export async function requireNewest(client: ClientBase): Promise<void> {
   );
 }
 
-/** The lock goes with the transaction, so it also holds through a PgBouncer. */
+/** The lock ends with the transaction, so it also works through PgBouncer. */
 export async function migrate(
   client: ClientBase,
   steps: readonly string[] = migrations,
 ): Promise<void> {
   if ((await readSchema(client, steps.length)) === steps.length) return;
-  await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
-  try {
-    // A step may take long on many plants, and so may another process that holds the lock.
-    await liftTimeouts(client);
-    // As a bigint, or a function of somebody else on the search path may fit better.
+  await runLong(client, "write", async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey}::bigint)`);
     const from = await readSchema(client, steps.length);
     if (from === 0) {
@@ -93,14 +85,10 @@ export async function migrate(
     }
     for (const step of steps.slice(from)) await client.query(step);
     await client.query(`UPDATE plantstore_schema SET version = ${steps.length}`);
-    await client.query("COMMIT");
-  } catch (error) {
-    await client.query("ROLLBACK").catch(() => {});
-    throw error;
-  }
+  });
 }
 
-/** Fails, naming what is missing, unless the role may read and write all of all tables. */
+/** Fails, naming what is missing, unless the role has all rights on all tables. */
 export async function requireRights(
   client: ClientBase,
   needed: { readonly tables: readonly string[]; readonly rights: readonly string[] } = all,
@@ -116,7 +104,7 @@ export async function requireRights(
   throw new PlantStoreError("unavailable", `the role lacks rights: ${missing}`);
 }
 
-/** Fails where the server may leave out rows and not say so: then nothing that is read is whole. */
+/** Fails where row-level security may silently leave out rows. */
 export async function requireAllRows(
   client: Pick<ClientBase, "query">,
   names: readonly string[] = tables,

@@ -1,6 +1,6 @@
 /**
- * Connections to the server that takes writes. When that server is gone, it looks for one that does
- * among the hosts of the URL. It knows when a connection is lost, not what is asked over it.
+ * A pool of connections to the primary. When the primary is gone, it searches the hosts of the URL
+ * for the one that takes writes now.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
@@ -9,13 +9,13 @@ import {
   checkServer,
   clientConfig,
   cut,
-  explain,
   findServer,
   inTime,
   type Server,
   type Target,
+  withConnection,
 } from "./connect.ts";
-import { ConnectionLost, hasState, isLost, reasonOf } from "./errors.ts";
+import { ConnectionLost, explain, hasState, isLost, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
 
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
@@ -23,8 +23,6 @@ const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
-/** How long the start may wait for migrations, its own or another process's. */
-const preparationMs = 60 * 60 * 1000;
 
 /** Lasts until a server takes writes, or the storage is closed. */
 interface Search {
@@ -33,17 +31,17 @@ interface Search {
 }
 
 export interface UseOptions {
-  /** The moment by which it must be over; by default that of an operation which starts now. */
+  /** When it must have ended; by default as for an operation that starts now. */
   readonly dueAtMs?: number;
-  /** Whether a server that has changed is looked for. */
+  /** Whether to search for the new primary if the known one is gone. */
   readonly isPatient?: boolean;
-  /** Whether it leaves one connection to writes. */
+  /** A read; one connection is always left for writes. */
   readonly isRead?: boolean;
 }
 
 export class PrimaryPool {
   readonly #limits: ConnectionLimits;
-  /** Reads leave one connection to writes, which would be late after many lists. */
+  /** Bounds reads, so that writes always find a connection. */
   readonly #reads: Semaphore;
   #target: Target;
   #pool: Pool | undefined;
@@ -53,7 +51,7 @@ export class PrimaryPool {
   #isClosed = false;
   /** Clients that have reported an error, so that their connection is gone. */
   readonly #lost = new WeakSet<ClientBase>();
-  #ping: Promise<void> | undefined;
+  #ping: Promise<unknown> | undefined;
 
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#target = { url, limits, schema: undefined };
@@ -73,14 +71,10 @@ export class PrimaryPool {
     const parsed = parseUrl(url);
     const pool = new PrimaryPool(parsed, limits);
     try {
-      // Over a connection with the role's own search path, which may lead to another store.
       const server = await findServer(pool.#target);
-      const first = pool.#makePool(server);
-      pool.#pool = first;
-      await pool.use(prepare, { dueAtMs: performance.now() + preparationMs });
-      await first.end();
-      pool.#target = { ...pool.#target, schema: server.schema };
-      pool.#pool = pool.#makePool(server);
+      // With the role's own search path, which may lead to another store than the first of it.
+      await withConnection(pool.#target, server, prepare);
+      pool.#connectTo(server);
       // So that the first request finds a connection.
       await pool.ping();
       return pool;
@@ -91,21 +85,19 @@ export class PrimaryPool {
     }
   }
 
-  /**
-   * Resolves once there is a server, or when it has been looked for so long that it seems far away.
-   */
+  /** Waits for a primary, but no longer than connecting may take. */
   async settle(): Promise<void> {
     await this.#find(this.dueAtMs()).catch(() => {});
   }
 
-  /** The moment by which an operation that starts now is over, one way or the other. */
+  /** When an operation that starts now must have ended. */
   dueAtMs(): number {
     return performance.now() + this.#limits.statementTimeoutMs + graceMs;
   }
 
   /**
-   * Runs work on a connection of its own, which is cut when the work is not done in time. Fails
-   * with `ConnectionLost` where there is no connection, or none any more; other errors are the
+   * Runs work on a connection of the pool, and cuts the connection if the work isn't done in time.
+   * Fails with `ConnectionLost` if there is no connection or it breaks; other errors are the
    * work's.
    */
   async use<Result>(
@@ -123,7 +115,7 @@ export class PrimaryPool {
       isBroken = isUseless || isLost(error) || this.#lost.has(client) || isInTransaction(client);
       const isLate = isUseless && reasonOf(error) === undefined;
       if (isLate) cut(client);
-      // A server that had its time to respond, or takes no writes any more, is not asked again.
+      // Leave a server that had enough time to respond, or that no longer takes writes.
       const hadTime = performance.now() - sinceMs >= this.#limits.statementTimeoutMs;
       if (isLate ? hadTime : isUseless || hasState(error, "25006")) this.#leave(pool);
       const isKnown = isUseless || error instanceof DatabaseError || !isBroken;
@@ -135,12 +127,11 @@ export class PrimaryPool {
 
   /**
    * Fails with `ConnectionLost`, at once, unless a server that takes writes is known and responds.
-   * Everyone who asks meanwhile shares one query: anyone may ask, and writes would wait.
+   * Concurrent calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
     if (!this.#pool) throw new ConnectionLost("No server is known to take writes.");
-    const check = async (client: ClientBase) => void (await checkServer(client));
-    this.#ping ??= this.use(check, { isPatient: false }).finally(() => {
+    this.#ping ??= this.use(checkServer, { isPatient: false }).finally(() => {
       this.#ping = undefined;
     });
     await this.#ping;
@@ -153,13 +144,13 @@ export class PrimaryPool {
     await Promise.race([pool?.end(), new Promise((resolve) => setTimeout(resolve, closeMs))]);
   }
 
-  /** Tries twice, because the first try may be what shows that the server has changed. */
+  /** Tries twice: the first try may be what shows that the primary is gone. */
   async #acquire(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
     for (let isLastTry = !isPatient; ; isLastTry = true) {
       const pool = this.#pool ?? (await this.#find(dueAtMs));
       const isBusy = pool.totalCount >= this.#limits.poolSize && pool.idleCount === 0;
       const connecting = pool.connect();
-      // Also once the time of who asked is over. A server that has no connection left is there.
+      // Also after the caller has given up. A server without a free connection is still there.
       connecting.catch((error) => {
         if (!isBusy && !hasState(error, "53300")) this.#leave(pool);
       });
@@ -181,8 +172,8 @@ export class PrimaryPool {
   }
 
   /**
-   * Everyone shares one search, so that a server that is down is not stormed. Nobody waits for it
-   * once it has lasted longer than connecting may.
+   * All callers share one search, so that a server that is down isn't flooded. Nobody waits once it
+   * has lasted longer than connecting may.
    */
   async #find(dueAtMs: number): Promise<Pool> {
     const search = this.#startSearch();
@@ -205,12 +196,9 @@ export class PrimaryPool {
   async #searchOn(): Promise<Pool> {
     for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
       try {
-        const server = await findServer(this.#target);
-        const schema = this.#target.schema ?? server.schema;
-        this.#target = { ...this.#target, schema };
-        this.#pool = this.#makePool(server);
+        const pool = this.#connectTo(await findServer(this.#target));
         this.#search = undefined;
-        return this.#pool;
+        return pool;
       } catch (error) {
         this.#searchFailure = error;
         if (this.#isClosed) throw error;
@@ -219,21 +207,23 @@ export class PrimaryPool {
     }
   }
 
-  #makePool(server: Server): Pool {
+  #connectTo(server: Server): Pool {
     if (this.#isClosed) throw new ConnectionLost("The storage is closed.");
+    this.#target = { ...this.#target, schema: this.#target.schema ?? server.schema };
     const pool = new Pool({
       ...clientConfig(this.#target, server),
       max: this.#limits.poolSize,
       connectionTimeoutMillis: this.#limits.connectTimeoutMs,
       onConnect: async (client) => {
-        // From its first moment on: it may be lost before it is handed out.
+        // Right away: it may break before the pool hands it out.
         client.on("error", () => this.#lost.add(client));
         // A load balancer may lead to another server than it did before.
         await inTime(client, this.#limits, () => checkServer(client));
       },
     });
-    // What is lost is noticed where it is used; without a listener it would end the process.
+    // `use` notices a lost connection; without a listener it would end the process.
     pool.on("error", () => {});
+    this.#pool = pool;
     return pool;
   }
 
@@ -250,7 +240,7 @@ function isInTransaction(client: PoolClient): boolean {
   return client.getTransactionStatus() !== "I";
 }
 
-/** Fails with `ConnectionLost` when the time is over before the work is. */
+/** Fails with `ConnectionLost` if the work isn't done in time. */
 async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<Result> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -264,7 +254,7 @@ async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<R
   }
 }
 
-/** Runs so many at a time, first come, first served. */
+/** Bounds how many run at a time; first come, first served. */
 class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];

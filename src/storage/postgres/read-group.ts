@@ -1,6 +1,6 @@
 /**
- * Sends reads that wait at the same time as one statement. Each still sees everything that was
- * answered before it came, because the statement starts after it.
+ * Sends reads that wait at the same time as one statement. The statement starts after all of them,
+ * so each read sees everything that was acknowledged before it.
  */
 import type { TransactionRunner } from "./transaction.ts";
 
@@ -54,7 +54,7 @@ export class ReadGroup<Key, Result> {
   async #sendGroup(group: readonly Waiter<Key, Result>[]): Promise<void> {
     this.#statements++;
     try {
-      // The first has waited longest, so all of them are answered in time.
+      // The first has waited longest, so all of them end in time.
       const [{ dueAtMs } = { dueAtMs: 0 }] = group;
       const keys = group.map(({ key }) => key);
       const results = await this.#send(keys, dueAtMs);

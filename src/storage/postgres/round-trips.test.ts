@@ -57,7 +57,8 @@ const cases: Record<string, Case> = {
       ),
     ],
     write: (_, size) => create(high(size)),
-    roundTrips: 2,
+    // One statement, a batch that is rolled back, and a batch that looks for free ids.
+    roundTrips: 6,
   },
   "creates with a quota, without ids": {
     options: { plantsMax: 1_000 },

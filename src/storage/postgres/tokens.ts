@@ -1,19 +1,19 @@
-/** Keeps tokens in PostgreSQL: found by hash, listed, added, revoked. */
+/** Tokens in PostgreSQL: found by hash, listed, added, revoked. */
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
 import { ReadGroup } from "./read-group.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /**
- * Whoever emptied all tables, to restore a backup, has emptied this one, too. Without its row no
- * token would be stored, and no service hear of a revocation.
+ * Inserts the row if it is missing: somebody may have emptied all tables to restore a backup. No
+ * token could be stored without it.
  */
 const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES (1, 1)
   ON CONFLICT (one) DO UPDATE SET count = token_changes.count + 1 RETURNING count)`;
 
 const advice = "See plantstore token list.";
 
-export function createTokenStorage(runner: TransactionRunner): Omit<TokenStorage, "noteTokenUses"> {
+export function createTokenStorage(runner: TransactionRunner): TokenStorage {
   const lookUps = new ReadGroup(runner, async (hashes: readonly string[], dueAtMs) => {
     const text = "SELECT * FROM tokens WHERE hash = ANY($1::text[])";
     const { rows } = await runner.read(text, [hashes], dueAtMs);
@@ -58,6 +58,15 @@ export function createTokenStorage(runner: TransactionRunner): Omit<TokenStorage
     async countTokenChanges() {
       const { rows } = await runner.query("SELECT count FROM token_changes");
       return Number(rows[0]?.count ?? 0);
+    },
+
+    async noteTokenUses(uses) {
+      await runner.write(
+        `UPDATE tokens SET last_used_at_ms = used.at_ms
+           FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
+           WHERE tokens.id = used.id AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
+        [uses.map(({ id }) => id), uses.map(({ usedAtMs }) => usedAtMs)],
+      );
     },
   };
 }

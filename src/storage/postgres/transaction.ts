@@ -1,9 +1,9 @@
 /**
- * Runs a transaction, and runs it again where that is safe and may help. It tells a failure that
- * changed nothing from one whose outcome is unknown.
+ * Runs statements and transactions, and runs them again where that is safe and may help. Fails with
+ * the domain's errors, and tells a failure that changed nothing from an unknown outcome.
  */
 import type { ClientBase, QueryResult } from "pg";
-import { hasState, isDoubtful, isLost, unknownOutcome } from "./errors.ts";
+import { hasState, isDoubtful, isLost, mapError, unknownOutcome } from "./errors.ts";
 import type { PrimaryPool } from "./pool.ts";
 
 const triesMax = 10;
@@ -20,7 +20,7 @@ export interface RunOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;
-  /** Whether it leaves one connection to writes. */
+  /** A read; one connection is always left for writes. */
   readonly isRead?: boolean;
   /** What to do when the outcome is unknown, where no request is answered. */
   readonly advice?: string | undefined;
@@ -33,22 +33,22 @@ export class TransactionRunner {
     this.#pool = pool;
   }
 
-  /** The moment by which work that starts now is over, unless it is given another one. */
+  /** When work that starts now must have ended, unless it is given another time. */
   dueAtMs(): number {
     return this.#pool.dueAtMs();
   }
 
-  /** One statement that changes nothing, so it is sent once more where the connection was lost. */
+  /** One statement that changes nothing, so it can be sent again after a lost connection. */
   query(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
     return this.run((client) => client.query(text, [...values]));
   }
 
-  /** The same for a request, of which there may be many: it leaves one connection to writes. */
+  /** The same for a request. There may be many, so one connection is left for writes. */
   read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
     return this.run((client) => client.query(text, [...values]), { isRead: true, dueAtMs });
   }
 
-  /** One statement that is a transaction of its own. */
+  /** One statement as a transaction of its own. */
   write(text: string, values: readonly unknown[] = [], advice?: string): Promise<QueryResult> {
     return this.run(
       (client, commit) => {
@@ -60,40 +60,48 @@ export class TransactionRunner {
   }
 
   /**
-   * Runs the work again after a race, and once after a connection that was lost before `commit`.
-   * All tries together are over by `dueAtMs`, or when one operation must be.
+   * Runs the work again after a race, and once if the connection was lost before `commit`. All
+   * tries together end by `dueAtMs`.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
     const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead = false, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
-      const attempt = (client: ClientBase) =>
-        withWarnings(client, () =>
-          work(client, () => {
-            isCommitting = true;
-          }),
-        );
+      const commit = () => {
+        isCommitting = true;
+      };
       try {
-        const [result, warning] = await this.#pool.use(attempt, { dueAtMs, isRead });
-        if (isCommitting && warning !== undefined) throw unknownOutcome(warning, advice);
+        const [result, warning] = await this.#pool.use(
+          (client) => withWarnings(client, () => work(client, commit)),
+          { dueAtMs, isRead },
+        );
+        if (isCommitting && warning !== undefined) throw warning;
         return result;
       } catch (error) {
         if (isCommitting && isDoubtful(error)) throw unknownOutcome(error, advice);
         const isRace = hasState(error, ...races, ...alsoRaces);
         const isWorthIt = isRace || (isLost(error) && tries === 1);
         const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;
-        if (!isWorthIt || tries === triesMax || performance.now() + waitMs > dueAtMs) throw error;
+        const isOver = tries === triesMax || performance.now() + waitMs > dueAtMs;
+        if (!isWorthIt || isOver) throw mapError(error);
         await Bun.sleep(waitMs);
       }
     }
   }
+
+  /** Fails at once unless a server that takes writes is known and responds. */
+  async ping(): Promise<void> {
+    await this.#pool.ping().catch((error) => {
+      throw mapError(error);
+    });
+  }
 }
 
 /**
- * The result, and a warning if there was one: a commit that was told to stop waiting for its
- * standby is reported as done, with a warning only, and would be gone after a failover.
+ * The result, and a warning if there was one. If somebody cancels a commit while it waits for its
+ * standby, the server reports success with only a warning, but a failover would lose it.
  */
-export async function withWarnings<Result>(
+async function withWarnings<Result>(
   client: ClientBase,
   work: () => Promise<Result>,
 ): Promise<[Result, warning: unknown]> {
@@ -106,5 +114,35 @@ export async function withWarnings<Result>(
     return [await work(), warning];
   } finally {
     client.off("notice", note);
+  }
+}
+
+/** A read sees everything as of one moment. */
+const begins = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+};
+
+/** One transaction that takes as long as it must, whatever time limits the role has. */
+export async function runLong<Result>(
+  client: ClientBase,
+  kind: keyof typeof begins,
+  work: () => Promise<Result>,
+  commit: () => void = () => {},
+): Promise<Result> {
+  await client.query(begins[kind]);
+  try {
+    // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
+    await client.query(
+      `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout',
+         'idle_in_transaction_session_timeout', 'transaction_timeout')`,
+    );
+    const result = await work();
+    commit();
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
   }
 }

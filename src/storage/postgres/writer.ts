@@ -1,84 +1,26 @@
 /**
- * Applies a group of writes to PostgreSQL in one transaction. Whoever creates plants locks the row
- * of their garden first, so instances take turns in a garden; constraints stop what might slip
- * through.
+ * Applies a group of writes to PostgreSQL: creates without an id and deletions in one statement,
+ * any other group as a batch. Whoever creates plants locks the row of their garden first, so
+ * instances take turns in a garden; constraints stop what might slip through.
  */
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
-import type { CreateWrite, DeleteWrite, Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import { applyBatch, HardGardens, inOneOrder, Recounts } from "./batch.ts";
+import type {
+  CreateWrite,
+  DeleteWrite,
+  Outcome,
+  PlantStorage,
+  Write,
+} from "../../domain/storage.ts";
+import { applyBatch, deleteStatement, FullGardens, placesOf } from "./batch.ts";
 import { pair } from "./decide.ts";
 import { hasState } from "./errors.ts";
-import {
-  countedDeletion,
-  createPlants,
-  deletion,
-  type PlantPlace,
-  placesOf,
-} from "./statements.ts";
 import type { TransactionRunner, Work } from "./transaction.ts";
 
-/** Few enough that writers who wait for it do not notice. */
+/** Few enough that waiting writes don't notice. */
 const forgottenKeysMax = 1_000;
-
-export interface Writer {
-  apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
-  forgetKeys(nowMs: number): Promise<boolean>;
-  noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
-}
-
-export function createWriter(runner: TransactionRunner, plantsMax?: number): Writer {
-  const recounts = new Recounts();
-  const hardGardens = new HardGardens();
-  const isOneStatement = (writes: readonly Write[]): writes is readonly CreateWrite[] =>
-    writes.every((write) => isPlainCreate(write) && !hardGardens.has(write.garden));
-  return {
-    async apply(writes) {
-      if (writes.every(isDelete)) return deleteAll(runner, writes, plantsMax !== undefined);
-      // Should one statement not do, both ways together take no longer than an operation may.
-      const dueAtMs = runner.dueAtMs();
-      const outcomes =
-        isOneStatement(writes) && (await createAll(runner, writes, hardGardens, plantsMax));
-      if (outcomes) return outcomes;
-      let isUncounted = false;
-      const batch: Work<readonly Outcome[]> = async (client, commit) => {
-        try {
-          const options = { plantsMax, isUncounted, recounts, hardGardens };
-          return await applyBatch(client, writes, commit, options);
-        } catch (error) {
-          isUncounted ||= hasState(error, uniqueViolation);
-          throw error;
-        }
-      };
-      return runner.run(batch, { alsoRaces: [uniqueViolation], dueAtMs });
-    },
-
-    async forgetKeys(nowMs) {
-      let isMore = false;
-      for (const [table, key] of keyTables) {
-        // Expiry is checked twice: a key may be used anew while its row is waited for.
-        const { rowCount } = await runner.write(
-          `DELETE FROM ${table} WHERE expires_at_ms <= $1 AND (garden, ${key}) IN (
-             SELECT garden, ${key} FROM ${table}
-               WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})`,
-          [nowMs],
-        );
-        isMore ||= rowCount === forgottenKeysMax;
-      }
-      recounts.forget();
-      return isMore;
-    },
-
-    async noteTokenUses(uses) {
-      await runner.write(
-        `UPDATE tokens SET last_used_at_ms = used.at_ms
-           FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
-           WHERE tokens.id = used.id AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
-        [uses.map(({ id }) => id), uses.map(({ usedAtMs }) => usedAtMs)],
-      );
-    },
-  };
-}
+/** Taken ids to look for after a collision; a hundred times as many after each further one. */
+const searchedIdsMin = 1_000;
 
 /** The second is of versions before 0.4. */
 const keyTables = [
@@ -89,6 +31,53 @@ const keyTables = [
 const uniqueViolation = "23505";
 /** An id that is taken, none left to assign, and a garden without room. */
 const creationFailures = [uniqueViolation, "23514", "23502"];
+
+export function createWriter(
+  runner: TransactionRunner,
+  plantsMax?: number,
+): Pick<PlantStorage, "apply" | "forgetKeys"> {
+  const fullGardens = new FullGardens();
+  const isOneStatement = (writes: readonly Write[]): writes is readonly CreateWrite[] =>
+    writes.every((write) => isPlainCreate(write) && !fullGardens.has("plants", write.garden));
+  return {
+    async apply(writes) {
+      if (writes.every(isDelete)) return deleteAll(runner, writes, plantsMax !== undefined);
+      // If one statement isn't enough, both ways together still end in time.
+      const dueAtMs = runner.dueAtMs();
+      const outcomes = isOneStatement(writes) && (await createAll(runner, writes, plantsMax));
+      if (outcomes) return outcomes;
+      let searchedIds = 0;
+      const batch: Work<readonly Outcome[]> = async (client, commit) => {
+        try {
+          return await applyBatch(client, writes, commit, { plantsMax, fullGardens, searchedIds });
+        } catch (error) {
+          // Clients chose ids above the counter, or somebody loaded plants without counting them.
+          if (hasState(error, uniqueViolation)) {
+            searchedIds = Math.max(searchedIdsMin, searchedIds * 100);
+          }
+          throw error;
+        }
+      };
+      return runner.run(batch, { alsoRaces: [uniqueViolation], dueAtMs });
+    },
+
+    async forgetKeys(nowMs) {
+      let isMore = false;
+      for (const [table, key] of keyTables) {
+        // Expiry is checked twice: a key may be used again while this waits for its row.
+        const { rowCount } = await runner.write(
+          `DELETE FROM ${table} WHERE expires_at_ms <= $1 AND (garden, ${key}) IN (
+             SELECT garden, ${key} FROM ${table}
+               WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})`,
+          [nowMs],
+        );
+        isMore ||= rowCount === forgottenKeysMax;
+      }
+      fullGardens.clear();
+      return isMore;
+    },
+  };
+}
 
 function isDelete(write: Write): write is DeleteWrite {
   return write.kind === "delete";
@@ -101,18 +90,33 @@ function isPlainCreate(write: Write): write is CreateWrite {
 /** Of equal places the first finds the plant, and the others find it gone. */
 async function deleteAll(
   runner: TransactionRunner,
-  places: readonly PlantPlace[],
+  deletes: readonly DeleteWrite[],
   isCounted: boolean,
 ): Promise<Outcome[]> {
-  const gardens = [...new Set(places.map(({ garden }) => garden))].sort(inOneOrder((name) => name));
+  const gardens = [...new Set(deletes.map(({ garden }) => garden))].sort();
   const { rows } = isCounted
-    ? await runner.write(countedDeletion, [...placesOf(places), gardens])
-    : await runner.write(deletion, placesOf(places));
+    ? await runner.write(countedDeleteStatement, [...placesOf(deletes), gardens])
+    : await runner.write(deleteStatement, placesOf(deletes));
   const found = new Set(rows.map(({ garden, id }) => pair(garden, id)));
-  return places.map(({ garden, id }) => ({
+  return deletes.map(({ garden, id }) => ({
     kind: found.delete(pair(garden, id)) ? "deleted" : "missing",
   }));
 }
+
+/** Also counts down the gardens, whose rows are locked in the order given. */
+const countedDeleteStatement = `
+  WITH locked AS (
+    SELECT garden FROM unnest($3::text[]) WITH ORDINALITY AS wanted (garden, position)
+      JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens),
+  deleted AS (
+    DELETE FROM plants WHERE (SELECT count(*) FROM locked) >= 0 AND (garden, id) IN
+      (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, id))
+      RETURNING garden, id),
+  counted AS (
+    UPDATE gardens SET plants_bound = plants_bound - lost.plants
+      FROM (SELECT garden, count(*) AS plants FROM deleted GROUP BY garden) AS lost
+      WHERE gardens.garden = lost.garden)
+  SELECT garden, id FROM deleted`;
 
 /**
  * The most common group in one statement, which is one round trip: the counters move by the number
@@ -122,7 +126,6 @@ async function deleteAll(
 async function createAll(
   runner: TransactionRunner,
   writes: readonly CreateWrite[],
-  hardGardens: HardGardens,
   plantsMax: number | undefined,
 ): Promise<Outcome[] | undefined> {
   const counts = new Map<string, number>();
@@ -133,10 +136,10 @@ async function createAll(
     after[index] = count;
     counts.set(garden, count + 1);
   }
-  const gardens = [...counts.keys()].sort(inOneOrder((garden) => garden));
+  const gardens = [...counts.keys()].sort();
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await runner.write(createPlants(plantsMax), [
+    result = await runner.write(createStatement(plantsMax), [
       gardens,
       gardens.map((garden) => counts.get(garden)),
       writes.map(({ garden }) => garden),
@@ -149,9 +152,35 @@ async function createAll(
     throw error;
   }
   const lastIds = new Map(result.rows.map(({ garden, last_id }) => [garden, last_id]));
-  for (const [garden, lastId] of lastIds) hardGardens.note(garden, lastId);
   return writes.map(({ garden }, index) => {
     const id = (lastIds.get(garden) ?? 0n) - BigInt(after[index] ?? 0);
     return { kind: "created", id, replayed: false };
   });
+}
+
+/**
+ * With a quota, a garden without room, or that nobody has counted, has no bound afterwards. Its
+ * plants then have no id, which the table refuses.
+ */
+function createStatement(plantsMax: number | undefined): string {
+  const isLimited = plantsMax !== undefined;
+  const isEmpty = "(SELECT id FROM plants WHERE plants.garden = wanted.garden LIMIT 1) IS NULL";
+  const bound = "gardens.plants_bound + excluded.last_id";
+  const id = "last_id - after";
+  return `
+  WITH counted AS (
+    INSERT INTO gardens (garden, last_id, plants_bound)
+      SELECT garden, added,
+          ${isLimited ? `CASE WHEN added <= ${plantsMax} AND ${isEmpty} THEN added END` : "NULL"}
+        FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, added)
+      ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id,
+        plants_bound = ${isLimited ? `CASE WHEN ${bound} <= ${plantsMax} THEN ${bound} END` : bound}
+      RETURNING garden, last_id, plants_bound),
+  stored AS (
+    INSERT INTO plants (garden, id, name, tag)
+      SELECT garden, ${isLimited ? `CASE WHEN plants_bound IS NOT NULL THEN ${id} END` : id}, name, tag
+        FROM unnest($3::text[], $4::bigint[], $5::text[], $6::text[])
+          AS plant (garden, after, name, tag)
+        JOIN counted USING (garden))
+  SELECT garden, last_id FROM counted`;
 }

@@ -123,6 +123,8 @@ export async function restoreSqlite(
     return swap(path, file, partial);
   } finally {
     for (const suffix of ["", ...walFiles]) removeLeftover(partial + suffix);
+    // Of a restoration that failed. While the lock is held, no service starts on it.
+    if (!existsSync(file)) removeLeftover(`${file}-serving`);
     lock.close();
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Every operation with every kind of credential in two gardens: who gets how far, and what is
- * shown.
- */
+/** Every operation with every kind of credential in two gardens: status, and what it reveals. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { operations } from "../../../src/http/operations.ts";
 import { startIssuer } from "../../openid-issuer.ts";
@@ -14,7 +11,7 @@ const issuer = startIssuer();
 afterAll(() => issuer.stop());
 
 const gardens = ["north", "south"] as const;
-/** Each garden has a plant; what the two call theirs, the other does not see. */
+/** Each garden has one plant, which the other one must not see. */
 const ownIds = { north: 1, south: 2 } as const;
 const othersIds = { north: 2, south: 1 } as const;
 
@@ -25,7 +22,7 @@ interface Operation {
   readonly status: number;
 }
 
-/** In this order, after which the garden is as it was. */
+/** After these, in this order, the garden is as before. */
 function operationsIn(garden: (typeof gardens)[number]): Operation[] {
   const othersId = othersIds[garden];
   return [
@@ -54,7 +51,7 @@ function operationsIn(garden: (typeof gardens)[number]): Operation[] {
   ];
 }
 
-test("every operation is among them", () => {
+test("every operation is covered", () => {
   const tried = operationsIn("north").map(({ request }) => request);
   const all = operations.map(({ method, path }) => `${method} ${path.replace("{id}", "99")}`);
   expect(tried).toEqual(expect.arrayContaining(all));
@@ -69,7 +66,7 @@ function expectedStatus({ scope, status }: Operation, standing: Standing): numbe
 describe.each(engines)("on %s", (engine) => {
   const world = openWorld(engine, { jwt: issuer.trust });
   const credentials: Record<string, Credential[]> = {};
-  /** Everything that was shown, under what it must be the same for. */
+  /** Different responses, by what they may depend on. */
   const shown = new Map<string, Set<string>>();
 
   beforeAll(async () => {
@@ -89,7 +86,7 @@ describe.each(engines)("on %s", (engine) => {
   }
 
   test.each(gardens)(
-    "every credential for the garden %s gets as far as it should",
+    "every credential for the garden %s gets the right statuses",
     async (garden) => {
       const seen: string[] = [];
       const expected: string[] = [];
@@ -115,10 +112,10 @@ describe.each(engines)("on %s", (engine) => {
     },
   );
 
-  /** What may depend on nothing but this; absent where the plants of the garden are shown. */
+  /** What a response may depend on; undefined if it shows the garden's plants. */
   function likenessOf(status: number, request: string, scope: string, standing: Standing) {
     const body = request.startsWith("HEAD") ? " without a body" : "";
-    // Every request is counted there.
+    // It counts every request.
     if (request === "GET /metrics") return undefined;
     if (scope === "none") return `${request} for anybody`;
     if (status === 401) return `401 ${standing}${body}`;
@@ -126,21 +123,21 @@ describe.each(engines)("on %s", (engine) => {
     return undefined;
   }
 
-  test("refusals, absent plants and what is open show nothing of why or to whom", () => {
+  test("refusals, missing plants and public pages reveal nothing about the credential", () => {
     const differing = [...shown].filter(([, answers]) => answers.size > 1);
     expect(differing.map(([likeness, answers]) => [likeness, ...answers])).toEqual([]);
     const kinds = ["401 none", "401 refused", "401 refused without a body", "403", "404"];
     expect([...shown.keys()]).toEqual(expect.arrayContaining(kinds));
   });
 
-  test("both gardens are as they were", async () => {
+  test("both gardens are as before", async () => {
     for (const garden of gardens) {
       const plants = await world.storage.list(garden, undefined, 10);
       expect(plants.map(({ id, name }) => [id, name])).toEqual([[BigInt(ownIds[garden]), garden]]);
     }
   });
 
-  test("a key of one garden is free in the other", async () => {
+  test("an idempotency key of one garden is unused in the other", async () => {
     const headers = { "content-type": "application/json", "idempotency-key": "shared" };
     for (const garden of gardens) {
       const writer = credentials[garden]?.find(({ standing }) => standing === "write");

@@ -1,4 +1,4 @@
-/** Every kind of credential for a garden, good and bad, and how far each of them gets. */
+/** Every kind of credential for a garden, good and bad, and what it permits. */
 import { exportSPKI, importJWK, SignJWT } from "jose";
 import { issueToken, makeToken, type NewToken } from "../../../src/auth/opaque-token.ts";
 import type { Storage } from "../../../src/domain/storage.ts";
@@ -10,15 +10,15 @@ import {
   sign,
 } from "../../openid-issuer.ts";
 
-/** `none`: no token was sent. `refused`: one was, and it opens nothing. */
+/** `none`: no token was sent. `refused`: an invalid one was sent. */
 export type Standing = "none" | "refused" | "read" | "write";
 
 export interface Credential {
   readonly name: string;
   readonly standing: Standing;
-  /** As it is sent; absent: not at all. */
+  /** The header; absent: it is not sent. */
   readonly authorization: string | undefined;
-  /** What stands behind the scheme, if it is nothing else than that. */
+  /** The token after the scheme, if the header is well-formed. */
   readonly token: string | undefined;
 }
 

@@ -1,9 +1,9 @@
-/** A program that writes tokens down is found out. */
+/** A build that writes tokens fails the suite. */
 import { expect, test } from "bun:test";
 import { changeProgram } from "../../changed-program.ts";
 import { gatherTraces } from "./traces.ts";
 
-test("a log, spans and a process that hold the token are found out", async () => {
+test("tokens in the log, in spans and in the process list are found", async () => {
   using broken = changeProgram([
     {
       file: "main.ts",

@@ -1,7 +1,6 @@
 /**
- * Everything that the program writes while tokens of every kind are sent to it, in the right places
- * and in odd ones: output, log, answers, metrics, spans, files, the list of processes. Tells which
- * tokens are in it.
+ * Sends tokens of every kind to the program, in the right places and in odd ones, and searches
+ * everything that it writes for them: output, log, responses, metrics, spans, files, process list.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,19 +11,17 @@ import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { KeptConnection } from "../kept-connection.ts";
 import { type Credential, makeCredentials } from "./credentials.ts";
 
-/** Long enough that nothing but the token itself can hold it. */
-const tellingCharacters = 32;
-/** What a request may hold several times, with room for the rest of its headers. */
+/** Long enough to be found nowhere but in the token. */
+const searchedCharacters = 32;
+/** A request may contain it several times, with room for other headers. */
 const headerCharactersMax = 4_000;
-const lookEveryMs = 5;
+const pollMs = 5;
 
 export interface Traces {
   /** Where a token was found: its kind and the place. */
   readonly found: readonly string[];
   readonly places: readonly string[];
   readonly tokens: number;
-  /** The different answers that refused tokens got, but for the date. */
-  readonly refusals: readonly string[];
 }
 
 export async function gatherTraces(log: "json" | "text", program?: string): Promise<Traces> {
@@ -38,8 +35,12 @@ export async function gatherTraces(log: "json" | "text", program?: string): Prom
   await using collector = startCollector(traces);
   await using service = await startService({
     database,
-    ...(program === undefined ? {} : { program }),
-    args: ["--threads", "2", "--log", log, ...issuerFlags(issuer.url), ...traceFlags(collector)],
+    program,
+    args: [
+      ...["--threads", "2", "--log", log, "--jwt-issuer", issuer.url],
+      ...["--jwt-audience", "https://plants.test"],
+      ...["--trace-endpoint", `http://127.0.0.1:${collector.port}`],
+    ],
   });
   await sendAll(service, credentials, traces);
   await runCommands(service, credentials, folder.path, traces, program);
@@ -50,14 +51,10 @@ export async function gatherTraces(log: "json" | "text", program?: string): Prom
   traces.set("standard error", service.output().errors);
   readFolder(folder.path, "after it stopped", traces);
   await issuer.stop();
-  return judge(credentials, traces);
+  return search(credentials, traces);
 }
 
-function issuerFlags(url: string): string[] {
-  return ["--jwt-issuer", url, "--jwt-audience", "https://plants.test"];
-}
-
-/** Takes the spans of requests, as a collector of OpenTelemetry does. */
+/** Takes the spans of requests, as an OpenTelemetry collector does. */
 function startCollector(traces: Map<string, string>) {
   return Bun.serve({
     port: 0,
@@ -68,32 +65,18 @@ function startCollector(traces: Map<string, string>) {
   });
 }
 
-function traceFlags({ port }: { readonly port?: number | undefined }): string[] {
-  return ["--trace-endpoint", `http://127.0.0.1:${port}`];
-}
-
-function judge(credentials: readonly Credential[], traces: ReadonlyMap<string, string>): Traces {
+function search(credentials: readonly Credential[], traces: ReadonlyMap<string, string>): Traces {
   const tokens = credentials.filter(({ name, token = "" }) => {
     // The hash of a token is what is stored of it, and opens nothing.
-    return token.length > tellingCharacters && name !== "token's hash";
+    return token.length > searchedCharacters && name !== "token's hash";
   });
   const found = tokens.flatMap(({ name, token = "" }) => {
-    const telling = token.slice(-tellingCharacters);
+    const searched = token.slice(-searchedCharacters);
     return Array.from(traces)
-      .filter(([, text]) => text.includes(telling))
+      .filter(([, text]) => text.includes(searched))
       .map(([place]) => `${name} in ${place}`);
   });
-  const refusals = credentials
-    .filter(({ standing }) => standing === "refused")
-    .map(({ name }) => traces.get(`the answer to ${name} in its place`))
-    .filter((answer) => answer !== undefined)
-    .map((answer) => answer.replace(/^date,.*$/im, ""));
-  return {
-    found,
-    places: [...traces.keys()],
-    tokens: tokens.length,
-    refusals: [...new Set(refusals)],
-  };
+  return { found, places: [...traces.keys()], tokens: tokens.length };
 }
 
 /** Requests that put a token where it belongs, and where it does not. */
@@ -106,11 +89,7 @@ function requestsWith(token: string, authorization: string): Record<string, stri
   const allowed = `Authorization: ${authorization}`;
   const json = "Content-Type: application/json";
   return {
-    "its place": request("GET /plants", [
-      host,
-      `Authorization: Bearer ${token}`,
-      "X-Request-Id: same",
-    ]),
+    "its place": request("GET /plants", [host, `Authorization: Bearer ${token}`]),
     "a write": request(
       "POST /plants",
       [host, json, `Authorization: Bearer ${token}`],
@@ -150,7 +129,7 @@ async function sendAll(
     const sent = Object.entries(requestsWith(token, writer));
     await Promise.all(
       sent.map(async ([place, text]) => {
-        traces.set(`the answer to ${name} in ${place}`, await exchange(port, text));
+        traces.set(`the response to ${name} in ${place}`, await exchange(port, text));
       }),
     );
   }
@@ -160,15 +139,15 @@ async function sendAll(
   }
 }
 
-/** All of an answer, as text. The runtime gives none to some of what is no HTTP. */
+/** The whole response as text. The runtime sends none to some malformed requests. */
 async function exchange(port: number, text: string): Promise<string> {
   const connection = await KeptConnection.open({ port, isSecure: false });
-  const [answer] = await Promise.all(connection.send(text)).catch(() => []);
+  const response = await connection.ask(text).catch(() => undefined);
   connection.close();
-  return `${answer?.status} ${answer?.headers.join("\n")}\n${answer?.body.toString("latin1")}`;
+  return `${response?.headers.join("\n")}\n${response?.body.toString("latin1")}`;
 }
 
-/** Commands that are given a token, good and bad, the way docs/command-line.md has it. */
+/** Commands with good and bad tokens, as docs/command-line.md says. */
 async function runCommands(
   { url, database }: RunningService,
   credentials: readonly Credential[],
@@ -199,7 +178,7 @@ async function runCommands(
   );
 }
 
-/** All that are there from its start to its end: it may start others, or call itself otherwise. */
+/** All processes from its start to its end: it may start others, or rename itself. */
 async function watchProcesses(running: Promise<unknown>): Promise<string> {
   const seen = new Set<string>();
   let isOver = false;
@@ -208,12 +187,12 @@ async function watchProcesses(running: Promise<unknown>): Promise<string> {
   });
   while (!isOver) {
     for (const process of listProcesses()) seen.add(process);
-    await Bun.sleep(lookEveryMs);
+    await Bun.sleep(pollMs);
   }
   return [...seen].join("\n");
 }
 
-/** As everybody on the machine sees them; nothing where the system does not show them as files. */
+/** As every user of the machine sees them. Linux only. */
 function listProcesses(): string[] {
   if (!existsSync("/proc/self/cmdline")) return [];
   return readdirSync("/proc")
@@ -222,7 +201,6 @@ function listProcesses(): string[] {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, "latin1");
       } catch {
-        // It has ended meanwhile.
         return "";
       }
     });

@@ -1,4 +1,4 @@
-/** Backups and restorations whose calls on the files fail, one after the other. */
+/** Backups and restores whose file operations fail, one after the other. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ const kinds: readonly Failing["kinds"][number][] = ["open", "close", "sync", "re
 /** More than there are of any kind. */
 const callsMax = 30;
 
-/** A store with that plant in its log. */
+/** A store with that plant in its WAL. */
 async function makeStore(path: string, name: string): Promise<StoreFiles> {
   const storage = openSqlite(path, { isServing: false });
   await storage.apply([create({ name })]);
@@ -31,7 +31,7 @@ async function namesIn(path: string): Promise<string[]> {
   return plants.map(({ name }) => name);
 }
 
-describe.skipIf(!isInterposable)("a restoration over an older store", () => {
+describe.skipIf(!isInterposable)("a restore over an older store", () => {
   const folder = makeTemporaryFolder();
   const backup = join(folder.path, "new.backup");
   let older: StoreFiles;
@@ -45,8 +45,8 @@ describe.skipIf(!isInterposable)("a restoration over an older store", () => {
     older = await makeStore(join(folder.path, "old.db"), "old");
   });
 
-  /** The n-th call fails; whether there was one. */
-  async function strike(
+  /** Makes the n-th operation fail. Returns whether there was one. */
+  async function inject(
     [kind, nth]: readonly [(typeof kinds)[number], nth: number],
     command: (path: string) => readonly string[],
     look: (path: string, isDone: boolean) => Promise<void>,
@@ -67,17 +67,17 @@ describe.skipIf(!isInterposable)("a restoration over an older store", () => {
     return rule.counts().failed > 0;
   }
 
-  /** Of the store, and of the old one, if it was set aside. */
+  /** In the store, and in the old one, if it was set aside. */
   async function plantsAt(path: string): Promise<string[]> {
     const kept = readdirSync(dirname(path)).filter((name) => /\.before-.+Z$/.test(name));
     const paths = [path, ...kept.map((name) => join(dirname(path), name))];
     return (await Promise.all(paths.map(namesIn))).flat();
   }
 
-  test.each(kinds)("is done or leaves that one in place, when %s fails", async (kind) => {
+  test.each(kinds)("is done or leaves the old store in place when %s fails", async (kind) => {
     let nth = 1;
     const restore = () =>
-      strike(
+      inject(
         [kind, nth],
         () => ["restore", backup, "--force"],
         async (path, isDone) => {
@@ -91,10 +91,10 @@ describe.skipIf(!isInterposable)("a restoration over an older store", () => {
     expect(nth).toBeWithin(2, callsMax);
   });
 
-  test("a backup of it is done, or says in one line why not, when something stays behind", async () => {
+  test("a backup is done, or says in one line why not, when unlink fails", async () => {
     let nth = 1;
     const backUp = () =>
-      strike(
+      inject(
         ["unlink", nth],
         (path) => ["backup", `${path}.backup`],
         async (path) => {

@@ -1,10 +1,6 @@
-/**
- * `npm run prove:backups -- [drills] [seed]`: many drills, on every pair of engines and in every
- * loss.
- */
+/** `npm run prove:backups -- [drills] [seed]`: every pair of engines, and every loss. */
 import { prove } from "../proof.ts";
-import { drill } from "./drill.ts";
-import { type Engine, losses } from "./loaded-store.ts";
+import { drill, type Engine, losses } from "./drill.ts";
 
 const pairs: readonly (readonly [from: Engine, to: Engine])[] = [
   ["SQLite", "SQLite"],
@@ -19,7 +15,7 @@ await prove({
   count: 100,
   run(seed) {
     const [from, to] = pairs[seed % pairs.length] ?? ["SQLite", "SQLite"];
-    const loss = losses[Math.floor(seed / pairs.length) % losses.length] ?? "without a trace";
+    const loss = losses[Math.floor(seed / pairs.length) % losses.length] ?? "all files";
     return drill(seed, { from, to, loss });
   },
 });

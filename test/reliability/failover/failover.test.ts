@@ -1,11 +1,11 @@
-/** The server that takes writes is lost under load, in every way, and no promise with it. */
+/** A PostgreSQL primary is lost under load, in every way, and no confirmed write is lost. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { FailoverTrial, losses } from "./failover.ts";
 
 setDefaultTimeout(60_000);
 
 let trial: FailoverTrial;
-/** Another one in each run; what fails, shows it. */
+/** Another one in each run; a failure shows it. */
 let seed = Math.floor(Math.random() * 1_000_000);
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => trial.stop());
 
-describe("every answer holds, and writes come back without a restart, when the primary is", () => {
+describe("every response holds, and writes resume without a restart, when the primary is", () => {
   test.each(losses)("%s", async (loss) => {
     const { faults } = await trial.run(loss, ++seed);
     expect({ seed, faults }).toEqual({ seed, faults: [] });
@@ -22,7 +22,7 @@ describe("every answer holds, and writes come back without a restart, when the p
   });
 });
 
-test("a primary that does not wait for its standby loses writes, and that is seen", async () => {
+test("a primary that does not wait for its standby loses writes, and the audit finds it", async () => {
   await trial.pair.waitForStandby(false);
   const { faults } = await trial.run("cut off", ++seed);
   expect(faults.filter((fault) => fault.startsWith("lost: "))).not.toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * Two instances under load on a pair of servers, of which the one that takes writes is lost and the
- * other one promoted, again and again. Tells which promises were broken.
+ * Two instances under load on a PostgreSQL primary and its standby. The primary is lost and the
+ * standby promoted, again and again. Reports broken promises.
  */
 import { makeDice, spread } from "../../dice.ts";
 import {
@@ -9,42 +9,36 @@ import {
   startService,
   waitFor,
 } from "../../end-to-end/running-service.ts";
-import { Gardeners, hangMs } from "../gardeners.ts";
-import { Ledger, type ListedPlant, readList } from "../ledger.ts";
+import { Ledger, type ListedPlant } from "../ledger.ts";
+import { hangMs, listPlants } from "../plant-client.ts";
+import { Workload } from "../workload.ts";
 import { ServerPair, send, signalAll } from "./server-pair.ts";
 
 /**
- * `killed`: after commits that reached the standby, but whose clients never heard of them. `cut
- * off`: killed after work that never reached the standby. `frozen`: it falls silent on open
- * connections. `shut down`: as in a planned switchover.
+ * `killed`: with commits that reached the standby but were not confirmed. `cut off`: killed with
+ * commits that never reached the standby. `frozen`: silent, with open connections. `shut down`: a
+ * planned switchover.
  */
 export const losses = ["killed", "cut off", "frozen", "shut down"] as const;
 export type Loss = (typeof losses)[number];
 
-interface Instance {
-  readonly service: RunningService;
-  readonly token: string;
-}
-
 export interface Failover {
-  readonly loss: Loss;
-  /** From the promotion to a write on each instance. */
+  /** From the promotion until every instance has written. */
   readonly untilWritesMs: number;
   readonly longestRequestMs: number;
   readonly faults: readonly string[];
-  readonly counts: Ledger["counts"];
 }
 
-const gardenersCount = 12;
+const clientsCount = 12;
 const instancesCount = 2;
 const writesAgainMs = 10_000;
 
 export class FailoverTrial {
   readonly pair: ServerPair;
-  readonly #instances: readonly Instance[];
+  readonly #instances: readonly RunningService[];
   readonly #ledger = new Ledger();
 
-  private constructor(pair: ServerPair, instances: readonly Instance[]) {
+  private constructor(pair: ServerPair, instances: readonly RunningService[]) {
     this.pair = pair;
     this.#instances = instances;
   }
@@ -55,40 +49,43 @@ export class FailoverTrial {
       PLANTSTORE_DATABASE: pair.url,
     });
     const instances = Array.from({ length: instancesCount }, async () => ({
-      service: await startService({ database: pair.url }),
+      ...(await startService({ database: pair.url })),
       token: out.trim(),
     }));
     return new FailoverTrial(pair, await Promise.all(instances));
   }
 
-  /** One loss and promotion under load, to the check of all that was ever answered. */
+  get counts(): Ledger["counts"] {
+    return this.#ledger.counts;
+  }
+
+  /** One loss and promotion under load. Then all promises made so far are checked. */
   async run(loss: Loss, seed: number, extraOutageMs = 0): Promise<Failover> {
     const dice = makeDice(spread(seed));
     const ledger = this.#ledger;
-    const gardeners = new Gardeners(this.#instances, ledger, gardenersCount, seed);
+    const workload = new Workload(this.#instances, ledger, clientsCount, seed);
     await Bun.sleep(500 + dice(500));
     const readiness = new Readiness(this.#instances, ledger);
     await this.#lose(loss, dice);
     await Bun.sleep(400 + dice(1_200) + extraOutageMs);
-    gardeners.firstWrites.clear();
+    workload.firstWrites.clear();
     const promotedAtMs = performance.now();
     await this.pair.promote();
-    await waitFor(() => gardeners.firstWrites.size === instancesCount || undefined).catch(() =>
+    await waitFor(() => workload.firstWrites.size === instancesCount || undefined).catch(() =>
       ledger.fault("no writes within ten seconds of the promotion"),
     );
-    const untilWritesMs = Math.max(...gardeners.firstWrites.values()) - promotedAtMs;
+    const untilWritesMs = Math.max(...workload.firstWrites.values()) - promotedAtMs;
     if (untilWritesMs > writesAgainMs) ledger.fault("writes only later than ten seconds");
     await Bun.sleep(300 + dice(500));
-    await gardeners.stop();
+    await workload.stop();
     await readiness.stop();
-    await this.#checkLife();
+    await this.#checkAlive();
     const faults = ledger.audit(await this.#list());
-    const { longestMs: longestRequestMs } = gardeners;
-    return { loss, untilWritesMs, longestRequestMs, faults, counts: ledger.counts };
+    return { untilWritesMs, longestRequestMs: workload.longestMs, faults };
   }
 
   async stop(): Promise<void> {
-    for (const { service } of this.#instances) await service[Symbol.asyncDispose]();
+    for (const service of this.#instances) await service[Symbol.asyncDispose]();
     await this.pair.stop();
   }
 
@@ -110,8 +107,8 @@ export class FailoverTrial {
     }
   }
 
-  async #checkLife(): Promise<void> {
-    for (const { service } of this.#instances) {
+  async #checkAlive(): Promise<void> {
+    for (const service of this.#instances) {
       const isAlive = await Promise.race([
         service.exited.then(() => false),
         Bun.sleep(0).then(() => true),
@@ -120,38 +117,33 @@ export class FailoverTrial {
     }
   }
 
-  /** All plants, as each instance lists them. */
+  /** All plants. Every instance must list the same. */
   async #list(): Promise<ListedPlant[]> {
-    const lists = await Promise.all(
-      this.#instances.map(async ({ service, token }) => {
-        const response = await service.call("GET /plants?fields=id,name,tag", { token });
-        return response.text();
-      }),
+    const [first = [], ...others] = await Promise.all(
+      this.#instances.map((service) => listPlants(service, service.token)),
     );
-    const unread = lists.find((list) => !list.startsWith("["));
-    if (unread !== undefined) throw new Error(`The plants cannot be listed: ${unread}`);
-    if (new Set(lists).size > 1) this.#ledger.fault("the instances list different plants");
-    return readList(lists[0] as string);
+    if (others.some((list) => !Bun.deepEquals(list, first))) {
+      this.#ledger.fault("the instances list different plants");
+    }
+    return first;
   }
 }
 
-/**
- * Asks every instance whether it is ready, all the time: it must say no once, and yes in the end.
- */
+/** Polls `/readyz` of every instance: it must fail at some time, and succeed in the end. */
 class Readiness {
-  readonly #working: Promise<void>[];
+  readonly #polling: Promise<void>[];
   #isStopping = false;
 
-  constructor(instances: readonly Instance[], ledger: Ledger) {
-    this.#working = instances.map(({ service }) => this.#watch(service, ledger));
+  constructor(instances: readonly RunningService[], ledger: Ledger) {
+    this.#polling = instances.map((service) => this.#poll(service, ledger));
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await Promise.all(this.#working);
+    await Promise.all(this.#polling);
   }
 
-  async #watch(service: Instance["service"], ledger: Ledger): Promise<void> {
+  async #poll(service: RunningService, ledger: Ledger): Promise<void> {
     const seen: number[] = [];
     while (!this.#isStopping) {
       try {
@@ -162,7 +154,7 @@ class Readiness {
       }
       await Bun.sleep(50);
     }
-    if (!seen.includes(503)) ledger.fault("/readyz never said that it was not ready");
+    if (!seen.includes(503)) ledger.fault("/readyz never failed");
     if (seen.at(-1) !== 200) ledger.fault("/readyz did not come back");
   }
 }

@@ -1,7 +1,6 @@
 /**
- * A PostgreSQL server and the standby that its commits wait for, on two addresses that stay. The
- * one that takes writes can be lost in several ways, and the other one promoted and given a new
- * standby.
+ * A PostgreSQL primary and its synchronous standby, on two fixed addresses. The primary can be lost
+ * in several ways, and the standby promoted and given a new standby.
  */
 import { waitFor } from "../../end-to-end/running-service.ts";
 import {
@@ -14,7 +13,7 @@ import {
 const database = "postgres";
 const commitsGatherMs = 100;
 
-/** Processes are killed, not machines, so nothing has to wait for the disk. */
+/** Processes are killed, not machines, so syncs are not needed. */
 const flags = ["-c", "fsync=off", "-c", "wal_keep_size=512MB", "-c", "max_connections=400"];
 
 export class ServerPair {
@@ -35,7 +34,7 @@ export class ServerPair {
     return pair;
   }
 
-  /** The address with both hosts. */
+  /** With both hosts. */
   get url(): string {
     const hosts = this.#ports.map((port) => `127.0.0.1:${port}`).join(",");
     return `postgres://postgres:${serverPassword}@${hosts}/${database}`;
@@ -53,7 +52,7 @@ export class ServerPair {
     return runStatement(this.#primary.url(database), text);
   }
 
-  /** Whether commits wait for the standby. */
+  /** Decides whether commits wait for the standby. */
   async waitForStandby(isWaiting: boolean): Promise<void> {
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = '${isWaiting ? "*" : ""}'`);
     await this.query("SELECT pg_reload_conf()");
@@ -63,14 +62,14 @@ export class ServerPair {
     });
   }
 
-  /** From now on, nothing that the primary writes reaches the standby. */
+  /** From now on, nothing reaches the standby. */
   async stopReplication(): Promise<void> {
     await this.#signal("SIGSTOP", "SELECT pid FROM pg_stat_replication");
   }
 
   /**
-   * From now on, nobody hears from the primary, while what it wrote still reaches the standby:
-   * commits are made to wait for it first, so that there are some.
+   * From now on the primary sends no responses, but its commits still reach the standby.
+   * Replication pauses for a moment first, so that there are such commits.
    */
   async stopAnswers(): Promise<void> {
     const senders = await this.#signal("SIGSTOP", "SELECT pid FROM pg_stat_replication");
@@ -89,16 +88,13 @@ export class ServerPair {
     return pids;
   }
 
-  /** The other server takes writes from now on; the pair knows it as the primary. */
+  /** Makes the standby the primary. */
   async promote(): Promise<void> {
     [this.#primary, this.#standby] = [this.#standby, this.#primary];
     await this.query("SELECT pg_promote()");
   }
 
-  /**
-   * What is left of the server that was lost goes, and one that follows the primary takes its
-   * place.
-   */
+  /** Replaces the lost server with a new standby at the same address. */
   async replaceStandby(): Promise<void> {
     const { port } = this.#standby;
     await signalAll(this.#standby, "SIGKILL");
@@ -120,9 +116,9 @@ function startStandby(primary: PostgresServer, port?: number): Promise<PostgresS
   return startPostgres(flags, { standbyOf: original, port });
 }
 
-/** To the server and all its processes, at one moment: it is stopped first, so it starts none. */
+/** To the server and all its processes. It is stopped first, so that it starts no others. */
 export async function signalAll(server: PostgresServer, signal: NodeJS.Signals): Promise<void> {
-  // When it is gone, its number may be another process's by now.
+  // After its end, the pid may belong to another process.
   const isIt = (await listProcesses()).some(
     ({ pid, command }) => pid === server.pid && command.includes(server.folder),
   );
@@ -143,7 +139,7 @@ async function listProcesses(): Promise<{ parent: number; pid: number; command: 
   });
 }
 
-/** Whether there was such a process. */
+/** Returns whether there is such a process. */
 export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);

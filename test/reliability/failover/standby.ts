@@ -1,4 +1,4 @@
-/** Makes the data of a standby from those of a running server, over SQL and by copying files. */
+/** Copies the data of a running server for a standby. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -8,19 +8,16 @@ export interface Original {
   readonly folder: string;
 }
 
-/** What is of the running process, or comes from it by replication. */
+/** Belongs to the running process, or comes by replication. */
 const left = ["postmaster.pid", "postmaster.opts", "pg_wal", "pg_replslot", "standby.signal"];
 
-/**
- * As `pg_basebackup` does, which the package of the tests does not hold. Writes may go on
- * meanwhile.
- */
+/** Like `pg_basebackup`, which the package of the tests lacks. Writes may go on meanwhile. */
 export async function copyAsStandby(original: Original, folder: string): Promise<void> {
   const client = new Client(original.url);
   await client.connect();
   try {
     await client.query("SELECT pg_backup_start('standby', fast => true)");
-    // A file that goes away while it is copied is told of, and does no harm.
+    // A file that is deleted meanwhile does no harm.
     await Bun.spawn(["cp", "-a", `${original.folder}/.`, folder], { stderr: "ignore" }).exited;
     for (const name of left) rmSync(join(folder, name), { recursive: true, force: true });
     const { rows } = await client.query(
@@ -32,14 +29,14 @@ export async function copyAsStandby(original: Original, folder: string): Promise
   }
   const { hostname, port, username, password } = new URL(original.url);
   const primary = `host=${hostname} port=${port} user=${username} password=${password}`;
-  // In place of the original's own settings, such as the standby that it waits for.
+  // Replaces the primary's own settings, such as the standby that it waits for.
   writeFileSync(join(folder, "postgresql.auto.conf"), `primary_conninfo = '${primary}'\n`);
   writeFileSync(join(folder, "standby.signal"), "");
   for (const name of ["pg_wal", "pg_replslot"]) mkdirSync(join(folder, name), { mode: 0o700 });
   await giveToOwner(original.folder, folder);
 }
 
-/** Files made here are root's where the tests run as root, and the server runs as another user. */
+/** If the tests run as root, the server runs as another user. */
 async function giveToOwner(original: string, folder: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   await Bun.spawn(["chown", "-R", `--reference=${original}`, folder]).exited;

@@ -1,4 +1,4 @@
-/** A disk that is full, or read-only: what is answered meanwhile, and that it ends by itself. */
+/** A full or read-only disk: the responses meanwhile, and the recovery without a restart. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
@@ -7,8 +7,8 @@ import { type Failing, InterposedIo, isInterposable } from "../interposed-io/int
 
 const changes: Failing["kinds"] = ["write", "truncate", "sync", "unlink", "make folder"];
 
-/** What is answered to a create, a delete, a list and the question whether it is ready. */
-async function askAll(service: RunningService): Promise<number[]> {
+/** The statuses of a create, a delete, a list and `/readyz`. */
+async function callAll(service: RunningService): Promise<number[]> {
   const requests: [string, RequestInit?][] = [
     ["POST /plants", { body: '{"name":"Fern"}' }],
     ["DELETE /plants/1"],
@@ -27,7 +27,7 @@ describe.skipIf(!isInterposable)("when the disk", () => {
     ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 200]],
     ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 200]],
   ] as const)(
-    "%s, writes are refused and reads go on, until it is well again",
+    "%s, writes are refused and reads go on until it recovers",
     async (_, failing, statuses) => {
       using folder = makeTemporaryFolder();
       using io = new InterposedIo(folder.path);
@@ -35,9 +35,9 @@ describe.skipIf(!isInterposable)("when the disk", () => {
       await using service = await startService({ database, variables: io.variables });
       expect((await service.call("POST /plants", { body: '{"name":"Fern"}' })).status).toBe(201);
       io.fail(failing);
-      for (let round = 0; round < 3; round++) expect(await askAll(service)).toEqual([...statuses]);
+      for (let round = 0; round < 3; round++) expect(await callAll(service)).toEqual([...statuses]);
       io.heal();
-      expect(await askAll(service)).toEqual([201, 204, 200, 200]);
+      expect(await callAll(service)).toEqual([201, 204, 200, 200]);
       service.signal("SIGTERM");
       expect(await service.exited).toBe(0);
     },

@@ -1,95 +1,78 @@
 /**
- * The real program does the same work each time, and one of its calls on its files fails, or all
- * from that one on. No answer may promise what a cut could then lose; it goes on by itself once the
- * disk does, or says why it cannot and ends.
+ * The real program does the same work each time, and one of its file operations fails, or all from
+ * that one on. It must confirm nothing that a crash could then lose, and go on by itself when the
+ * disk does, or say why it cannot and end.
  */
-import { mkdirSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { cpSync, existsSync, realpathSync } from "node:fs";
+import { join, relative } from "node:path";
+import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
+import type { Call } from "../interposed-io/call-log.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
-import { Ledger } from "../ledger.ts";
-import { type Image, pretend } from "../power-cuts/leftover.ts";
+import { Ledger, readList } from "../ledger.ts";
+import { listPlants, PlantClient } from "../plant-client.ts";
+import { Disk } from "../power-cuts/disk.ts";
+import { examineHere, type Gardens } from "../power-cuts/examination.ts";
+import { type Image, startFrom, writeImage } from "../power-cuts/image.ts";
+import type { Dice } from "../power-cuts/tearing.ts";
 import type { Trial } from "../proof.ts";
-import { type StoreFiles, writeStore } from "../store-files.ts";
-import { Cuts } from "./cuts.ts";
-import type { Failure } from "./failures.ts";
-import { Gardener } from "./gardener.ts";
-import type { Scene } from "./scenes.ts";
-
-export interface Stroke {
-  readonly scene: Scene;
-  readonly failure: Failure;
-  readonly nth: number;
-  /** All calls from that one on fail, until the disk is well again. */
-  readonly isLasting: boolean;
-  /** Another program than the real one. */
-  readonly program?: string;
-}
+import type { StoreFiles } from "../store-files.ts";
+import type { Injection } from "./injections.ts";
 
 const recoveryTries = 30;
 const recoveryPauseMs = 100;
+/** A process closes its connections a little before it ends. */
+const endMs = 5_000;
+const args = ["--threads", "1"];
 
-/** How many calls of the scene can fail in this way. */
-export async function countCalls(scene: Scene, failure: Failure): Promise<number> {
-  const never = Number.MAX_SAFE_INTEGER - 1;
-  const trial = await strike({ scene, failure, nth: never, isLasting: false });
-  if (trial.faults.length > 0) throw new Error(trial.faults.join("\n"));
-  return trial.calls;
-}
-
-/** And how many calls there were that could have failed in this way. */
-export async function strike(stroke: Stroke): Promise<Trial & { readonly calls: number }> {
-  const { scene, failure, nth, isLasting, program } = stroke;
+/** Also returns how many operations could have failed in this way. */
+export async function inject(injection: Injection): Promise<Trial & { readonly calls: number }> {
+  const { scene, failure, nth, isLasting, program } = injection;
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
   const database = join(root, "data", "plants.db");
   using io = new InterposedIo(root);
-  if (scene.files) {
-    mkdirSync(dirname(database));
-    writeStore(database, scene.files);
-    pretend({ image: imageOf(scene.files), notes: [] }, root, io);
-  }
-  const cuts = new Cuts(root, database);
+  if (scene.files) startFrom(imageOf(scene.files), root, io);
   const ledger = new Ledger();
-  for (const name of scene.plants) ledger.note(name, "there");
+  for (const name of scene.plants) ledger.note({ name, state: "present" });
   const faults: string[] = [];
   const figures: Record<string, number> = {};
   const arm = () => failure.rules(nth, isLasting).map((rule) => io.fail(rule));
 
   let rules = scene.isFromStart ? arm() : [];
-  const service = await startService({
-    database,
-    args: ["--threads", "1"],
-    variables: io.variables,
-    program,
-  }).catch((error: Error) => {
-    if (!/^It ended with 1: plantstore: [^\n]+\.\n$/.test(error.message))
-      faults.push(error.message);
-    return undefined;
-  });
+  const variables = io.variables;
+  const service = await startService({ database, args, variables, program }).catch(
+    ({ message }: Error) => {
+      if (!/^It ended with 1: plantstore: [^\n]+\.\n$/.test(message)) faults.push(message);
+      return undefined;
+    },
+  );
   if (!scene.isFromStart) rules = arm();
-  const auditCuts = (moment: string) => faults.push(...cuts.audit(io.calls(), ledger, moment));
+  const token = scene.token ?? service?.token;
+  const crashes = new Crashes(root, database);
+  const audit = async (when: string) => {
+    const gardens: Gardens = new Map(token ? [["gardener", { token, ledger }]] : []);
+    const found = await crashes.audit(io.calls(), gardens);
+    faults.push(...found.map((fault) => `${when}, ${fault}`));
+  };
 
-  if (service) {
-    const gardener = new Gardener(service, scene.token ?? service.token, ledger);
-    await gardener.tend("trouble");
-    auditCuts("in trouble");
-    const isOver = await Promise.race([service.exited.then(() => true), Bun.sleep(0)]);
-    figures[isOver ? "ended" : "served on"] = 1;
+  if (service && token) {
+    const client = makeClient(service, token, ledger);
+    faults.push(...(await work(client, ledger)));
+    await audit("during the failure");
     if (isLasting) io.heal();
-    faults.push(...(await recover(service, gardener)));
-    auditCuts("after it");
+    faults.push(...(await recover(client, service, ledger)));
+    await audit("after it");
     service.signal("SIGTERM");
     const exitCode = await service.exited;
     if (exitCode !== 0 && !isExplained(service, exitCode)) faults.push(`it ended with ${exitCode}`);
-    faults.push(...gardener.faults);
-    Object.assign(figures, gardener.figures);
+    figures[exitCode === 0 ? "served on" : "ended"] = 1;
     await service[Symbol.asyncDispose]();
   } else figures["did not start"] = 1;
   figures["calls that failed"] = rules.reduce((sum, rule) => sum + rule.counts().failed, 0);
-  auditCuts("at the end");
-  faults.push(...(await startAgain(database, scene.token, ledger)));
+  await audit("at the end");
+  faults.push(...(await restart(database, scene.token, ledger)));
   const where = `${scene.name}, ${failure.name}, call ${nth}${isLasting ? " and on" : ""}`;
   const calls = rules[0]?.counts().matched ?? 0;
   return { faults: faults.map((fault) => `${where}: ${fault}`), figures, calls };
@@ -103,11 +86,53 @@ function imageOf({ database, log }: StoreFiles): Image {
   ]);
 }
 
-/** Without a restart; unless it has ended by itself and said so. */
-async function recover(service: RunningService, gardener: Gardener): Promise<string[]> {
+/**
+ * Writes may be refused with 503 or 507, and a list may break off between two pages. Only a process
+ * that ends may leave out a response.
+ */
+function makeClient(service: RunningService, token: string, ledger: Ledger): PlantClient {
+  const onNoResponse = async (request: string, error: Error) => {
+    if (request.startsWith("GET /plants")) return;
+    const exited = service.exited.then(() => true);
+    const hasEnded = await Promise.race([exited, Bun.sleep(endMs).then(() => false)]);
+    if (!hasEnded) ledger.fault(`${request}: ${error}`);
+  };
+  return new PlantClient(service, { ledger, token, unavailable: [503, 507], onNoResponse });
+}
+
+/** A few requests of every kind, always the same. */
+async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
+  const deleted = "trouble 1";
+  await client.create({ name: deleted });
+  await client.create({ name: "trouble 2" });
+  await client.create({ name: "trouble with its own id", id: "-7" });
+  const keyed = { name: "trouble-keyed", isKeyed: true };
+  await client.create(keyed);
+  await client.create(keyed);
+  const id = ledger.idOf(deleted);
+  if (id !== undefined) await client.delete({ name: deleted, id });
+  return (await auditList(client, ledger)) ?? [];
+}
+
+/** Undefined if there is no list now. */
+async function auditList(client: PlantClient, ledger: Ledger): Promise<string[] | undefined> {
+  const list = await client.send("GET /plants?fields=id,name,tag");
+  if (list === undefined || list.status === 503) return undefined;
+  if (list.status !== 200) return [`list: ${list.status} ${list.text}`];
+  return ledger.audit(readList(list.text)).map((fault) => `listed: ${fault}`);
+}
+
+/** Without a restart, unless it has ended and said why. */
+async function recover(
+  client: PlantClient,
+  service: RunningService,
+  ledger: Ledger,
+): Promise<string[]> {
   for (let tries = 0; tries < recoveryTries; tries++) {
-    const id = await gardener.create(`after it ${tries}`);
-    if (id !== undefined && (await gardener.isReady()) && (await gardener.list())) return [];
+    const outcome = await client.create({ name: `after it ${tries}` });
+    const ready = await client.send("GET /readyz");
+    const faults = await auditList(client, ledger);
+    if (outcome === "done" && ready?.status === 200 && faults) return faults;
     const exitCode = await Promise.race([service.exited, Bun.sleep(recoveryPauseMs)]);
     if (exitCode === undefined) continue;
     return isExplained(service, exitCode) ? [] : [`it ended with ${exitCode}`];
@@ -119,18 +144,64 @@ function isExplained(service: RunningService, exitCode: number): boolean {
   return exitCode === 1 && service.output().out.includes('"event":"broken down"');
 }
 
-async function startAgain(
+/** The token of a first start is shown once, so only its own process can use it. */
+async function restart(
   database: string,
   token: string | undefined,
   ledger: Ledger,
 ): Promise<string[]> {
   try {
-    await using service = await startService({ database, args: ["--threads", "1"] });
-    const gardener = new Gardener(service, token ?? service.token, ledger);
-    // The token of a first start is shown once, so only its own process can use it.
-    if (token !== undefined && !(await gardener.list())) return ["not listed after a new start"];
-    return gardener.faults.map((fault) => `started again: ${fault}`);
+    await using service = await startService({ database, args });
+    if (token === undefined) return [];
+    return ledger.audit(await listPlants(service, token)).map((fault) => `restarted: ${fault}`);
   } catch (error) {
-    return [`started again: ${error}`];
+    return [`restarted: ${error}`];
+  }
+}
+
+/** What a kill and power cuts would leave at a moment, checked against the ledger. */
+class Crashes {
+  readonly #root: string;
+  readonly #database: string;
+  readonly #disk: Disk;
+  #followed = 0;
+
+  constructor(root: string, database: string) {
+    this.#root = root;
+    this.#database = database;
+    this.#disk = new Disk(root);
+  }
+
+  async audit(calls: readonly Call[], gardens: Gardens): Promise<string[]> {
+    for (const call of calls.slice(this.#followed)) this.#disk.follow(call);
+    this.#followed = calls.length;
+    const faults = (await this.#kill(gardens)).map((fault) => `after a kill: ${fault}`);
+    // The least that may be left, and two disks with more.
+    const dice = [() => 0, makeDice(spread(calls.length)), makeDice(spread(calls.length + 1))];
+    for (const each of dice) {
+      const found = await this.#cut(each, gardens);
+      faults.push(...found.map((fault) => `after a power cut: ${fault}`));
+    }
+    return faults;
+  }
+
+  async #kill(gardens: Gardens): Promise<string[]> {
+    using folder = makeTemporaryFolder(fastestParent());
+    const path = join(folder.path, "plants.db");
+    for (const suffix of ["", "-wal", "-journal"]) {
+      const file = this.#database + suffix;
+      if (existsSync(file)) cpSync(file, path + suffix);
+    }
+    return await examineHere(path, gardens, () => 0);
+  }
+
+  async #cut(dice: Dice, gardens: Gardens): Promise<string[]> {
+    using folder = makeTemporaryFolder(fastestParent());
+    writeImage(this.#disk.cut(dice), folder.path);
+    return await examineHere(
+      join(folder.path, relative(this.#root, this.#database)),
+      gardens,
+      dice,
+    );
   }
 }

@@ -1,13 +1,10 @@
-/** Many instances that start at once on an empty database, and what went wrong with it. */
+/** Many instances start at once on an empty database. */
 import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 
 export const instancesCount = 10;
 
-/**
- * Every fault, in words; empty when all started and stopped well, and the schema was made once.
- * `program` is another one than ours, to see that a broken one is found out.
- */
+/** All of them must start and stop without errors, and the schema must be created once. */
 export async function startAtOnce(program?: string): Promise<string[]> {
   const database = await makeDatabase();
   const faults: string[] = [];
@@ -34,7 +31,7 @@ export async function startAtOnce(program?: string): Promise<string[]> {
     `SELECT DISTINCT xmin FROM pg_class
        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`,
   );
-  if (makers.length !== 1) faults.push(`the tables were made by ${makers.length} transactions`);
+  if (makers.length !== 1) faults.push(`the tables were created by ${makers.length} transactions`);
   await database.drop();
   return faults;
 }

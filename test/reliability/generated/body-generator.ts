@@ -1,12 +1,16 @@
-/**
- * Bodies from the schema of an object: good ones, ones with a fault, and texts that are hardly
- * JSON.
- */
+/** Bodies from the schema of an object: valid, invalid, and hardly JSON. */
 import fc, { type Arbitrary } from "fast-check";
-import { jsonValues, type Part, partOf, type Schema, type Verdict } from "./value-generator.ts";
+import {
+  jsonValues,
+  type Part,
+  partOf,
+  type Schema,
+  type Verdict,
+  weighted,
+} from "./value-generator.ts";
 
 export interface Body extends Part {
-  /** The fields as JSON, where the body is good. */
+  /** The fields as JSON, if the body is good. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -20,28 +24,25 @@ export function bodyOf(schema: Schema): Arbitrary<Body> {
   const wholeText = whole.map(({ text }) => text);
   const bad = (texts: Arbitrary<string>) => texts.map((text): Body => ({ text, verdict: "bad" }));
   const open = (texts: Arbitrary<string>) => texts.map((text): Body => ({ text, verdict: "open" }));
-  return fc.oneof(
-    { arbitrary: whole, weight: 40 },
-    { arbitrary: bad(withMember(whole, fc.constantFrom(...strangeMembers))), weight: 2 },
-    { arbitrary: bad(twice(whole)), weight: 1 },
-    { arbitrary: bad(cutOff(wholeText)), weight: 1 },
-    { arbitrary: bad(fc.constantFrom(...notObjects)), weight: 1 },
-    { arbitrary: bad(deep), weight: 1 },
-    { arbitrary: open(edited(wholeText)), weight: 3 },
-    { arbitrary: open(fc.json({ maxDepth: 3 })), weight: 1 },
+  return weighted(
+    [40, whole],
+    [2, bad(withMember(whole, fc.constantFrom(...strangeMembers)))],
+    [1, bad(twice(whole))],
+    [1, bad(cutOff(wholeText))],
+    [1, bad(fc.constantFrom(...notObjects))],
+    [1, bad(deep)],
+    [3, open(edited(wholeText))],
+    [1, open(fc.json({ maxDepth: 3 }))],
   );
 }
 
-/** Each field that must be there, mostly; each other one, sometimes; in any order. */
+/** Required fields mostly, others sometimes, in any order. */
 function membersOf({ properties = {}, required = [] }: Schema): Arbitrary<Member[]> {
   const members = Object.entries(properties).map(([name, schema]) => {
     const member = partOf(jsonValues(schema)).map((value): Member => ({ name, value }));
     if (!required.includes(name)) return fc.option(member, { nil: undefined });
     const missing: Member = { name, value: { text: "", verdict: "bad" } };
-    return fc.oneof(
-      { arbitrary: member, weight: 40 },
-      { arbitrary: fc.constant(missing), weight: 1 },
-    );
+    return weighted([40, member], [1, fc.constant(missing)]);
   });
   return fc.tuple(fc.tuple(...members), fc.boolean()).map(([found, isReversed]) => {
     const there = found.filter((member) => member !== undefined);
@@ -126,7 +127,7 @@ const deep = fc
     return opening.repeat(depth) + (isClosed ? `1${closing.repeat(depth)}` : "");
   });
 
-/** A character put in, taken out or replaced. */
+/** With a character inserted, removed or replaced. */
 function edited(texts: Arbitrary<string>): Arbitrary<string> {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   const put = fc.constantFrom(..."\0\x01 \t,:\"'\\{}[]09-+.eé🌿\ufeff", "\\u0000", "\\ud800", "");

@@ -1,15 +1,15 @@
 /**
- * A running service under generated requests: a thousand at a time, over connections that stay
- * open. Tells which answers were wrong, the first of them with its request made as small as
- * possible, and whether the garden holds what the answers said.
+ * A running service under generated requests. Reports wrong responses, the first one with the
+ * smallest request that has it, and whether the garden contains what the responses said.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { NoResponse, type RawResponse } from "../../../src/check/wire.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
+import { headerOf } from "../kept-connection.ts";
 import type { Trial } from "../proof.ts";
-import { AnswerJudge, headerOf } from "./answer-judge.ts";
 import { ClientPool, type Outgoing } from "./client-pool.ts";
 import { type GeneratedRequest, requestsFor, type TokenKind } from "./request-generator.ts";
+import { ResponseRules } from "./response-rules.ts";
 
 const connectionsCount = 64;
 const shrinkMs = 20_000;
@@ -20,46 +20,41 @@ export class GeneratedTrial {
   readonly #clients: ClientPool;
   readonly #tokens: Readonly<Record<TokenKind, string>>;
   readonly #requests: Arbitrary<GeneratedRequest>;
-  readonly #judge: AnswerJudge;
+  readonly #rules: ResponseRules;
 
-  private constructor(service: RunningService, port: number, readToken: string, document: unknown) {
+  private constructor(service: RunningService, readToken: string, document: unknown) {
     this.service = service;
-    this.#clients = new ClientPool(port, connectionsCount);
+    this.#clients = new ClientPool(service.port, connectionsCount);
     this.#tokens = { write: service.token, read: readToken, unknown: "plant_unknown", none: "" };
     this.#requests = requestsFor(document);
-    this.#judge = new AnswerJudge(document);
+    this.#rules = new ResponseRules(document);
   }
 
-  /** `standIn`, if given, is the port of another server, which stands before the service. */
-  static async start(
-    options: { database?: string; standIn?: (service: RunningService) => Promise<number> } = {},
-  ): Promise<GeneratedTrial> {
-    const { database, standIn } = options;
-    const service = await startService(database === undefined ? {} : { database });
+  static async start(options: Parameters<typeof startService>[0] = {}): Promise<GeneratedTrial> {
+    const service = await startService(options);
     const made = await runProgram(["token", "create", "gardener", "--scope", "read"], {
       PLANTSTORE_DATABASE: service.database,
     });
     const document = await (await service.call("GET /openapi.json")).json();
-    const port = (await standIn?.(service)) ?? service.port;
-    return new GeneratedTrial(service, port, made.out.trim(), document);
+    return new GeneratedTrial(service, made.out.trim(), document);
   }
 
-  /** So many requests, the same for the same seed. */
+  /** The requests follow from the seed. */
   async run(seed: number, count: number): Promise<Trial> {
     const requests = fc.sample(this.#requests, { seed, numRuns: count });
     const balance = new Balance();
     const figures: Record<string, number> = { requests: count };
     const faults: string[] = [];
     const outgoing = requests.map((request) => this.#render(request));
-    const putOff = await this.#clients.sendPatiently(outgoing, (index, outcome) => {
+    const refused = await this.#clients.send(outgoing, (index, outcome) => {
       const request = requests[index] as GeneratedRequest;
-      const status = outcome instanceof NoResponse ? "unanswered" : `of ${outcome.status}`;
+      const status = outcome instanceof NoResponse ? "without a response" : `of ${outcome.status}`;
       figures[status] = (figures[status] ?? 0) + 1;
-      const fault = this.#judge.findFault(request, outcome);
+      const fault = this.#rules.findFault(request, outcome);
       if (fault !== undefined) faults.push(`${fault} — ${this.#show(request)}`);
       if (!(outcome instanceof NoResponse)) balance.note(request, outcome);
     });
-    if (putOff > 0) figures["put off by overload"] = putOff;
+    if (refused > 0) figures["refused by overload"] = refused;
     const isShrinkable = faults.length > 0;
     faults.push(...(await this.#settle(balance)), ...this.#readLog());
     if (isShrinkable) {
@@ -94,15 +89,12 @@ export class GeneratedTrial {
     return JSON.stringify(text).replaceAll(/plant_\w{49}/g, `<${request.token} token>`);
   }
 
-  /**
-   * Sends the same requests one by one until one fails again, and looks for a smaller one that
-   * does.
-   */
+  /** Sends the same requests one by one until one fails again, and shrinks that one. */
   async #shrink(seed: number, count: number): Promise<string> {
     const property = fc.asyncProperty(this.#requests, async (request) => {
       let fault: string | undefined;
-      await this.#clients.sendPatiently([this.#render(request)], (_, outcome) => {
-        fault = this.#judge.findFault(request, outcome);
+      await this.#clients.send([this.#render(request)], (_, outcome) => {
+        fault = this.#rules.findFault(request, outcome);
       });
       return fault === undefined;
     });
@@ -116,7 +108,7 @@ export class GeneratedTrial {
     return `smallest after ${found.numShrinks} steps: ${this.#show(smallest)}`;
   }
 
-  /** A million lines would fill the memory, so they are forgotten. */
+  /** Clears the log, which would fill the memory of this process. */
   #readLog(): string[] {
     const written = this.service.output();
     const errors = written.out.match(/^.*"level":"error".*$/gm) ?? [];
@@ -124,13 +116,13 @@ export class GeneratedTrial {
     return errors.map((line) => `logged: ${line}`);
   }
 
-  /** Compares the garden with what the answers said, and empties it for the next run. */
+  /** Compares the garden with the responses, and empties it for the next run. */
   async #settle(balance: Balance): Promise<string[]> {
     const response = await this.service.call("GET /plants?fields=id");
     const ids = [...(await response.text()).matchAll(/"id":(-?\d+)/g)].map(([, id]) => String(id));
     const deletions = ids.map((id) => this.#render({ ...deletion, target: `/plants/${id}` }));
     const faults = balance.audit(new Set(ids));
-    await this.#clients.sendPatiently(deletions, (index, outcome) => {
+    await this.#clients.send(deletions, (index, outcome) => {
       if (outcome instanceof NoResponse || outcome.status !== 204) {
         faults.push(`plant ${ids[index]} cannot be deleted: ${outcome}`);
       }
@@ -151,14 +143,14 @@ const deletion: GeneratedRequest = {
   fields: undefined,
 };
 
-/** How often each id was created and deleted, as the answers have it. */
+/** How often each id was created and deleted, according to the responses. */
 class Balance {
   readonly #counts = new Map<string, number>();
 
-  note({ method, target }: GeneratedRequest, answer: RawResponse): void {
-    const isCreated = answer.status === 201 && !headerOf(answer, "idempotency-replayed");
-    const address = isCreated ? headerOf(answer, "location") : target;
-    if (!isCreated && (answer.status !== 204 || method !== "DELETE")) return;
+  note({ method, target }: GeneratedRequest, response: RawResponse): void {
+    const isCreated = response.status === 201 && !headerOf(response, "idempotency-replayed");
+    const address = isCreated ? headerOf(response, "location") : target;
+    if (!isCreated && (response.status !== 204 || method !== "DELETE")) return;
     const id = String(address?.split("/").at(-1)?.split("?")[0]);
     this.#counts.set(id, (this.#counts.get(id) ?? 0) + (isCreated ? 1 : -1));
   }

@@ -1,17 +1,14 @@
-/**
- * Requests from a live OpenAPI document: good, nearly good and hostile, each with what may answer
- * it.
- */
+/** Requests from the live OpenAPI document, good to hostile, each with its expected statuses. */
 import fc, { type Arbitrary } from "fast-check";
 import type { Document } from "../../documented-answers.ts";
 import { type Body, bodyOf, worst } from "./body-generator.ts";
-import { type Part, parameterValues, partOf, type Schema } from "./value-generator.ts";
+import { type Part, parameterValues, partOf, type Schema, weighted } from "./value-generator.ts";
 
-/** `unknown`: well-formed, but of nobody. */
+/** `unknown`: well-formed, but never issued. */
 export type TokenKind = "write" | "read" | "unknown" | "none";
 
 export interface GeneratedRequest {
-  /** The path and method of the document that it is meant for; absent: none. */
+  /** The documented path and method; undefined for others. */
   readonly operation: { readonly path: string; readonly method: string } | undefined;
   readonly method: string;
   readonly target: string;
@@ -19,9 +16,9 @@ export interface GeneratedRequest {
   readonly headers: readonly string[];
   readonly body: string | undefined;
   readonly isChunked: boolean;
-  /** The statuses that may come; absent: any that the document has for the operation. */
+  /** Undefined: any status that is documented for the operation. */
   readonly expected: readonly number[] | undefined;
-  /** What a create stores, as JSON, where its body is good. */
+  /** What a create stores, as JSON, if its body is good. */
   readonly fields: Body["fields"];
 }
 
@@ -40,19 +37,18 @@ interface Operation {
   readonly statuses: readonly number[];
 }
 
-/** What the document promises to everybody whose request is at fault, and whose is not. */
+/** Documented for invalid requests, so valid ones must not get them. */
 const refusals = [400, 401, 403, 413, 415];
 const bodyBytesMax = 64 * 1024;
 
 export function requestsFor(document: Document): Arbitrary<GeneratedRequest> {
   const operations = readOperations(document);
-  return fc.oneof(
-    ...operations.map((operation) => ({
-      arbitrary: requestsOf(operation),
-      // The open operations have hardly anything to vary, and long answers.
-      weight: operation.needsToken ? 30 : 1,
-    })),
-    { arbitrary: straysOf(operations), weight: 4 },
+  return weighted(
+    // Operations without a token have little to vary, and long responses.
+    ...operations.map(
+      (operation) => [operation.needsToken ? 30 : 1, requestsOf(operation)] as const,
+    ),
+    [4, straysOf(operations)],
   );
 }
 
@@ -73,9 +69,9 @@ function readOperations(document: Document): Operation[] {
   );
 }
 
-const tokenKinds: Arbitrary<TokenKind> = fc.oneof(
-  { arbitrary: fc.constant("write" as const), weight: 20 },
-  { arbitrary: fc.constantFrom<TokenKind>("read", "unknown", "none"), weight: 2 },
+const tokenKinds: Arbitrary<TokenKind> = weighted(
+  [20, fc.constant("write" as const)],
+  [2, fc.constantFrom<TokenKind>("read", "unknown", "none")],
 );
 
 interface NamedPart extends Part {
@@ -146,7 +142,7 @@ function expectedOf(
   const { token, contentType, body, parts } = made;
   if (needsToken && (token === "none" || token === "unknown")) return [401];
   if (needsToken && token === "read" && method !== "get") return [403];
-  // Nothing at all needs no type to be refused.
+  // An empty body may be refused for either reason.
   if (takesBody && !contentType.isGood) return body?.text === "" ? [400, 415] : [415];
   if (takesBody && Buffer.byteLength(body?.text ?? "") > bodyBytesMax) return [413];
   const verdict = worst(parts.map((part) => part.verdict));
@@ -156,13 +152,10 @@ function expectedOf(
 }
 
 function rarely<Value>(arbitrary: Arbitrary<Value>): Arbitrary<Value | null> {
-  return fc.oneof(
-    { arbitrary: fc.constant(null), weight: 20 },
-    { arbitrary: arbitrary as Arbitrary<Value | null>, weight: 1 },
-  );
+  return weighted([20, fc.constant(null)], [1, arbitrary as Arbitrary<Value | null>]);
 }
 
-/** Encoded only where it must be, or everywhere. */
+/** Percent-encoded where necessary, or everywhere. */
 function spell(text: string, isEncoded: boolean): string {
   if (!isEncoded) return encodeURIComponent(text);
   return Buffer.from(text).reduce(
@@ -171,12 +164,12 @@ function spell(text: string, isEncoded: boolean): string {
   );
 }
 
-/** Dots would be taken for a way up, and nothing for another path. */
+/** Dots would lead to the parent path, and an empty part to another one. */
 function inPath(text: string): string {
   return /^\.*$/.test(text) ? "x" : encodeURIComponent(text);
 }
 
-/** A header holds one line of single bytes. */
+/** A header is one line of single bytes. */
 function inHeader(text: string): string {
   return text.replace(/[^ -~\xa0-\xff]/g, "?");
 }
@@ -222,10 +215,11 @@ interface ContentType {
 }
 
 const jsonType: ContentType = { lines: ["Content-Type: application/json"], isGood: true };
-const contentTypes = fc.oneof(
-  { arbitrary: fc.constant(jsonType), weight: 30 },
-  {
-    arbitrary: fc.constantFrom<ContentType>(
+const contentTypes = weighted(
+  [30, fc.constant(jsonType)],
+  [
+    3,
+    fc.constantFrom<ContentType>(
       { lines: ['content-type: APPLICATION/JSON; charset="UTF-8"'], isGood: true },
       { lines: ["Content-Type: application/json", "Content-Encoding: identity"], isGood: true },
       { lines: [], isGood: false },
@@ -234,13 +228,12 @@ const contentTypes = fc.oneof(
       { lines: ["Content-Type: application/json, application/json"], isGood: false },
       { lines: ["Content-Type: application/json", "Content-Encoding: gzip"], isGood: false },
     ),
-    weight: 3,
-  },
+  ],
 );
 
 const unwanted: Body = { text: "{}", verdict: "bad" };
 
-/** Sometimes up to the limit with white space, or over it. */
+/** Sometimes padded with white space to the limit, or over it. */
 function sizedBodyOf(schema: Schema): Arbitrary<Body> {
   const bodies = bodyOf(schema);
   const padded = fc
@@ -249,10 +242,10 @@ function sizedBodyOf(schema: Schema): Arbitrary<Body> {
       ...body,
       text: body.text + " ".repeat(Math.max(0, bytes - Buffer.byteLength(body.text))),
     }));
-  return fc.oneof({ arbitrary: bodies, weight: 200 }, { arbitrary: padded, weight: 1 });
+  return weighted([200, bodies], [1, padded]);
 }
 
-/** Paths that are not there, and methods that are not meant for a path. */
+/** Unknown paths, and methods that a path does not support. */
 function straysOf(operations: readonly Operation[]): Arbitrary<GeneratedRequest> {
   const base = { operation: undefined, body: undefined, isChunked: false, fields: undefined };
   const onNoPath = fc.record({

@@ -1,10 +1,7 @@
-/**
- * Values from a JSON Schema: those that it allows, those that it forbids, and those of which it
- * says nothing. It knows schemas, not the service.
- */
+/** Values from a JSON Schema: those that it allows, forbids, or says nothing about. */
 import fc, { type Arbitrary } from "fast-check";
 
-/** `good`: the document allows it. `bad`: it forbids it. `open`: it does not say. */
+/** `good`: the schema allows it. `bad`: it forbids it. `open`: it does not say. */
 export type Verdict = "good" | "bad" | "open";
 
 export interface Part {
@@ -26,22 +23,25 @@ export interface Schema {
   readonly required?: readonly string[];
 }
 
-/** Mostly good, so that requests get far; two bad parts at once say little more than one. */
+/** One of these, with a probability in proportion to its weight. */
+export function weighted<Value>(
+  ...choices: readonly (readonly [weight: number, values: Arbitrary<Value>])[]
+): Arbitrary<Value> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+/** Mostly good, so that requests get far. */
 export function partOf({ good, bad, open }: Values): Arbitrary<Part> {
   const as = (verdict: Verdict, texts: Arbitrary<string>) =>
     texts.map((text): Part => ({ text, verdict }));
-  return fc.oneof(
-    { arbitrary: as("good", good), weight: 30 },
-    { arbitrary: as("bad", bad), weight: 2 },
-    { arbitrary: as("open", open), weight: 1 },
-  );
+  return weighted([30, as("good", good)], [2, as("bad", bad)], [1, as("open", open)]);
 }
 
-/** One code point each, of every kind that has ever broken a program. */
+/** Code points of every kind that tends to break programs. */
 const character = fc.constantFrom(
   ..."aZ9 '\"\\/<>&%{}[]+-_~\t\n\r\x01\x1f\x7f\u0085\u00a0éßİıſ中ع\u0301\u200b\u200d\u202e\u2028\ufeff\ufffd\uffff🌿𝕏\u{10ffff}",
 );
-/** What a schema does not speak of. */
+/** What a schema says nothing about. */
 const oddText = fc.oneof(
   fc.constantFrom("", " ", "\u3000", "\ufeff", "\0", "a\0b", "\ud800", "a\udc00b", "__proto__"),
   fc.string({ unit: "binary", maxLength: 40 }),
@@ -75,13 +75,10 @@ function stringValues({ minLength = 0, maxLength = 1_000 }: Schema): Values {
       minLength: Math.max(0, min - 1),
       maxLength: Math.max(0, max - 1),
     });
-  const good = fc.oneof(
-    {
-      arbitrary: ofLength(minLength, Math.min(maxLength, 24)).map((rest) => `F${rest}`),
-      weight: 8,
-    },
-    { arbitrary: fc.constantFrom("Fern", "Moss", "Ivy"), weight: 4 },
-    { arbitrary: fc.constantFrom("🌿".repeat(maxLength), "x".repeat(maxLength)), weight: 1 },
+  const good = weighted(
+    [8, ofLength(minLength, Math.min(maxLength, 24)).map((rest) => `F${rest}`)],
+    [4, fc.constantFrom("Fern", "Moss", "Ivy")],
+    [1, fc.constantFrom("🌿".repeat(maxLength), "x".repeat(maxLength))],
   );
   const tooLong = fc.constantFrom("🌿".repeat(maxLength + 1), "x".repeat(3 * maxLength));
   const tooShort = fc.constant("x".repeat(Math.max(0, minLength - 1)));
@@ -112,15 +109,15 @@ function rangeOf({ format, minimum, maximum }: Schema): [min: bigint, max: bigin
   return [BigInt(minimum ?? -(2n ** bits)), BigInt(maximum ?? 2n ** bits - 1n)];
 }
 
-/** Few of them, so that requests meet; the edges; and any. */
+/** A few small ones, so that requests conflict; the limits; and any. */
 function integersOf(schema: Schema): Readonly<Record<"good" | "bad", Arbitrary<bigint>>> {
   const [min, max] = rangeOf(schema);
   const isIn = (value: bigint) => value >= min && value <= max;
   return {
-    good: fc.oneof(
-      { arbitrary: fc.bigInt({ min: 1n, max: 40n }), weight: 6 },
-      { arbitrary: fc.constantFrom(...[0n, ...integerEdges].filter(isIn)), weight: 3 },
-      { arbitrary: fc.bigInt({ min, max }), weight: 1 },
+    good: weighted(
+      [6, fc.bigInt({ min: 1n, max: 40n })],
+      [3, fc.constantFrom(...[0n, ...integerEdges].filter(isIn))],
+      [1, fc.bigInt({ min, max })],
     ),
     bad: fc.constantFrom(
       ...[...integerEdges, min - 1n, max + 1n, 10n ** 30n].filter((value) => !isIn(value)),
@@ -131,10 +128,10 @@ function integersOf(schema: Schema): Readonly<Record<"good" | "bad", Arbitrary<b
 function integerValues(schema: Schema): Values {
   const { good, bad } = integersOf(schema);
   return {
-    good: fc.oneof(
-      { arbitrary: good.map(String), weight: 8 },
-      { arbitrary: good.map((value) => `${value}.0`), weight: 1 },
-      { arbitrary: good.map((value) => `${value}e0`), weight: 1 },
+    good: weighted(
+      [8, good.map(String)],
+      [1, good.map((value) => `${value}.0`)],
+      [1, good.map((value) => `${value}e0`)],
     ),
     bad: fc.oneof(
       bad.map(String),
@@ -158,7 +155,7 @@ export function parameterValues(schema: Schema): Values {
   }
   if (schema.pattern !== undefined) {
     const names = fc.stringMatching(new RegExp(schema.pattern)).map((text) => text.split(","));
-    // A pattern cannot say that no name comes twice.
+    // A pattern cannot forbid repeated names.
     const isRepeating = (list: readonly string[]) => new Set(list).size < list.length;
     const join = (list: readonly string[]) => list.join(",");
     return {

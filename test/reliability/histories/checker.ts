@@ -1,20 +1,63 @@
-/** Tells what is wrong with a history, in words that a person can follow. */
-
-import { explain } from "./anomaly.ts";
-import { findBreaches } from "./answer-rules.ts";
-import type { History } from "./history.ts";
+/** Reports a small part of a history that no order of its operations explains. */
+import { type History, type Operation, type Result, render } from "./history.ts";
 import { isLinearizable, Undecided } from "./linearization.ts";
 
-/** Every fault; empty when the answers are those of a service that works. */
-export function check(history: History): string[] {
-  const breaches = [...new Set(findBreaches(history))].map(
-    (breach) => `in garden ${history.garden}, ${breach}`,
-  );
+/** Empty if the history is linearizable. */
+export function check({ garden, operations }: History): string[] {
   try {
-    if (isLinearizable(history.operations)) return breaches;
-    return [...breaches, explain(history)];
+    if (isLinearizable(operations)) return [];
   } catch (error) {
-    if (error instanceof Undecided) return [...breaches, `undecided: ${history.garden}`];
+    if (error instanceof Undecided) return [`undecided: garden ${garden}`];
     throw error;
   }
+  const part = render(shrink(operations));
+  return [`garden ${garden}: no order explains these results:\n${part}`];
+}
+
+function isWrong(operations: readonly Operation[]): boolean {
+  try {
+    return !isLinearizable(operations);
+  } catch (error) {
+    if (error instanceof Undecided) return false;
+    throw error;
+  }
+}
+
+/** Up to the first result that nothing explains, without operations that do not matter. */
+function shrink(operations: readonly Operation[]): readonly Operation[] {
+  const ends = operations.filter(({ result }) => result).map(({ endedAtMs }) => endedAtMs);
+  const endMs = ends.toSorted((a, b) => a - b).find((end) => isWrong(until(operations, end)));
+  let part = endMs === undefined ? operations : until(operations, endMs);
+  for (const operation of part) {
+    if (operation.result && hasEffect(operation.result)) continue;
+    const smaller = part.filter((other) => other !== operation);
+    if (isWrong(smaller) && !isListed(operation, smaller)) part = smaller;
+  }
+  return part;
+}
+
+/** What was known at that moment. */
+function until(operations: readonly Operation[], momentMs: number): Operation[] {
+  return operations
+    .filter(({ calledAtMs }) => calledAtMs <= momentMs)
+    .map((operation) =>
+      operation.endedAtMs <= momentMs
+        ? operation
+        : { ...operation, result: undefined, endedAtMs: Number.POSITIVE_INFINITY },
+    )
+    .filter(({ call, result }) => result || call.kind !== "list");
+}
+
+function hasEffect(result: Result): boolean {
+  return result.kind === "deleted" || (result.kind === "created" && !result.isReplayed);
+}
+
+/** Without its create, a listed plant would seem to come from nowhere. */
+function isListed({ call }: Operation, operations: readonly Operation[]): boolean {
+  return operations.some(
+    ({ result }) =>
+      call.kind === "create" &&
+      result?.kind === "listed" &&
+      result.plants.some(({ name }) => name === call.name),
+  );
 }

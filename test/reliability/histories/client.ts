@@ -1,27 +1,25 @@
-/** Asks one thing after the other of a garden, and writes down what it was told, and when. */
+/** Sends one call after the other to a garden, and records results and times. */
 import { KeptConnection, Unanswered } from "../kept-connection.ts";
+import type { Instance, Life } from "./deployment.ts";
 import type { Call, History, List, Operation, Result } from "./history.ts";
-import type { Instance, Life } from "./instance.ts";
 import type { Dice } from "./plan.ts";
 import { readResult, renderRequest } from "./wire-form.ts";
 
-/** What the clients of a garden share. */
+/** Shared by the clients of a garden. */
 export interface Notebook extends History {
   readonly token: string;
   readonly operations: Operation[];
-  /** Ids of plants that were created. */
+  /** Of plants that were created. */
   readonly seenIds: bigint[];
-  /** What no history has room for, such as an answer of 500. */
+  /** What a history cannot contain, such as a 500. */
   readonly faults: string[];
 }
 
 const pauseWhileDownMs = 2;
-/** A request that is not answered by then hangs. */
-const hangMs = 20_000;
 const walkPagesMax = 12;
-/** Shorter than the service keeps a connection that is idle. */
+/** Shorter than the service keeps an idle connection. */
 const idleMaxMs = 5_000;
-/** Into the midst of the first line. */
+/** Ends within the first line. */
 const firstPieceCharacters = 9;
 
 interface Used {
@@ -43,9 +41,9 @@ export class Client {
     this.#dice = dice;
   }
 
-  async work(calls: Iterable<Call>): Promise<void> {
+  async run(calls: Iterable<Call>): Promise<void> {
     for (const call of calls) {
-      if (call.kind === "list" && call.walk !== undefined) await this.#walk(call);
+      if (call.kind === "list" && call.isWalk) await this.#walk(call);
       else await this.#ask(call);
     }
     for (const { connection } of this.#connections.values()) connection.close();
@@ -61,7 +59,7 @@ export class Client {
     }
   }
 
-  /** Where nobody knows what happened, a create with a key is sent again, and a list too. */
+  /** After an unknown outcome, a list or a create with a key is sent again. */
   async #ask(call: Call): Promise<Result | undefined> {
     const { operations, seenIds, faults } = this.#notebook;
     for (;;) {
@@ -80,28 +78,25 @@ export class Client {
     const text = renderRequest(call, this.#notebook.token);
     const sent = this.#dice(4) === 0 ? firstPieceCharacters : 0;
     if (sent > 0) {
-      // So that the service finds the connection ready before it can read the request to its end.
+      // The service sees the connection as readable before the request is complete.
       connection.sendRest(text.slice(0, sent));
       await Bun.sleep(0);
     }
-    const hanging = setTimeout(() => connection.close(), hangMs);
     const calledAtMs = performance.now();
     try {
-      const [answer] = await Promise.all(connection.send(text.slice(sent)));
+      const response = await connection.ask(text.slice(sent));
       const endedAtMs = performance.now();
-      const result = answer && readResult(call, answer);
+      const result = readResult(call, response);
       if (result) return { who, call, result, calledAtMs, endedAtMs };
     } catch (error) {
       const isExpected = error instanceof Unanswered && life.isKilled;
       if (!isExpected) this.#notebook.faults.push(`${who}, ${call.kind}: ${error}`);
-    } finally {
-      clearTimeout(hanging);
     }
     const endedAtMs = life.isKilled ? await life.endedAtMs : Number.POSITIVE_INFINITY;
     return { who, call, result: undefined, calledAtMs, endedAtMs };
   }
 
-  /** To an instance that is up, over the connection that there is, or now and then a new one. */
+  /** To an instance that is up, over a kept connection or, now and then, a new one. */
   async #connect(): Promise<{ instance: Instance; life: Life; connection: KeptConnection }> {
     for (;;) {
       const instance = this.#instances[this.#dice(this.#instances.length)] as Instance;

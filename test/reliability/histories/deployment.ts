@@ -1,10 +1,11 @@
-/** Instances of the real service on one database, and tokens to gardens that nobody used before. */
+/** Instances of the real service on one database, which can be killed, and fresh gardens in it. */
 import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openStorage } from "../../../src/storage/open.ts";
+import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase, runStatement } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { Instance } from "./instance.ts";
+import type { Address } from "../kept-connection.ts";
 
 export type Engine = "sqlite" | "postgres";
 
@@ -19,46 +20,40 @@ export interface FreshGarden {
   readonly token: string;
 }
 
-/** Made many at a time, so that nothing but the service has the database open most of the time. */
+/** One process of an instance. */
+export interface Life extends Address {
+  isKilled: boolean;
+  /** After this, nothing that it began can take effect. */
+  readonly endedAtMs: Promise<number>;
+}
+
+/** Created many at a time, so that mostly nothing but the service has the database open. */
 const gardensAtOnce = 100;
-/** On a busy machine these clients may be as slow as the service. */
+/** These clients may be slow on a busy machine. */
 const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
+const startsMax = 5;
 
 export class Deployment {
   readonly instances: readonly Instance[];
-  readonly #engine: Engine;
   readonly #database: string;
   readonly #remove: () => unknown;
   readonly #gardens: FreshGarden[] = [];
   #made = 0;
 
-  private constructor(
-    engine: Engine,
-    instances: readonly Instance[],
-    database: string,
-    remove: () => unknown,
-  ) {
-    this.#engine = engine;
+  private constructor(instances: readonly Instance[], database: string, remove: () => unknown) {
     this.instances = instances;
     this.#database = database;
     this.#remove = remove;
   }
 
-  /** `program` is another build than the real one. */
   static async start({ engine, threads }: Layout, program?: string): Promise<Deployment> {
     const [database, remove] = await makeRoom(engine);
-    const instances = await Promise.all(
-      threads.map((count, index) =>
-        Instance.start({
-          name: `${engine} ${index + 1}`,
-          database,
-          threads: count,
-          program,
-          isOutlived: engine === "postgres",
-        }),
-      ),
-    );
-    return new Deployment(engine, instances, database, remove);
+    const instances = threads.map((count, index) => {
+      const args = ["--threads", String(count)];
+      return new Instance(engine, index + 1, () => startService({ args, database, program }));
+    });
+    await Promise.all(instances.map((instance) => instance.start()));
+    return new Deployment(instances, database, remove);
   }
 
   async takeGarden(): Promise<FreshGarden> {
@@ -66,7 +61,7 @@ export class Deployment {
     return this.#gardens.pop() as FreshGarden;
   }
 
-  /** Has PostgreSQL end the connections of all instances. */
+  /** PostgreSQL closes the connections of all instances. */
   async cutOff(): Promise<void> {
     await runStatement(
       this.#database,
@@ -80,21 +75,12 @@ export class Deployment {
     await this.#remove();
   }
 
-  /**
-   * For a process that is about to end. A PostgreSQL of its own goes with it, and with that the
-   * database.
-   */
-  abandon(): void {
-    for (const instance of this.instances) instance.abandon();
-    if (this.#engine === "sqlite") this.#remove();
-  }
-
   async #makeGardens(): Promise<void> {
     const storage = await openStorage(this.#database, { isServing: false, limits });
     for (let count = 0; count < gardensAtOnce; count++) {
       const garden = `garden-${++this.#made}`;
       const issue = () => issueToken(storage, { user: garden }, Date.now());
-      // The history before may have its connection cut off, and one token more does no harm.
+      // The connection may be cut off by the history before. One more token does no harm.
       const { token } = await issue().catch(issue);
       this.#gardens.push({ garden, token });
     }
@@ -109,4 +95,56 @@ async function makeRoom(engine: Engine): Promise<[database: string, remove: () =
   }
   const folder = makeTemporaryFolder();
   return [join(folder.path, "plants.db"), () => folder[Symbol.dispose]()];
+}
+
+export class Instance {
+  readonly name: string;
+  /** Absent while it is down. */
+  life: Life | undefined;
+  readonly #engine: Engine;
+  readonly #begin: () => Promise<RunningService>;
+  #service: RunningService | undefined;
+
+  constructor(engine: Engine, number: number, begin: () => Promise<RunningService>) {
+    this.name = `${engine} ${number}`;
+    this.#engine = engine;
+    this.#begin = begin;
+  }
+
+  async start(): Promise<void> {
+    const service = await this.#persist();
+    this.#service = service;
+    this.life = {
+      port: service.port,
+      isSecure: false,
+      isKilled: false,
+      // On PostgreSQL, a statement that was sent may outlive its client.
+      endedAtMs: service.exited.then(() =>
+        this.#engine === "postgres" ? Number.POSITIVE_INFINITY : performance.now(),
+      ),
+    };
+  }
+
+  /** As a supervisor does: on PostgreSQL, a start may fail when connections are cut off. */
+  async #persist(): Promise<RunningService> {
+    for (let starts = 1; this.#engine === "postgres" && starts < startsMax; starts++) {
+      const service = await this.#begin().catch(() => undefined);
+      if (service) return service;
+    }
+    return this.#begin();
+  }
+
+  /** `kill -9` and a restart. Returns whether it was up. */
+  async kill(): Promise<boolean> {
+    if (!this.life) return false;
+    this.life.isKilled = true;
+    this.life = undefined;
+    await this.stop();
+    await this.start();
+    return true;
+  }
+
+  async stop(): Promise<void> {
+    await this.#service?.[Symbol.asyncDispose]();
+  }
 }

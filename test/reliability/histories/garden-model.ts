@@ -1,23 +1,20 @@
-/**
- * What a garden is to its clients: operations one after the other, by docs/interface.md. It knows
- * no time, no engine and no HTTP.
- */
+/** A sequential model of a garden, by docs/interface.md. */
 import type { Create, List, Operation, Plant } from "./history.ts";
 
 const countedIdMax = 2n ** 52n;
 
-/** By key, the request that it was first sent with, and its plant. */
+/** By key: the request that it was first sent with, and its plant. */
 type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint }>;
 
 export class Garden {
   static readonly empty = new Garden([], 0n, new Map(), new Set());
-  /** Equal text means the same garden. */
+  /** Equal for equal gardens. */
   readonly fingerprint: string;
   readonly #plants: readonly Plant[];
-  /** The highest id that was assigned, or given and counts. */
+  /** The highest id that was assigned, or chosen and counts. */
   readonly #lastId: bigint;
   readonly #keys: Keys;
-  /** The ids that were given and do not count, also of plants that are gone. */
+  /** Chosen ids that do not count, also of deleted plants. */
   readonly #uncounted: ReadonlySet<bigint>;
 
   private constructor(
@@ -30,16 +27,15 @@ export class Garden {
     this.#lastId = lastId;
     this.#keys = keys;
     this.#uncounted = uncounted;
-    const standing = plants.map(({ id, name, tag }) => `${id} ${name} ${tag}`);
+    const present = plants.map(({ id, name, tag }) => `${id} ${name} ${tag}`);
     const kept = Array.from(keys, ([key, { request, id }]) => `${key} ${request} ${id}`);
     const given = Array.from(uncounted, String).toSorted();
-    this.fingerprint = [lastId, ...standing, ...kept.toSorted(), ...given].join("\n");
+    this.fingerprint = [lastId, ...present, ...kept.toSorted(), ...given].join("\n");
   }
 
   /**
-   * The garden after the operation: this one itself if nothing changed, and none if it cannot have
-   * been answered like this. An operation whose outcome is unknown could have been answered in any
-   * way.
+   * The garden after the operation: the same object if nothing changed, undefined if the operation
+   * cannot have this result. An unknown result may be any.
    */
   after(operation: Operation): Garden | undefined {
     const { call, result } = operation;
@@ -64,7 +60,7 @@ export class Garden {
     if (kept && kept.request !== request) return this.#refuse(422, result);
     if (kept) return isCreated(result, kept.id, true) ? this : undefined;
     const id = call.id ?? this.#nextId(result);
-    if (this.#isStanding(id)) return this.#refuse(409, result);
+    if (this.#isTaken(id)) return this.#refuse(409, result);
     if (!isCreated(result, id, false)) return undefined;
     const plants = [...this.#plants, { id, name, tag }].toSorted(byId);
     const isCounted = call.id === undefined || id <= countedIdMax;
@@ -75,17 +71,17 @@ export class Garden {
   }
 
   /**
-   * It steps over ids that were given, and may step over one whose plant goes at that moment: the
-   * interface promises an id that is free and higher, and not the first of them.
+   * The next free id. It may also skip a chosen one whose plant is deleted at that moment: the
+   * interface promises a free and higher id, not the first of them.
    */
   #nextId(result: Operation["result"]): bigint {
-    const told = result?.kind === "created" ? result.id : undefined;
+    const assigned = result?.kind === "created" ? result.id : undefined;
     let id = this.#lastId + 1n;
-    while (this.#isStanding(id) || (told && told > id && this.#uncounted.has(id))) id++;
+    while (this.#isTaken(id) || (assigned && assigned > id && this.#uncounted.has(id))) id++;
     return id;
   }
 
-  #isStanding(id: bigint): boolean {
+  #isTaken(id: bigint): boolean {
     return this.#plants.some((plant) => plant.id === id);
   }
 
@@ -97,13 +93,13 @@ export class Garden {
   #isListed({ after, limit, fields }: List, result: Operation["result"]): boolean {
     if (result === undefined) return true;
     if (result.kind !== "listed") return false;
-    const behind = this.#plants.filter(({ id }) => after === undefined || id > after);
-    const page = behind.slice(0, limit);
+    const rest = this.#plants.filter(({ id }) => after === undefined || id > after);
+    const page = rest.slice(0, limit);
     if (page.length !== result.plants.length) return false;
     const isSame = page.every((plant, index) =>
       fields.every((field) => plant[field] === result.plants[index]?.[field]),
     );
-    const isCut = page.length < behind.length;
+    const isCut = page.length < rest.length;
     if (!isSame || isCut !== (result.next !== undefined)) return false;
     return !isCut || result.next?.after === (page.at(-1)?.id ?? after);
   }

@@ -1,4 +1,4 @@
-/** What clients asked of one garden and what they were told, and when. It judges nothing. */
+/** What the clients of one garden called, the results, and when. */
 
 export interface Plant {
   readonly id: bigint;
@@ -28,8 +28,8 @@ export interface List {
   readonly after?: bigint | undefined;
   readonly limit?: number | undefined;
   readonly fields: readonly Field[];
-  /** Lists of one walk followed each other's links. */
-  readonly walk?: number | undefined;
+  /** The first page of a walk along the links. */
+  readonly isWalk?: boolean;
 }
 
 export type Call = Create | Delete | List;
@@ -45,16 +45,14 @@ export type Result =
     }
   | { readonly kind: "refused"; readonly status: 404 | 409 | 422 };
 
-export interface Operation<Asked extends Call = Call> {
-  /** Who asked whom, for the reader. */
+export interface Operation {
+  /** Which client on which instance, for the reader. */
   readonly who: string;
-  readonly call: Asked;
-  /** Absent when nobody knows it: no answer came, or one that leaves it open. */
+  readonly call: Call;
+  /** Absent if unknown: no response came, or one that leaves it open. */
   readonly result: Result | undefined;
   readonly calledAtMs: number;
-  /**
-   * When it was answered; without an answer, until when it may still happen, which may be for ever.
-   */
+  /** When the response came; without one, until when it may still take effect. */
   readonly endedAtMs: number;
 }
 
@@ -68,46 +66,13 @@ export function render(operations: readonly Operation[]): string {
   const inOrder = operations.toSorted((a, b) => a.calledAtMs - b.calledAtMs);
   const startMs = inOrder[0]?.calledAtMs ?? 0;
   const lines = inOrder.map(({ who, call, result, calledAtMs, endedAtMs }) => {
-    const [from, to] = [calledAtMs, endedAtMs].map((at) =>
-      Number.isFinite(at) ? (at - startMs).toFixed(2) : "…",
-    );
-    const times = `${from?.padStart(9)} to ${to?.padStart(9)} ms`;
-    return `${times}  ${who.padEnd(12)} ${renderCall(call)} → ${renderResult(result)}`;
+    const [from, to] = [calledAtMs, endedAtMs].map((at) => (at - startMs).toFixed(2).padStart(9));
+    const outcome = result ? renderValues(result) : "unknown";
+    return `${from} to ${to} ms  ${who.padEnd(12)} ${renderValues(call)} → ${outcome}`;
   });
   return lines.join("\n");
 }
 
-function renderCall(call: Call): string {
-  switch (call.kind) {
-    case "create":
-      return `create ${call.id ?? "any"} "${call.name}"${call.key ? ` with key ${call.key}` : ""}`;
-    case "delete":
-      return `delete ${call.id}`;
-    case "list": {
-      const after = call.after === undefined ? "" : ` after ${call.after}`;
-      const limit = call.limit === undefined ? "" : ` limit ${call.limit}`;
-      return `list${limit}${after}`;
-    }
-  }
-}
-
-function renderResult(result: Result | undefined): string {
-  switch (result?.kind) {
-    case undefined:
-      return "unknown";
-    case "created":
-      return `${result.id}${result.isReplayed ? " again" : ""}`;
-    case "deleted":
-      return "gone";
-    case "refused":
-      return `refused, ${result.status}`;
-    case "listed": {
-      const plants = result.plants.map(({ id, name }) => [id, name].filter(isGiven).join(" "));
-      return `[${plants.join(", ")}]${result.next ? " and more" : ""}`;
-    }
-  }
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined;
+function renderValues(value: Call | Result): string {
+  return JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `${each}` : each));
 }

@@ -1,18 +1,17 @@
 /**
- * Whether operations that overlapped can be put into one order in which every answer is right: each
- * at a moment between its call and its answer. The search is Wing and Gong's, and remembers where
- * it was.
+ * Whether overlapping operations can be put into one order in which every result is right, each at
+ * a moment between its call and its response. This is Wing and Gong's search, with memoization.
  */
 import { Garden } from "./garden-model.ts";
 import type { Operation } from "./history.ts";
 
-/** Far more than a sound history needs. */
+/** Far more than a correct history needs. */
 const placesMax = 300_000;
 
 /** The search was given up. */
 export class Undecided extends Error {}
 
-/** Fails with `Undecided` if there are too many orders to try. */
+/** Throws `Undecided` if there are too many orders to try. */
 export function isLinearizable(operations: readonly Operation[]): boolean {
   return new Search(operations).reachesEnd(Garden.empty);
 }
@@ -25,9 +24,9 @@ interface Step extends Operation {
 class Search {
   /** By the time of their calls. */
   readonly #steps: readonly Step[];
-  /** Where the search was, and found no way on. */
+  /** States that lead nowhere. */
   readonly #tried = new Set<string>();
-  /** All before it are done, and stay so until the search comes back to where it was moved on. */
+  /** All steps before this index are done; restored when the search goes back. */
   #from = 0;
 
   constructor(operations: readonly Operation[]) {
@@ -36,7 +35,7 @@ class Search {
       .map((operation) => ({ ...operation, isDone: false }));
   }
 
-  /** Whether all that was answered can be done from here on; what was not answered need not be. */
+  /** Whether all operations with a result can be done from here on. Others need not be. */
   reachesEnd(garden: Garden): boolean {
     const from = this.#from;
     const settled = this.#settle(garden);
@@ -62,9 +61,8 @@ class Search {
   }
 
   /**
-   * Does all that can be next and changes nothing: whoever does it later might as well do it now,
-   * so no other order need be tried for it. Only that it may be too late for something unanswered
-   * then, must be tried both ways.
+   * Does every possible next step that changes nothing: no other order needs to be tried for it. An
+   * exception is a step that would make it too late for one with an unknown result.
    */
   #settle(garden: Garden): Step[] {
     const settled: Step[] = [];
@@ -84,8 +82,8 @@ class Search {
   }
 
   /**
-   * What may come next: whatever was called before any that is still to be done was answered. Those
-   * that were answered come first, and of them those that were answered sooner.
+   * What may come next: steps that were called before any remaining one had its response. Those
+   * with the earliest response come first.
    */
   #next(): Step[] {
     while (this.#steps[this.#from]?.isDone) this.#from++;

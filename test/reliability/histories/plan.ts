@@ -1,14 +1,12 @@
-/**
- * What a client asks, by chance. Ids and keys are few, so that clients get into each other's way.
- */
+/** Random calls of a client. Ids and keys are few, so that clients conflict. */
 import type { Call, Create, Field, List } from "./history.ts";
 
 export type Dice = (sides: number) => number;
 
-/** What the clients of a garden have in common. */
+/** Shared by the clients of a garden. */
 export interface Habits {
-  /** How many of ten calls only look. */
-  readonly looks: number;
+  /** How many of ten calls are lists. */
+  readonly lists: number;
   /** The ids that clients choose from. */
   readonly ids: readonly bigint[];
   readonly callsMin: number;
@@ -20,13 +18,13 @@ const idChoices: readonly (readonly bigint[])[] = [
   [1n, 2n, 3n, 4n],
   [1n, 2n, 3n, 4n],
   [-(2n ** 63n), -1n, 0n, 2n, 2n ** 53n + 1n, 2n ** 63n - 1n],
-  // Where assigned ids begin to step over chosen ones.
+  // Around the limit up to which chosen ids raise the counter of assigned ones.
   [counted - 1n, counted, counted + 1n, counted + 2n, counted + 3n],
 ];
 
 export function drawHabits(dice: Dice): Habits {
   return {
-    looks: [2, 4, 8][dice(3)] ?? 4,
+    lists: [2, 4, 8][dice(3)] ?? 4,
     ids: idChoices[dice(idChoices.length)] ?? [],
     callsMin: 10,
     callsMax: 25,
@@ -35,7 +33,7 @@ export function drawHabits(dice: Dice): Habits {
 
 const keysCount = 3;
 const all: readonly Field[] = ["id", "name", "tag"];
-/** Few, so that answers that were kept are asked for again. */
+/** Few, so that cached responses are used. */
 const usualLists: readonly List[] = [
   { kind: "list", fields: all },
   { kind: "list", fields: all },
@@ -44,11 +42,11 @@ const usualLists: readonly List[] = [
   { kind: "list", fields: ["id"] },
 ];
 
-/** The calls of one client, which is known by its number. */
+/** The calls of one client. */
 export function* plan(
   number: number,
   dice: Dice,
-  { looks, ids, callsMin, callsMax }: Habits,
+  { lists, ids, callsMin, callsMax }: Habits,
   /** Ids of plants that were created so far. */
   seenIds: readonly bigint[],
 ): Generator<Call> {
@@ -58,8 +56,8 @@ export function* plan(
   for (let index = 0; index < count; index++) {
     const name = `${number}.${index}`;
     const tag = dice(2) === 0 ? "" : "shady";
-    if (dice(10) < looks) {
-      yield pickList(number * 1_000 + index);
+    if (dice(10) < lists) {
+      yield pickList();
       continue;
     }
     switch (dice(6)) {
@@ -77,13 +75,13 @@ export function* plan(
     }
   }
 
-  function pickList(walk: number): List {
+  function pickList(): List {
     if (dice(4) > 0) return usualLists[dice(usualLists.length)] as List;
     const after = dice(3) === 0 ? pickSeenId() : undefined;
-    return { kind: "list", fields: all, limit: dice(4), after, walk };
+    return { kind: "list", fields: all, limit: dice(4), after, isWalk: true };
   }
 
-  /** A key mostly comes with the same request, whoever sends it. */
+  /** A key mostly comes with the same request, whichever client sends it. */
   function pickKeyed(): Create {
     const key = dice(keysCount);
     const id = key === 0 ? ids[0] : undefined;

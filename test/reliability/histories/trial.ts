@@ -1,34 +1,72 @@
 /**
- * Clients at once on fresh gardens of a running service, which may get into trouble meanwhile, and
- * what the checker says of the histories that they recorded.
+ * Concurrent clients on fresh gardens of a running service, which is killed or cut off from its
+ * database meanwhile. The recorded histories are checked.
  */
 import { makeDice, spread } from "../../dice.ts";
 import type { Trial } from "../proof.ts";
 import { check } from "./checker.ts";
 import { Client, type Notebook } from "./client.ts";
-import type { Deployment } from "./deployment.ts";
-import type { Instance } from "./instance.ts";
+import { Deployment, type Engine, type Instance, type Layout } from "./deployment.ts";
 import { type Dice, drawHabits, plan } from "./plan.ts";
 
 /**
- * `killed`: an instance is killed, and started again. `cut off`: PostgreSQL ends all connections of
- * all instances, whatever they are waiting for.
+ * `killed`: an instance is killed and restarted. `cut off`: PostgreSQL closes all connections of
+ * all instances.
  */
 export type Trouble = "none" | "killed" | "cut off";
-
-export interface TrialOptions {
-  readonly seed: number;
-  readonly trouble: Trouble;
-  /** How many of the instances are used; all, unless it is given. */
-  readonly instancesMax?: number | undefined;
-}
 
 const clientsMin = 4;
 const clientsMax = 8;
 
-/** Records what happens in one or two gardens, and checks it. */
-export async function tryHistory(deployment: Deployment, options: TrialOptions): Promise<Trial> {
-  const { seed, trouble, instancesMax } = options;
+const layouts: readonly Layout[] = [
+  { engine: "sqlite", threads: [1] },
+  { engine: "sqlite", threads: [4] },
+  { engine: "postgres", threads: [1, 1, 2] },
+];
+
+/** Most histories have none, because those are fast. */
+const troubles: Readonly<Record<Engine, readonly Trouble[]>> = {
+  sqlite: ["killed", "none", "none", "none", "none", "none", "none"],
+  postgres: ["killed", "none", "none", "cut off", "none", "none", "none"],
+};
+
+/** Every layout of one engine. The seed of a history also decides on layout and trouble. */
+export class Suite {
+  readonly #engine: Engine;
+  readonly #deployments: readonly Deployment[];
+
+  private constructor(engine: Engine, deployments: readonly Deployment[]) {
+    this.#engine = engine;
+    this.#deployments = deployments;
+  }
+
+  static async start(engine: Engine): Promise<Suite> {
+    const own = layouts.filter((layout) => layout.engine === engine);
+    return new Suite(engine, await Promise.all(own.map((layout) => Deployment.start(layout))));
+  }
+
+  run(seed: number): Promise<Trial> {
+    const instancesMax = seed % 3 === 0 ? 1 : undefined;
+    const trouble = pick(troubles[this.#engine], seed);
+    return tryHistory(pick(this.#deployments, seed), seed, trouble, instancesMax);
+  }
+
+  async stop(): Promise<void> {
+    for (const deployment of this.#deployments) await deployment.stop();
+  }
+}
+
+function pick<Item>(items: readonly Item[], number: number): Item {
+  return items[number % items.length] as Item;
+}
+
+/** Records and checks what happens in one or two gardens. */
+export async function tryHistory(
+  deployment: Deployment,
+  seed: number,
+  trouble: Trouble,
+  instancesMax?: number,
+): Promise<Trial> {
   const dice = makeDice(spread(seed));
   const instances = deployment.instances.slice(0, instancesMax);
   const habits = drawHabits(dice);
@@ -38,26 +76,26 @@ export async function tryHistory(deployment: Deployment, options: TrialOptions):
     notebooks.push({ garden, token, operations: [], seenIds: [], faults: [] });
   }
   const clients = Array.from({ length: clientsMin + dice(clientsMax - clientsMin + 1) });
-  const working = clients.map((_, index) => {
-    const notebook = notebooks[index % notebooks.length] as Notebook;
+  const running = clients.map((_, index) => {
+    const notebook = pick(notebooks, index);
     const ownDice = makeDice(spread(seed * 100 + index));
     const client = new Client(`client ${index + 1}`, instances, notebook, ownDice);
-    return client.work(plan(index + 1, ownDice, habits, notebook.seenIds));
+    return client.run(plan(index + 1, ownDice, habits, notebook.seenIds));
   });
   let isOver = false;
-  const allDone = Promise.all(working).finally(() => {
+  const allDone = Promise.all(running).finally(() => {
     isOver = true;
   });
-  const answersUntilTrouble = dice((clients.length * habits.callsMin) / 2);
+  const operationsBefore = dice((clients.length * habits.callsMin) / 2);
   const isTime = () =>
-    isOver || notebooks.flatMap(({ operations }) => operations).length >= answersUntilTrouble;
+    isOver || notebooks.flatMap(({ operations }) => operations).length >= operationsBefore;
   const making = makeTrouble(trouble, deployment, instances, dice, isTime);
   const [isTroubled] = await Promise.all([making, allDone]);
-  // When all is quiet, every instance shows the same, which is what came of it.
+  // In the end, every instance lists the same plants.
   for (const instance of instances) {
     for (const notebook of notebooks) {
       const visitor = new Client("visitor", [instance], notebook, dice);
-      await visitor.work([{ kind: "list", fields: ["id", "name", "tag"] }]);
+      await visitor.run([{ kind: "list", fields: ["id", "name", "tag"] }]);
     }
   }
   const operations = notebooks.flatMap((notebook) => notebook.operations);
@@ -72,7 +110,7 @@ export async function tryHistory(deployment: Deployment, options: TrialOptions):
   };
 }
 
-/** At a moment by chance, in the midst of the work; whether it was made. */
+/** At a random moment of the work. Returns whether it happened. */
 async function makeTrouble(
   trouble: Trouble,
   deployment: Deployment,

@@ -1,6 +1,6 @@
-/** How calls and their results travel over HTTP, by docs/interface.md. */
+/** Calls and their results as HTTP, by docs/interface.md. */
 import type { RawResponse } from "../../../src/check/wire.ts";
-import { writeRequest } from "../kept-connection.ts";
+import { headerOf, writeRequest } from "../kept-connection.ts";
 import type { Call, Create, List, Result } from "./history.ts";
 
 export function renderRequest(call: Call, token: string): string {
@@ -30,23 +30,27 @@ function renderQuery({ after, limit, fields }: List): string {
   return parts.length === 0 ? "" : `?${parts.join("&")}`;
 }
 
-/** Absent if the answer leaves open what happened. Fails if it is none that the call may have. */
-export function readResult(call: Call, answer: RawResponse): Result | undefined {
-  const { status } = answer;
-  const text = answer.body.toString();
+/** Undefined if the response leaves the outcome open. Throws if the call may not have it. */
+export function readResult(call: Call, response: RawResponse): Result | undefined {
+  const { status } = response;
+  const text = response.body.toString();
   switch (`${call.kind} ${status}`) {
     case "create 201":
       if (text !== JSON.stringify({ name: (call as Create).name, tag: (call as Create).tag }))
         break;
       return {
         kind: "created",
-        id: BigInt(/\/plants\/(-?\d+)$/.exec(headerOf(answer, "location") ?? "")?.[1] ?? ""),
-        isReplayed: headerOf(answer, "idempotency-replayed") === "true",
+        id: BigInt(/\/plants\/(-?\d+)$/.exec(headerOf(response, "location") ?? "")?.[1] ?? ""),
+        isReplayed: headerOf(response, "idempotency-replayed") === "true",
       };
     case "delete 204":
       return { kind: "deleted" };
     case "list 200":
-      return { kind: "listed", plants: readPlants(text), next: readLink(headerOf(answer, "link")) };
+      return {
+        kind: "listed",
+        plants: readPlants(text),
+        next: readLink(headerOf(response, "link")),
+      };
     case "create 409":
     case "create 422":
     case "delete 404":
@@ -56,11 +60,7 @@ export function readResult(call: Call, answer: RawResponse): Result | undefined 
     case "list 503":
       return undefined;
   }
-  throw new Error(`the answer was ${status}, ${text}`);
-}
-
-function headerOf({ headers }: RawResponse, wanted: string): string | undefined {
-  return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  throw new Error(`the response was ${status}, ${text}`);
 }
 
 function readPlants(text: string) {

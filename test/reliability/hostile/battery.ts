@@ -1,4 +1,4 @@
-/** Plays hostile cases over sockets of their own and tells how each was answered. */
+/** Plays hostile cases, each over its own socket, and reports the outcome. */
 import { connect, type Socket } from "node:net";
 import { NoResponse, parseResponse } from "../../../src/check/wire.ts";
 import {
@@ -17,38 +17,39 @@ export interface Target {
 }
 
 const pauseMs = 30;
-/** Nothing is answered so late, unless it waits for more. */
+const pollMs = 1;
+/** No response comes later than this, unless the service waits for more. */
 const patienceMs = 20_000;
-/** Long enough for an answer that should not come. */
+/** Long enough for a response that should not come. */
 const silenceMs = 300;
 
-/** Asked last on the same connection, to see whether it is open and in step. */
+/** Sent last on the same connection, to see whether it is open and in step. */
 const probeId = "still-in-step";
 const probe = `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${probeId}\r\n\r\n`;
 
-/** What came of it, in the words of a case's outcome; the expected one says how long to wait. */
+/** Returns the outcome. The expected one says how long to wait. */
 export async function play(
   { port, token }: Target,
   [, sent, expected]: HostileCase,
 ): Promise<string> {
   const steps = typeof sent === "string" ? [sent] : sent;
-  const answersCount = expected.split(" ").length - 1;
+  const responsesCount = expected.split(" ").length - 1;
   const connection = await Connection.open(port, String(steps[0]).startsWith("HEAD "));
   try {
     for (const [at, step] of steps.entries()) {
-      const answersSoFar = steps.slice(0, at + 1).filter((each) => each === answered).length;
-      if (step === answered) await connection.untilAnswers(answersSoFar);
+      const responsesSoFar = steps.slice(0, at + 1).filter((each) => each === answered).length;
+      if (step === answered) await connection.untilResponses(responsesSoFar);
       else await connection.take(step, token);
     }
     if (expected.endsWith("waiting")) {
       await Bun.sleep(silenceMs);
-      return connection.tell("waiting");
+      return connection.outcome("waiting");
     }
-    await connection.untilAnswers(expected.endsWith("open") ? answersCount : Infinity);
-    if (connection.isClosed) return connection.tell();
+    await connection.untilResponses(expected.endsWith("open") ? responsesCount : Infinity);
+    if (connection.isClosed) return connection.outcome();
     connection.send(probe);
     await connection.until(() => connection.received.includes(probeId));
-    return connection.tell(connection.received.includes(probeId) ? "open" : "waiting");
+    return connection.outcome(connection.received.includes(probeId) ? "open" : "waiting");
   } finally {
     connection.close();
   }
@@ -59,18 +60,15 @@ class Connection {
   readonly #socket: Socket;
   readonly #isHead: boolean;
   #bytes = Buffer.alloc(0);
-  #wake = () => {};
 
   private constructor(socket: Socket, isHead: boolean) {
     this.#socket = socket;
     this.#isHead = isHead;
     socket.on("data", (bytes: Buffer) => {
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
-      this.#wake();
     });
     const closed = () => {
       this.isClosed = true;
-      this.#wake();
     };
     socket.on("end", closed);
     socket.on("close", closed);
@@ -100,32 +98,24 @@ class Connection {
     return this.#bytes.toString("latin1");
   }
 
-  /** Waits until it is so, the other side has closed, or patience is at its end. */
+  /** Waits until it is so, the other side has closed, or it takes too long. */
   async until(isSo: () => boolean): Promise<void> {
     const endsAtMs = performance.now() + patienceMs;
-    while (!isSo() && !this.isClosed && performance.now() < endsAtMs) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, endsAtMs - performance.now());
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
+    while (!isSo() && !this.isClosed && performance.now() < endsAtMs) await Bun.sleep(pollMs);
   }
 
-  untilAnswers(count: number): Promise<void> {
+  untilResponses(count: number): Promise<void> {
     return this.until(() => this.#statuses().length >= count);
   }
 
-  /** All statuses, without the probe's, and what became of the connection. */
-  tell(ending: "open" | "waiting" = "waiting"): string {
+  /** All statuses, without the probe's, and what happened to the connection. */
+  outcome(ending: "open" | "waiting" = "waiting"): string {
     const statuses = this.#statuses();
     if (this.isClosed) return [...statuses, "closed"].join(" ");
     return [...(ending === "open" ? statuses.slice(0, -1) : statuses), ending].join(" ");
   }
 
-  /** Of all answers that are whole; interim ones count too. */
+  /** Of all complete responses, interim ones included. */
   #statuses(): string[] {
     const found: string[] = [];
     for (let rest = this.#bytes; rest.length > 0; ) {
@@ -135,11 +125,11 @@ class Connection {
         rest = rest.subarray(interim[0].length);
         continue;
       }
-      const answer = parseResponse(rest, { isHead: this.#isHead, isEnded: this.isClosed });
-      if (answer instanceof NoResponse) return [...found, `(${answer.message})`];
-      if (answer === undefined) break;
-      found.push(String(answer.status));
-      rest = Buffer.from(answer.surplus);
+      const response = parseResponse(rest, { isHead: this.#isHead, isEnded: this.isClosed });
+      if (response instanceof NoResponse) return [...found, `(${response.message})`];
+      if (response === undefined) break;
+      found.push(String(response.status));
+      rest = Buffer.from(response.surplus);
     }
     return found;
   }

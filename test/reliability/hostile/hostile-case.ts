@@ -1,27 +1,32 @@
-/** What a hostile client sends, byte for byte, and the one way in which it is answered. */
+/** What a hostile client sends, byte for byte, and the expected outcome. */
 
-/** Waits a little, so that what follows comes in a packet of its own. */
+/** Waits a little, so that what follows is a packet of its own. */
 export const pause = Symbol("pause");
-/** Waits for the next answer before going on. */
+/** Waits for the next response. */
 export const answered = Symbol("answered");
 /** Closes the client's side; it goes on reading. */
 export const halfClose = Symbol("half-close");
-/** Breaks the connection off. */
+/** Closes the connection. */
 export const leave = Symbol("leave");
 
 export type Step = string | typeof pause | typeof answered | typeof halfClose | typeof leave;
 
-/**
- * `outcome` is every status that comes, in order, and what becomes of the connection: "open" for
- * the next request, "closed", or "waiting" for more of this one. So "closed" alone: without an
- * answer.
- */
-export type HostileCase = readonly [name: string, sent: string | readonly Step[], outcome: string];
+type Sent = string | readonly Step[];
 
-/** Stands for the real token, which is as long, so that lengths can be counted beforehand. */
+/**
+ * The outcome is every status in order, and what happens to the connection: "open" for the next
+ * request, "closed", or "waiting" for more of this one. "closed" alone means no response.
+ */
+export type HostileCase = readonly [name: string, sent: Sent, outcome: string];
+
+export function expecting(outcome: string, cases: Readonly<Record<string, Sent>>): HostileCase[] {
+  return Object.entries(cases).map(([name, sent]) => [name, sent, outcome]);
+}
+
+/** Stands for the real token, and is as long, so that lengths can be computed beforehand. */
 export const tokenPlaceholder = `plant_${"T".repeat(49)}`;
 
-/** A plant that is there before every case. It must be there after every case too. */
+/** A plant that exists before every case, and must still exist after it. */
 export const victimId = 7;
 
 export const host = "Host: plants.example";
@@ -29,17 +34,17 @@ export const authorization = `Authorization: Bearer ${tokenPlaceholder}`;
 export const json = "Content-Type: application/json";
 export const chunked = "Transfer-Encoding: chunked";
 
-/** A head of any kind: its lines, ended as they should be. */
+/** A head of these lines. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** A good request for a short list, with more headers. */
+/** A good list request, with more headers. */
 export function get(...headers: readonly string[]): string {
   return head("GET /plants?limit=0 HTTP/1.1", host, authorization, ...headers);
 }
 
-/** The head of a create; the headers say how its body is framed. */
+/** The head of a create; the headers frame its body. */
 export function post(...headers: readonly string[]): string {
   return head("POST /plants HTTP/1.1", host, authorization, json, ...headers);
 }

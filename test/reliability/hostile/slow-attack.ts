@@ -1,17 +1,13 @@
-/**
- * Slow clients against the real service: how much memory they make it use, and what everybody else
- * notices meanwhile.
- */
+/** Slow clients against the real service: the memory that they take, and what others notice. */
 import { join } from "node:path";
 import { type RunningService, runProgram } from "../../end-to-end/running-service.ts";
-import { takeVitalSigns } from "../vital-signs.ts";
+import { sampleProcess } from "../process-growth.ts";
 import type { SlowKind, SlowReport } from "./slow-clients.ts";
 
 /** The list is 7.4 MB: more than the kernel buffers for a connection. */
 const plantsCount = 6_000;
 const plant = JSON.stringify({ name: "🌱".repeat(200) });
 const creatorsCount = 32;
-/** Like most people's requests: one now and then. */
 const callEveryMs = 50;
 const arrivalMsMax = 60_000;
 
@@ -26,7 +22,7 @@ export interface Impact {
   readonly faults: readonly string[];
 }
 
-/** Fills the garden of the first token with plants of the largest size. */
+/** Fills the garden of the first token with long plants. */
 export async function fillGarden(service: RunningService): Promise<void> {
   let left = plantsCount;
   const create = async () => {
@@ -35,32 +31,23 @@ export async function fillGarden(service: RunningService): Promise<void> {
   await Promise.all(Array.from({ length: creatorsCount }, create));
 }
 
-/** Tokens of other users, each to a garden of their own, or all to the one of `garden`. */
-export async function makeTokens(
-  { database }: RunningService,
-  users: readonly string[],
-  garden?: string,
-): Promise<string[]> {
-  const tokens: string[] = [];
-  for (const user of users) {
-    const flags = garden === undefined ? [] : ["--garden", garden];
-    const args = ["token", "create", user, ...flags, "--database", database];
-    tokens.push((await runProgram(args)).out.trim());
-  }
-  return tokens;
+async function makeToken({ database }: RunningService, ...args: string[]): Promise<string> {
+  const { out } = await runProgram(["token", "create", ...args, "--database", database]);
+  return out.trim();
 }
 
-/** Holds so many slow clients for a while, and uses the service as others do. */
+/** Keeps slow clients for a while, and meanwhile uses the service as others do. */
 export async function attack(
   service: RunningService,
   kind: SlowKind,
   count: number,
   holdMs: number,
 ): Promise<Impact> {
-  const tokens = await makeTokens(service, ["a", "b", "c", "d"], "gardener");
-  const [other = ""] = await makeTokens(service, ["other"]);
+  const slow = ["a", "b", "c", "d"].map((user) => makeToken(service, user, "--garden", "gardener"));
+  const tokens = await Promise.all(slow);
+  const other = await makeToken(service, "other");
   await useService(service, other, 1_000);
-  const beforeMb = takeVitalSigns(service.pid).residentMb;
+  const beforeMb = sampleProcess(service.pid).residentMb;
   const script = join(import.meta.dir, "slow-clients.ts");
   await using clients = Bun.spawn(
     [process.execPath, script, String(service.port), kind, String(count)],
@@ -70,7 +57,7 @@ export async function attack(
   let peakMb = 0;
   const reading = readReports(clients.stdout, (each) => {
     report = each;
-    peakMb = Math.max(peakMb, takeVitalSigns(service.pid).residentMb);
+    peakMb = Math.max(peakMb, sampleProcess(service.pid).residentMb);
   });
   const endsAtMs = performance.now() + arrivalMsMax;
   const hasArrived = () =>
@@ -91,7 +78,7 @@ async function useService(service: RunningService, token: string, durationMs: nu
     const startedAtMs = performance.now();
     const { status } = await service.call(request, { token, ...(body && { body }) });
     calls++;
-    if (status >= 300) faults.push(`${request} was answered with ${status}`);
+    if (status >= 300) faults.push(`${request} got ${status}`);
     return performance.now() - startedAtMs;
   };
   while (performance.now() < endsAtMs) {

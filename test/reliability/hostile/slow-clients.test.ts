@@ -1,4 +1,4 @@
-/** The short form: slow readers and unfinished bodies take bounded memory, on both engines. */
+/** Slow readers and unfinished bodies take bounded memory, on both engines. */
 import { describe, expect, test } from "bun:test";
 import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";

@@ -1,7 +1,6 @@
 /**
- * Slow clients on raw sockets: `bun slow-clients.ts PORT KIND COUNT`, with tokens in `TOKENS`. A
- * process of its own, so that its memory and CPU time don't count as the service's. Prints a line
- * of JSON twice a second until it is killed.
+ * Slow clients on raw sockets, in their own process: `bun slow-clients.ts PORT KIND COUNT`, with
+ * tokens in `TOKENS`. Prints a line of JSON twice a second until it is killed.
  */
 import { connect, type Socket } from "node:net";
 
@@ -13,7 +12,7 @@ export type SlowKind = "readers" | "bodies" | "headers" | "idle";
 
 export interface SlowReport {
   readonly open: number;
-  /** Connections on which the service has sent something; of readers, their list. */
+  /** Connections on which something was received. */
   readonly answered: number;
   /** The longest time that a connection has been open. */
   readonly longestMs: number;

@@ -1,6 +1,6 @@
-/** Reads what interposer.c has recorded: the calls of processes on their files, in their order. */
+/** Reads the file operations that interposer.c has recorded, in their order. */
 
-/** In the order of `enum kind` in interposer.c, and a note of the test's own at the end. */
+/** In the order of `enum kind` in interposer.c; the last one is for notes of the test. */
 export const kinds = [
   "open",
   "close",
@@ -25,17 +25,17 @@ export interface Call {
   readonly file: number;
   /** The flags of `open`, the offset of `write` and `map`, the size of `truncate`. */
   readonly at: number;
-  /** What the call handed back. */
+  /** What the call returned. */
   readonly result: number;
-  /** The number of its error; 0 when it succeeded. */
+  /** Its errno; 0 if it succeeded. */
   readonly error: number;
-  /** What was written, or the path; of `rename` both, with a zero byte between them. */
+  /** The bytes written, or the path; for `rename`, both paths with a zero byte between them. */
   readonly data: Uint8Array;
 }
 
 const headBytes = 48;
 
-/** The last one may be on its way into the log, and is left out then. */
+/** The last record may be incomplete, and is left out then. */
 export function parseCalls(bytes: Buffer): Call[] {
   const calls: Call[] = [];
   for (let from = 0; from + headBytes <= bytes.length; ) {
@@ -60,7 +60,7 @@ export function textOf(call: Call): string {
   return Buffer.from(call.data).toString();
 }
 
-/** A call as it stands in the log, for one that only the test knows of. */
+/** A call in the format of the log. */
 export function packCall(call: Partial<Call> & Pick<Call, "kind">): Uint8Array {
   const { kind, data = new Uint8Array(), process = 0, file = 0, at = 0, result = 0 } = call;
   const head = Buffer.alloc(headBytes);

@@ -48,10 +48,10 @@ enum kind { OPEN, CLOSE, READ, WRITE, TRUNCATE, SYNC, SYNCED, UNLINK, RENAME, MA
 /* As interposed-io.ts lays them out. They change while the process runs. */
 struct rule {
 	u64 kinds; /* one bit for each */
-	u64 error; /* 0: only half of the bytes are written, and that is what is answered */
-	u64 first, last; /* which of the calls that match fail, counted from 1 */
+	u64 error; /* 0: only half of the bytes are written, and the call returns that */
+	u64 first, last; /* which of these calls fail, counted from 1 */
 	u64 matched, failed;
-	char suffix[80]; /* of the path */
+	u64 padding[10];
 };
 struct control {
 	u64 rules_count;
@@ -90,19 +90,13 @@ static const char *path_of(int file)
 	return file >= 0 && file < FILES_MAX && paths[file][0] ? paths[file] : 0;
 }
 
-static int ends_with(const char *text, const char *end)
-{
-	i64 surplus = strlen(text) - strlen(end);
-	return surplus >= 0 && strcmp(text + surplus, end) == 0;
-}
-
-/* The error that a rule wants; -1 to shorten the call, 0 to let it be. */
-static i64 find_error(enum kind kind, const char *path)
+/* The error that a rule injects; -1 to shorten the call, 0 for none. */
+static i64 find_error(enum kind kind)
 {
 	i64 error = 0;
 	for (u64 index = 0; index < control->rules_count; index++) {
 		struct rule *rule = &control->rules[index];
-		if (!(rule->kinds >> kind & 1) || !ends_with(path, rule->suffix)) continue;
+		if (!(rule->kinds >> kind & 1)) continue;
 		rule->matched++;
 		if (error != 0 || rule->matched < rule->first || rule->matched > rule->last) continue;
 		rule->failed++;
@@ -123,9 +117,9 @@ static void record(enum kind kind, i64 file, i64 at, i64 result, i64 error, cons
  * Evaluates the call unless a rule says otherwise, and leaves `result` and `error`. All under a lock,
  * with the record, so that the order of the records is the order of the effects.
  */
-#define BEGIN(kind, path, call) \
+#define BEGIN(kind, call) \
 	pthread_mutex_lock(mutex); \
-	i64 error = find_error(kind, path), result = -1; \
+	i64 error = find_error(kind), result = -1; \
 	if (error <= 0) { \
 		result = (i64)(call); \
 		error = result == -1 ? errno : 0; \
@@ -139,7 +133,7 @@ static void record(enum kind kind, i64 file, i64 at, i64 result, i64 error, cons
 static int seen_open(const char *path, int flags, u32 mode)
 {
 	if (!is_watched(path)) return open(path, flags, mode);
-	BEGIN(OPEN, path, open(path, flags, mode))
+	BEGIN(OPEN, open(path, flags, mode))
 	if (result >= 0 && result < FILES_MAX) strncpy(paths[result], path, PATH_MAX - 1);
 	record(OPEN, result, flags, result, error, path, strlen(path));
 	END(int)
@@ -148,7 +142,7 @@ static int seen_open(const char *path, int flags, u32 mode)
 static int seen_close(int file)
 {
 	if (!path_of(file)) return close(file);
-	BEGIN(CLOSE, paths[file], 0)
+	BEGIN(CLOSE, 0)
 	/* Also where it is to fail: Linux lets go of the descriptor in any case. */
 	paths[file][0] = 0;
 	close(file);
@@ -160,14 +154,14 @@ static int seen_close(int file)
 static i64 seen_pread(int file, void *data, u64 size, i64 offset)
 {
 	if (!path_of(file)) return pread64(file, data, size, offset);
-	BEGIN(READ, paths[file], pread64(file, data, size, offset))
+	BEGIN(READ, pread64(file, data, size, offset))
 	END(i64)
 }
 
 static i64 seen_pwrite(int file, const void *data, u64 size, i64 offset)
 {
 	if (!path_of(file)) return pwrite64(file, data, size, offset);
-	BEGIN(WRITE, paths[file], pwrite64(file, data, error < 0 ? size / 2 : size, offset))
+	BEGIN(WRITE, pwrite64(file, data, error < 0 ? size / 2 : size, offset))
 	record(WRITE, file, offset, result, error, data, result > 0 ? result : 0);
 	END(i64)
 }
@@ -175,7 +169,7 @@ static i64 seen_pwrite(int file, const void *data, u64 size, i64 offset)
 static int seen_ftruncate(int file, i64 size)
 {
 	if (!path_of(file)) return ftruncate64(file, size);
-	BEGIN(TRUNCATE, paths[file], ftruncate64(file, size))
+	BEGIN(TRUNCATE, ftruncate64(file, size))
 	record(TRUNCATE, file, size, result, error, 0, 0);
 	END(int)
 }
@@ -184,7 +178,7 @@ static int seen_ftruncate(int file, i64 size)
 static int sync_with(int (*sync)(int), int file)
 {
 	pthread_mutex_lock(mutex);
-	i64 error = find_error(SYNC, paths[file]), result = -1;
+	i64 error = find_error(SYNC), result = -1;
 	record(SYNC, file, 0, 0, 0, 0, 0);
 	pthread_mutex_unlock(mutex);
 	if (error <= 0) {
@@ -209,7 +203,7 @@ static int seen_fdatasync(int file)
 static int seen_unlink(const char *path)
 {
 	if (!is_watched(path)) return unlink(path);
-	BEGIN(UNLINK, path, unlink(path))
+	BEGIN(UNLINK, unlink(path))
 	record(UNLINK, -1, 0, result, error, path, strlen(path));
 	END(int)
 }
@@ -218,7 +212,7 @@ static int seen_unlink(const char *path)
 static int seen_rename(const char *from, const char *to)
 {
 	if (!is_watched(to)) return rename(from, to);
-	BEGIN(RENAME, to, rename(from, to))
+	BEGIN(RENAME, rename(from, to))
 	char both[2 * PATH_MAX];
 	u64 from_size = strlen(from) + 1;
 	strncpy(both, from, PATH_MAX);
@@ -230,7 +224,7 @@ static int seen_rename(const char *from, const char *to)
 static int seen_mkdir(const char *path, u32 mode)
 {
 	if (!is_watched(path)) return mkdir(path, mode);
-	BEGIN(MAKE_FOLDER, path, mkdir(path, mode))
+	BEGIN(MAKE_FOLDER, mkdir(path, mode))
 	record(MAKE_FOLDER, -1, 0, result, error, path, strlen(path));
 	END(int)
 }
@@ -238,7 +232,7 @@ static int seen_mkdir(const char *path, u32 mode)
 static void *seen_mmap(void *address, u64 size, int protection, int flags, int file, i64 offset)
 {
 	if (!path_of(file)) return mmap64(address, size, protection, flags, file, offset);
-	BEGIN(MAP, paths[file], mmap64(address, size, protection, flags, file, offset))
+	BEGIN(MAP, mmap64(address, size, protection, flags, file, offset))
 	record(MAP, file, offset, result == -1 ? -1 : 0, error, 0, 0);
 	END(void *)
 }

@@ -1,11 +1,11 @@
 /**
- * Leads those calls of `node:fs` through the interposer that a storage relies on: the runtime sends
- * them to the kernel without the C library, where they would not be seen.
+ * Redirects the calls of `node:fs` that a storage relies on to the interposer: the runtime makes
+ * these system calls itself, without the C library.
  */
 import { ptr } from "bun:ffi";
 import { constants } from "node:os";
 
-/** Not imported: what is imported once stays as it was for all that import it later. */
+/** Not imported, because the properties of an imported module cannot be replaced. */
 const fs: typeof import("node:fs") = require("node:fs");
 
 export interface SeenCalls {
@@ -22,7 +22,7 @@ const flagsOf = new Map<unknown, number>([
 ]);
 const defaultMode = 0o666;
 
-/** Before any other module asks for them. Other ways to open a file stay as they are. */
+/** Must run before any other module imports them. Other ways to open a file are unchanged. */
 export function leadThrough(seen: SeenCalls): void {
   const { openSync } = fs;
   fs.openSync = (path, flags = "r", mode) => {

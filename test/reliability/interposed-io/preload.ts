@@ -1,6 +1,6 @@
 /**
- * Loaded by a process before its program: puts interposer.c between the two and the C library. What
- * it has to know stands in the environment, where interposed-io.ts puts it.
+ * Preloaded into a process: puts interposer.c between the program and the C library. Its settings
+ * are in the environment, set by interposed-io.ts.
  */
 import { cc, ptr } from "bun:ffi";
 import { fileURLToPath } from "node:url";
@@ -9,8 +9,7 @@ import { leadThrough } from "./node-calls.ts";
 const { INTERPOSED_FOLDER = "", INTERPOSED_EQUIPMENT = "" } = process.env;
 const library = cc({
   source: fileURLToPath(import.meta.resolve("./interposer.c")),
-  // The compiler insists on a C library to link with, though it finds all in the one that is
-  // loaded.
+  // The compiler insists on a C library to link with, although the loaded one has all symbols.
   flags: `-L${INTERPOSED_EQUIPMENT}`,
   symbols: {
     interpose: { args: ["ptr", "ptr", "ptr"], returns: "int" },
@@ -19,7 +18,7 @@ const library = cc({
     close_file: { args: ["int"], returns: "int" },
   },
 });
-// Its code must stay as long as the process: it is called from all threads.
+// The code must stay loaded: it is called from all threads.
 Reflect.set(globalThis, Symbol.for("interposer"), library);
 
 const toText = (value: string) => ptr(Buffer.from(`${value}\0`));
@@ -28,5 +27,5 @@ const replaced = library.symbols.interpose(
   toText(`${INTERPOSED_EQUIPMENT}/calls.log`),
   toText(`${INTERPOSED_EQUIPMENT}/control`),
 );
-if (replaced === 0) throw new Error("The calls of this process cannot be seen.");
+if (replaced === 0) throw new Error("The calls of this process cannot be intercepted.");
 leadThrough(library.symbols);

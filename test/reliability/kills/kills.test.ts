@@ -1,7 +1,4 @@
-/**
- * The real program is killed at every kind of moment and told to stop under load, and keeps its
- * word.
- */
+/** The real program keeps its promises when it is killed at any moment or told to stop. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { live, moments } from "./life.ts";
 
@@ -9,14 +6,14 @@ setDefaultTimeout(120_000);
 
 const seed = 6;
 
-test("every answer holds, whenever it is killed or told to stop", async () => {
+test("every response holds, whenever the service is killed or told to stop", async () => {
   const { faults, figures } = await live({ seed, ends: moments, threads: 2, isSecure: false });
   expect(faults).toEqual([]);
   expect(figures.answered).toBeGreaterThan(0);
   expect(figures.stopped).toBe(1);
 });
 
-test("over TLS, no answer is cut short when it is told to stop", async () => {
+test("a stop cuts no response short over TLS", async () => {
   const { faults } = await live({ seed, ends: ["stop"], threads: 1, isSecure: true });
   expect(faults).toEqual([]);
 });

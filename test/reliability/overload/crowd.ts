@@ -1,58 +1,44 @@
 /**
- * Many clients at once over plain sockets, in one of two tempers: each asks again when it was
- * answered, or requests come at a fixed rate whatever becomes of those before. It knows statuses,
- * and no plants.
+ * Many clients at once over plain sockets: either each connection sends its next request when it
+ * has a response (a closed loop), or requests arrive at a fixed rate (an open loop).
  */
-import { join } from "node:path";
+import { writeSync } from "node:fs";
 import type { Socket } from "bun";
 
 export interface CrowdOrder {
   readonly port: number;
-  /**
-   * Requests as bytes on the wire, sent in turn; `numberMark` in them stands for the request's
-   * number.
-   */
+  /** Bytes to send, in turn. `numberMark` in them stands for the request's number. */
   readonly requests: readonly string[];
   readonly connectionsMax: number;
-  /** Absent: every connection asks again as soon as it was answered. */
+  /** Absent: a closed loop. */
   readonly arrivalsPerSecond?: number;
   readonly durationMs: number;
-  /**
-   * An answer of 2xx is good up to here; a client gives up, and its connection too, at the timeout.
-   */
+  /** A 2xx counts as good until the deadline; at the timeout, the client disconnects. */
   readonly deadlineMs: number;
   readonly timeoutMs: number;
-  /**
-   * How long a client of the first temper that was refused waits; a client without patience does
-   * not.
-   */
+  /** How long a refused client of a closed loop waits. */
   readonly pauseMs?: number;
-  /** Whether every request comes over a connection of its own. */
-  readonly isReconnecting?: boolean;
 }
 
 export interface CrowdReport {
   readonly sent: number;
-  /** Answers of 2xx within the deadline, and those behind it. */
+  /** 2xx within the deadline, and after it. */
   readonly good: number;
   readonly late: number;
-  /** Answers of 503 and 429 with `Retry-After`, and those without. */
+  /** 503 and 429 with `Retry-After`, and without. */
   readonly refused: number;
   readonly refusedBare: number;
-  /** Any other answer. */
+  /** Any other response. */
   readonly others: number;
   readonly timeouts: number;
-  /** Connections that were not made, or broke before an answer. */
+  /** Connections that failed, or were closed before a response. */
   readonly lost: number;
   /** Arrivals for which no connection was left. */
   readonly unsent: number;
-  /** The status of the answer to each request, by its number: 0 without an answer. */
+  /** By the number of the request; 0 without a response. */
   readonly statuses: readonly number[];
   readonly goodMs: Spread;
-  readonly refusedMs: Spread;
   readonly seconds: number;
-  /** Processor time that the crowd itself took. */
-  readonly cpuSeconds: number;
 }
 
 export interface Spread {
@@ -60,7 +46,7 @@ export interface Spread {
   readonly p99: number;
 }
 
-/** As long as what stands in its place. */
+/** As long as the numbers that replace it. */
 export const numberMark = "########";
 
 export function numbered(request: number): string {
@@ -68,24 +54,23 @@ export function numbered(request: number): string {
 }
 
 const tickMs = 2;
-/** Who could not connect does not try again a thousand times a second. */
+/** A client that could not connect waits before it tries again. */
 const reconnectMs = 100;
 
 interface Connection {
   socket: Socket<Connection> | undefined;
-  /** When the request under way was due; absent: none is. */
+  /** When the current request was due; absent while idle. */
   sinceMs: number | undefined;
   request: number;
   received: string;
 }
 
 /**
- * In a process of its own, so that it measures the service and not itself. `onSent` is called when
- * all has been asked, though not answered.
+ * Runs a crowd in its own process, so that it measures the service and not this process. `onSent`
+ * is called when everything was sent.
  */
 export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<CrowdReport> {
-  const program = join(import.meta.dir, "crowd-process.ts");
-  const child = Bun.spawn([process.execPath, program], { stdin: "pipe", stdout: "pipe" });
+  const child = Bun.spawn([process.execPath, import.meta.path], { stdin: "pipe", stdout: "pipe" });
   child.stdin.write(JSON.stringify(order));
   child.stdin.end();
   const decoder = new TextDecoder();
@@ -97,10 +82,10 @@ export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<C
   return JSON.parse(text);
 }
 
-export class Crowd {
+class Crowd {
   readonly #order: CrowdOrder;
   readonly #idle: Connection[] = [];
-  /** In the order of asking. */
+  /** In the order of their requests. */
   readonly #busy = new Set<Connection>();
   readonly #statuses: number[] = [];
   readonly #tally = {
@@ -113,7 +98,6 @@ export class Crowd {
     lost: 0,
   };
   readonly #goodMs: number[] = [];
-  readonly #refusedMs: number[] = [];
   #connections = 0;
   #unsent = 0;
   #isOver = false;
@@ -125,9 +109,8 @@ export class Crowd {
   async run(onSent: () => void): Promise<CrowdReport> {
     const { arrivalsPerSecond = 0, connectionsMax, durationMs } = this.#order;
     const startedAtMs = performance.now();
-    const cpuBefore = process.cpuUsage();
     if (arrivalsPerSecond === 0) {
-      for (let count = 0; count < connectionsMax; count++) this.#ask(undefined, startedAtMs);
+      for (let count = 0; count < connectionsMax; count++) this.#start(undefined, startedAtMs);
     }
     let arrived = 0;
     for (let nowMs = startedAtMs; nowMs - startedAtMs < durationMs; nowMs = performance.now()) {
@@ -137,23 +120,19 @@ export class Crowd {
       await Bun.sleep(tickMs);
     }
     const seconds = (performance.now() - startedAtMs) / 1_000;
-    // What is under way is waited for, but nothing more is asked.
     this.#isOver = true;
     onSent();
     while (this.#busy.size > 0) {
       this.#giveUp(performance.now());
       await Bun.sleep(tickMs);
     }
-    const cpu = process.cpuUsage(cpuBefore);
     return {
       ...this.#tally,
       sent: this.#statuses.length,
       unsent: this.#unsent,
       statuses: this.#statuses,
       goodMs: spreadOf(this.#goodMs),
-      refusedMs: spreadOf(this.#refusedMs),
       seconds,
-      cpuSeconds: (cpu.user + cpu.system) / 1e6,
     };
   }
 
@@ -161,12 +140,12 @@ export class Crowd {
     let connection = this.#idle.pop();
     while (connection && !connection.socket) connection = this.#idle.pop();
     const mayConnect = this.#connections < this.#order.connectionsMax;
-    if (connection || mayConnect) this.#ask(connection, nowMs);
+    if (connection || mayConnect) this.#start(connection, nowMs);
     else this.#unsent++;
   }
 
   /** Over this connection if it is open, else over a new one. */
-  #ask(connection: Connection | undefined, sinceMs: number): void {
+  #start(connection: Connection | undefined, sinceMs: number): void {
     if (connection?.socket) {
       connection.sinceMs = sinceMs;
       this.#busy.add(connection);
@@ -193,7 +172,6 @@ export class Crowd {
   readonly #handlers = {
     open: (socket: Socket<Connection>) => {
       const connection = socket.data;
-      // It may have been given up meanwhile.
       if (connection.sinceMs === undefined) return socket.terminate();
       connection.socket = socket;
       this.#send(connection, socket);
@@ -206,28 +184,27 @@ export class Crowd {
       const head = connection.received.slice(0, headEnd);
       const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
       if (connection.received.length < headEnd + 4 + length) return;
-      this.#note(connection, head, performance.now() - connection.sinceMs);
+      this.#record(connection, head, performance.now() - connection.sinceMs);
     },
     close: (socket: Socket<Connection>) => this.#lose(socket.data),
     error: (socket: Socket<Connection>) => this.#lose(socket.data),
   };
 
-  #note(connection: Connection, head: string, tookMs: number): void {
+  #record(connection: Connection, head: string, tookMs: number): void {
     const status = Number(head.slice(9, 12));
     const isRefusal = status === 503 || status === 429;
     const isGood = status < 300 && tookMs <= this.#order.deadlineMs;
     this.#statuses[connection.request] = status;
     if (isGood) this.#goodMs.push(tookMs);
-    if (isRefusal) this.#refusedMs.push(tookMs);
     if (isGood) this.#tally.good++;
     else if (status < 300) this.#tally.late++;
     else if (!isRefusal) this.#tally.others++;
     else if (/\r\nretry-after: \d/i.test(head)) this.#tally.refused++;
     else this.#tally.refusedBare++;
-    const { isReconnecting, pauseMs = 0 } = this.#order;
+    const { pauseMs = 0 } = this.#order;
     this.#rest(connection);
-    if (isReconnecting || /\r\nconnection: close/i.test(head)) this.#leave(connection);
-    this.#goOn(connection, isRefusal ? pauseMs : 0);
+    if (/\r\nconnection: close/i.test(head)) this.#leave(connection);
+    this.#continue(connection, isRefusal ? pauseMs : 0);
   }
 
   #giveUp(nowMs: number): void {
@@ -236,18 +213,17 @@ export class Crowd {
       this.#tally.timeouts++;
       this.#rest(connection);
       this.#leave(connection);
-      this.#goOn(connection, 0);
+      this.#continue(connection, 0);
     }
   }
 
   #lose(connection: Connection): void {
     const isUnderWay = connection.sinceMs !== undefined;
     this.#rest(connection);
-    // Whoever left it has counted it already.
     if (connection.socket || isUnderWay) this.#leave(connection);
     if (!isUnderWay) return;
     this.#tally.lost++;
-    this.#goOn(connection, reconnectMs);
+    this.#continue(connection, reconnectMs);
   }
 
   #rest(connection: Connection): void {
@@ -262,11 +238,11 @@ export class Crowd {
     socket?.terminate();
   }
 
-  #goOn(connection: Connection, afterMs: number): void {
+  #continue(connection: Connection, afterMs: number): void {
     if (this.#isOver) return;
     if (this.#order.arrivalsPerSecond !== undefined) this.#idle.push(connection);
-    else if (afterMs === 0) this.#ask(connection, performance.now());
-    else setTimeout(() => this.#isOver || this.#ask(connection, performance.now()), afterMs);
+    else if (afterMs === 0) this.#start(connection, performance.now());
+    else setTimeout(() => this.#isOver || this.#start(connection, performance.now()), afterMs);
   }
 }
 
@@ -274,4 +250,12 @@ function spreadOf(durationsMs: readonly number[]): Spread {
   const sorted = durationsMs.toSorted((left, right) => left - right);
   const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);
   return { p50: at(0.5), p99: at(0.99) };
+}
+
+/** The process of a crowd: its order comes on standard input, its report goes to the output. */
+if (import.meta.main) {
+  const crowd = new Crowd(JSON.parse(await Bun.stdin.text()));
+  const report = await crowd.run(() => writeSync(1, "\n"));
+  await Bun.write(Bun.stdout, JSON.stringify(report));
+  process.exit(0);
 }

@@ -1,30 +1,29 @@
 /**
- * A flood of creates while the storage takes no writes: what waits is bounded, the rest is refused
- * at once, reads go on, and when it is over everything is as it was, with just the plants that were
- * promised.
+ * A flood of creates while the storage is stalled: a bounded number waits, the rest is refused at
+ * once, and reads go on. Afterwards the service is as before, with exactly the confirmed plants.
  */
-import { readFileSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { Client } from "pg";
 import { admissionDefaults } from "../../../src/http/admission.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";
-import { Ledger, type ListedPlant, readList } from "../ledger.ts";
+import { Ledger, readList } from "../ledger.ts";
+import { sampleProcess } from "../process-growth.ts";
 import type { Trial } from "../proof.ts";
 import { numbered, numberMark, sendCrowd } from "./crowd.ts";
-import type { Stall } from "./stall.ts";
 
-/**
- * Three times as many as may wait, and no faster than a machine can take that is busy with other
- * things.
- */
+/** Three times as many as may wait, at a rate that a busy machine can take. */
 const clientsCount = 3_500;
 const floodMs = 2_500;
-/** No answer may be missing, however slow the machine is. */
+/** No response may be missing, however slow the machine is. */
 const timeoutMs = 20_000;
-/** What a client may cost, with its connection. */
+/** The memory that a client may take, with its connection. */
 const clientBytesMax = 64 * 1024;
-/** By then it has been noticed that the storage stalls. */
+/** By then, the service has noticed the stall. */
 const noticedMs = admissionDefaults.waitMs + 100;
 /** In flight, those that waited less than half a second at the end, and some that came after it. */
 const promisedMax = 3 * admissionDefaults.inFlightMax;
+/** Lost plants would be reported by the thousand. */
+const faultsMax = 10;
 
 export async function flood(service: RunningService, stall: () => Promise<Stall>): Promise<Trial> {
   const faults: string[] = [];
@@ -68,24 +67,19 @@ export async function flood(service: RunningService, stall: () => Promise<Stall>
   if (grownBytes > clientsCount * clientBytesMax) faults.push(`it grew by ${grownBytes} bytes`);
 
   const ledger = new Ledger();
-  ledger.note("first", (await first) === 201 ? "there" : "gone");
+  const note = (name: string, status: number) =>
+    ledger.note({ name, state: status === 201 ? "present" : "absent" });
+  note("first", await first);
   for (const [number, status] of report.statuses.entries()) {
-    ledger.note(`plant ${numbered(number)}`, status === 201 ? "there" : "gone");
+    note(`plant ${numbered(number)}`, status);
   }
   const status = await create("last");
   if (status !== 201) faults.push(`after it a create was answered with ${status}`);
-  ledger.note("last", "there");
-  faults.push(...ledger.audit(await listPlants(service)));
+  note("last", 201);
+  const list = await service.call("GET /plants?fields=id,name");
+  faults.push(...ledger.audit(readList(await list.text())));
   const figures = { created, refused: report.refused, reads, "bytes grown": grownBytes };
   return { faults: faults.slice(0, faultsMax), figures };
-}
-
-/** What is lost is lost a thousand times. */
-const faultsMax = 10;
-
-async function listPlants(service: RunningService): Promise<ListedPlant[]> {
-  const response = await service.call("GET /plants?fields=id,name");
-  return readList(await response.text());
 }
 
 /** A create of a plant that is named by the number of its request. */
@@ -105,7 +99,31 @@ function renderHead(token: string, request: string): string {
 
 /** 0 where the system does not tell. */
 export function residentBytes(pid: number): number {
-  if (process.platform !== "linux") return 0;
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+  return process.platform === "linux" ? sampleProcess(pid).residentMb * 2 ** 20 : 0;
+}
+
+/** Holds up every write until it is released; reads go on. */
+export interface Stall {
+  release(): Promise<void>;
+}
+
+/** Like a command that writes for long beside the service, or a disk that hangs. */
+export async function stallSqlite(file: string): Promise<Stall> {
+  const database = new Database(file, { create: false, readwrite: true });
+  database.run("BEGIN IMMEDIATE");
+  return {
+    async release() {
+      database.run("ROLLBACK");
+      database.close();
+    },
+  };
+}
+
+/** Like a migration or a careless session. */
+export async function stallPostgres(url: string): Promise<Stall> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query("BEGIN");
+  await client.query("LOCK TABLE plants IN EXCLUSIVE MODE");
+  return { release: () => client.end() };
 }

@@ -1,27 +1,27 @@
 /**
- * What may be on a disk when the power is cut: follows the calls of processes on their files, and
- * knows which of them have surely arrived. It promises no more than POSIX does: data count once a
- * sync of their file has returned, and names once one of their folder has. Data that a failed sync
- * should have written are lost: kernels take them for written.
+ * What may be on a disk when the power is cut. It follows the file operations of processes and
+ * assumes no more than POSIX promises: data count once a sync of their file has returned, and names
+ * once a sync of their folder has. Data that a failed sync should have written are lost, because
+ * kernels take them for written.
  */
 import { dirname, relative } from "node:path";
 import { type Call, textOf } from "../interposed-io/call-log.ts";
-import type { Image } from "./leftover.ts";
+import type { Image } from "./image.ts";
 import { type Change, Content, type Dice, makeNoise, tear } from "./tearing.ts";
 
-/** Of `open`: what is in the file goes. */
+/** Of `open`: O_TRUNC. */
 const emptiesFlag = 0o1000;
 const mappedBytesMax = 32_768;
 
-/** A file or a folder, whatever names lead to it. */
+/** A file or a folder, whatever its names. */
 interface Node {
   readonly isFolder: boolean;
-  /** What is surely on the disk: of a file, and of a folder. */
+  /** What is on the disk for sure: of a file, and of a folder. */
   readonly content: Content;
   readonly names: Map<string, Node>;
-  /** What was changed since, the oldest first. */
+  /** Later changes, the oldest first. */
   pending: Pending[];
-  /** It changes without calls, so anything may be in it. */
+  /** It changes without calls, so it may contain anything. */
   isMapped: boolean;
 }
 
@@ -39,7 +39,7 @@ export class Disk {
   readonly #syncing = new Map<string, number>();
   #moment = 0;
 
-  /** The root is a folder that surely stays. */
+  /** The root is a folder that is already on the disk. */
   constructor(root: string) {
     this.#root = root;
     this.#seen.set(root, this.#top);
@@ -88,7 +88,7 @@ export class Disk {
     }
   }
 
-  /** The disk after a cut at this moment, by chance one of those that may be. */
+  /** One of the disks that a cut at this moment may leave, at random. */
   cut(dice: Dice): Image {
     const image = new Map<string, Uint8Array | "folder">();
     const visit = (folder: Node) => {
@@ -102,7 +102,7 @@ export class Disk {
     return image;
   }
 
-  /** A file that nobody was seen to make was made by a way that is not watched. */
+  /** A file may have been created by a call that is not recorded. */
   #open(descriptor: string, path: string, flags: number): void {
     if (!this.#seen.has(path)) this.#rename([[path, makeNode(false)]]);
     const node = this.#seen.get(path) as Node;
@@ -114,7 +114,7 @@ export class Disk {
     node?.pending.push({ kind: "data", change, moment: this.#moment });
   }
 
-  /** Several names at once, all in one folder, are changed together or not at all. */
+  /** Several names in one folder change together or not at all. */
   #rename(changes: readonly (readonly [string, Node | undefined])[]): void {
     const [path = ""] = changes[0] ?? [];
     const folder = this.#seen.get(dirname(path));
@@ -136,7 +136,7 @@ function contentAfter(file: Node, dice: Dice): Uint8Array {
   return tear(file.content, changes, dice);
 }
 
-/** What came before the sync began is on the disk from now on. */
+/** Changes from before the sync began are on the disk from now on. */
 function settle(node: Node, begunAt: number): void {
   const settled = node.pending.filter(({ moment }) => moment < begunAt);
   node.pending = node.pending.filter(({ moment }) => moment >= begunAt);
@@ -146,7 +146,7 @@ function settle(node: Node, begunAt: number): void {
   }
 }
 
-/** What a sync should have written counts only once it is written again. */
+/** Data of a failed sync count only once they are written again. */
 function lose(node: Node, begunAt: number): void {
   node.pending = node.pending.filter(({ kind, moment }) => kind === "names" || moment >= begunAt);
 }
@@ -161,7 +161,7 @@ function applyNames(
   }
 }
 
-/** Names change in any order, but each of them from one state to the next. */
+/** Names may change in any order, but each goes from one state to the next. */
 function namesAfter(folder: Node, dice: Dice): Map<string, Node> {
   const names = new Map(folder.names);
   const left = new Set<string>();

@@ -1,7 +1,4 @@
-/**
- * Opens what a power cut has left, with the real storage, and asks it whether all promises are
- * kept.
- */
+/** Opens what a crash has left with the real storage, and checks that all promises are kept. */
 import type { Database } from "bun:sqlite";
 import { createLog } from "../../../src/log.ts";
 import { assemble } from "../../../src/server/assembly.ts";
@@ -9,39 +6,38 @@ import { openStorage } from "../../../src/storage/open.ts";
 import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
-import { type Account, type Held, hashOf, type Owed } from "./account.ts";
+import { hashOf, type Ledger, readList } from "../ledger.ts";
+import { type Caller, checkNextId } from "../plant-client.ts";
 import type { Dice } from "./tearing.ts";
 
-type Call = (
-  request: string,
-  token: string,
-  init?: { body?: string; headers?: Record<string, string> },
-) => Promise<Response>;
+/** By garden: the token that was handed out, and what was promised to its clients. */
+export type Gardens = ReadonlyMap<string, { readonly token: string; readonly ledger: Ledger }>;
 
 const repeatsMax = 3;
 
-/** In this process, which is fast. Only the thread that commits is missing. */
-export async function examineHere(path: string, account: Account, dice: Dice): Promise<string[]> {
+/** In this process, which is fast. Only the writer thread is missing. */
+export async function examineHere(path: string, gardens: Gardens, dice: Dice): Promise<string[]> {
   try {
     const storage = await openStorage(path, { isServing: false });
-    const database = connect(path);
+    using database = connect(path);
+    const writer = createWriter(database);
+    const { app } = assemble(
+      { basePath: "", corsOrigins: "*" },
+      { ...storage, apply: async (writes) => writer.apply(writes) },
+      createLog("off", () => {}),
+    );
+    const call: Caller["call"] = async (request, { token, body, headers } = {}) => {
+      const [method = "", target = ""] = request.split(" ");
+      const all = new Headers(headers);
+      all.set("host", "localhost");
+      all.set("authorization", `Bearer ${token}`);
+      if (body) all.set("content-type", "application/json");
+      const init = { method, headers: all, ...(body && { body }) };
+      return app.fetch(new Request(`http://localhost${target}`, init));
+    };
     try {
-      const writer = createWriter(database);
-      const { app } = assemble(
-        { basePath: "", corsOrigins: "*" },
-        { ...storage, apply: async (writes) => writer.apply(writes) },
-        createLog("off", () => {}),
-      );
-      const call: Call = (request, token, { body, headers = {} } = {}) => {
-        const [method = "", target = ""] = request.split(" ");
-        const all = { ...headers, host: "localhost", authorization: `Bearer ${token}` };
-        const type = body === undefined ? undefined : { "content-type": "application/json" };
-        const init = { method, headers: { ...all, ...type }, ...(body && { body }) };
-        return app.fetch(new Request(`http://localhost${target}`, init));
-      };
-      return await examine(call, database, account, dice);
+      return await examine({ call }, database, gardens, dice);
     } finally {
-      database.close();
       await storage.close();
     }
   } catch (error) {
@@ -50,80 +46,71 @@ export async function examineHere(path: string, account: Account, dice: Dice): P
 }
 
 /** By the real program. */
-export async function examineServed(path: string, account: Account, dice: Dice): Promise<string[]> {
+export async function examineServed(path: string, gardens: Gardens, dice: Dice): Promise<string[]> {
   try {
     await using service = await startService({ database: path });
-    const database = connect(path);
-    try {
-      const call: Call = (request, token, init) => service.call(request, { ...init, token });
-      return await examine(call, database, account, dice);
-    } finally {
-      database.close();
-    }
+    using database = connect(path);
+    return await examine(service, database, gardens, dice);
   } catch (error) {
     return [`does not start: ${error}`];
   }
 }
 
 async function examine(
-  call: Call,
+  service: Caller,
   database: Database,
-  account: Account,
+  gardens: Gardens,
   dice: Dice,
 ): Promise<string[]> {
   const faults: string[] = [];
   const integrity = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();
   if (integrity[0]?.integrity_check !== "ok") faults.push(`damaged: ${JSON.stringify(integrity)}`);
-  for (const [garden, token] of account.tokens) {
-    const list = await call("GET /plants?fields=id,name,tag", token);
+  for (const [garden, { token, ledger }] of gardens) {
+    const list = await service.call("GET /plants?fields=id,name,tag", { token });
     if (list.status !== 200) {
-      faults.push(`token lost: that of ${garden} is answered ${list.status}`);
+      faults.push(`the token of ${garden} is lost: ${list.status}`);
       continue;
     }
-    const plants = (await list.json()) as Held[];
+    const plants = readList(await list.text());
     const keys = readKeys(database, garden);
-    faults.push(...account.audit(garden, plants, keys));
-    const keyed = account.keyed(garden);
+    faults.push(...ledger.audit(plants), ...ledger.auditKeys(plants, keys));
+    const { keyed } = ledger;
     for (let count = 0; count < repeatsMax && keyed.length > 0; count++) {
-      const [owed] = keyed.splice(dice(keyed.length), 1) as [Owed];
-      faults.push(...(await repeat(call, token, owed, keys.get(hashOf(owed.key as string)))));
+      const [sent] = keyed.splice(dice(keyed.length), 1) as [(typeof keyed)[number]];
+      faults.push(...(await repeat(service, token, sent, keys.get(hashOf(sent.name)))));
     }
-    faults.push(...(await goOn(call, token, account.highestId(garden, plants))));
+    const ids = plants.map(({ id }) => BigInt(id));
+    const highestId = [ledger.highestId, ...ids].reduce((max, id) => (id > max ? id : max));
+    faults.push(...(await checkNextId(service, token, highestId)));
   }
   return faults;
 }
 
-function readKeys(database: Database, garden: string): Map<string, number> {
+function readKeys(database: Database, garden: string): Map<string, string> {
   const rows = database
-    .query<{ hash: string; plant_id: bigint }, [string]>(
-      "SELECT lower(hex(key_hash)) AS hash, plant_id FROM idempotency_hashes WHERE garden = ?",
+    .query<{ hash: string; id: string }, [string]>(
+      `SELECT lower(hex(key_hash)) AS hash, CAST(plant_id AS TEXT) AS id FROM idempotency_hashes
+         WHERE garden = ?`,
     )
     .all(garden);
-  return new Map(rows.map(({ hash, plant_id }) => [hash, Number(plant_id)]));
+  return new Map(rows.map(({ hash, id }) => [hash, id]));
 }
 
-/** The same request again has the first answer again, if there was one. */
+/** A repeated request gets its first response again, if it had one. */
 async function repeat(
-  call: Call,
+  service: Caller,
   token: string,
-  owed: Owed,
-  knownId: number | undefined,
+  { name, body }: { readonly name: string; readonly body: string },
+  storedId: string | undefined,
 ): Promise<string[]> {
-  const headers = { "Idempotency-Key": owed.key as string };
-  const response = await call("POST /plants", token, { body: owed.body, headers });
-  const { name, tag } = owed;
-  const isFirstAnswer =
+  const headers = { "Idempotency-Key": name };
+  const response = await service.call("POST /plants", { token, body, headers });
+  const isReplayed = response.headers.get("idempotency-replayed") === "true";
+  const { tag } = JSON.parse(body);
+  const isRight =
     response.status === 201 &&
-    (response.headers.get("idempotency-replayed") === "true") === (knownId !== undefined) &&
+    isReplayed === (storedId !== undefined) &&
     (await response.text()) === JSON.stringify({ name, tag }) &&
-    (knownId === undefined || response.headers.get("location") === `/plants/${knownId}`);
-  return isFirstAnswer ? [] : [`another answer to ${name}: ${response.status}`];
-}
-
-/** A new plant gets an id that was never seen before. */
-async function goOn(call: Call, token: string, highestId: number): Promise<string[]> {
-  const response = await call("POST /plants", token, { body: '{"name":"after the cut"}' });
-  const id = Number(response.headers.get("location")?.split("/").at(-1));
-  const isNew = response.status === 201 && id > highestId;
-  return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
+    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
+  return isRight ? [] : [`another response to ${name}: ${response.status}`];
 }

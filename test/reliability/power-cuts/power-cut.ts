@@ -1,41 +1,41 @@
-/** Cuts the power at moments of a recording, and has what is left examined. */
+/** Cuts the power at moments of a recording, and examines what is left. */
 import { join, relative } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Call, parseCalls, textOf } from "../interposed-io/call-log.ts";
-import { Account, type Note } from "./account.ts";
+import { Ledger } from "../ledger.ts";
 import { Disk } from "./disk.ts";
 import { examineHere, examineServed } from "./examination.ts";
-import { type Leftover, lay } from "./leftover.ts";
+import { writeImage } from "./image.ts";
+import type { Leftover, Note } from "./recording.ts";
 import type { Dice } from "./tearing.ts";
 
 export interface PowerCut {
-  /** Empty: all promises were kept. */
   readonly faults: readonly string[];
-  /** How many writes had been answered. */
+  /** How many writes had been confirmed. */
   readonly promised: number;
 }
 
-/** Where in a recording: in which of how many parts of it, and with which chance. */
+/** In which of how many parts of a recording, at random. */
 export interface Cut {
   readonly index: number;
   readonly count: number;
   readonly seed: number;
 }
 
-/** About so many are made until a new store is ready. */
+/** About as many calls as it takes to create a new store. */
 const callsOfStart = 250;
 
 type Place = Extract<Note, { kind: "place" }>;
 
-/** The moments of one recording, one after the other: going back takes longer. */
+/** Cuts of one recording. Going forward is fast; going back starts over. */
 export class PowerCuts {
   readonly #calls: readonly Call[];
-  /** Before it, there were no calls: it tells what was there. */
+  /** Where the recorded calls begin, after those of a leftover. */
   readonly #begin: number;
   readonly #place: Place;
   #disk: Disk;
-  #account = new Account();
+  #gardens = new Map<string, { token: string; ledger: Ledger }>();
   #moment = 0;
 
   constructor(log: Buffer) {
@@ -53,15 +53,16 @@ export class PowerCuts {
     const dice = makeDice(spread(cut.seed));
     const { image } = this.cut(cut, dice);
     using folder = makeTemporaryFolder(fastestParent());
-    lay(image, folder.path);
-    const promised = this.#account.countPromises();
+    writeImage(image, folder.path);
+    const ledgers = [...this.#gardens.values()].map(({ ledger }) => ledger);
+    const promised = ledgers.reduce((sum, { promises }) => sum + promises, 0);
     const database = join(folder.path, relative(this.#place.root, this.#place.database));
-    const examineIt = by === "here" ? examineHere : examineServed;
-    const faults = await examineIt(database, this.#account, dice);
+    const examine = by === "here" ? examineHere : examineServed;
+    const faults = await examine(database, this.#gardens, dice);
     return { faults: faults.map((fault) => `cut at call ${this.#moment}: ${fault}`), promised };
   }
 
-  /** What is left, without a look at it. */
+  /** What is left, not examined. */
   cut(cut: Cut, dice = makeDice(spread(cut.seed))): Leftover {
     this.#goTo(this.#choose(cut, dice));
     const notes = this.#calls.slice(0, this.#moment).flatMap((call) => readNote(call) ?? []);
@@ -69,7 +70,7 @@ export class PowerCuts {
     return { image, notes: notes.filter(({ kind }) => kind !== "place") };
   }
 
-  /** A tenth of them while the store is made, and half just after an answer, when most is owed. */
+  /** A tenth while the store is created; half right after a confirmed write. */
   #choose({ index, count }: Cut, dice: Dice): number {
     const early = Math.floor(count / 10);
     const isEarly = index < early;
@@ -78,23 +79,30 @@ export class PowerCuts {
     const from = this.#begin + Math.floor(part * share) + dice(Math.ceil(share));
     if (dice(2) === 0) return from;
     const to = this.#begin + Math.floor((part + 1) * share);
-    const isAnswer = (call: Call) => readNote(call)?.kind === "answered";
-    return from + this.#calls.slice(from, to).findIndex(isAnswer) + 1;
+    return from + this.#calls.slice(from, to).findIndex(isConfirmation) + 1;
   }
 
   #goTo(moment: number): void {
     if (moment < this.#moment) {
       this.#disk = new Disk(this.#place.root);
-      this.#account = new Account();
+      this.#gardens = new Map();
       this.#moment = 0;
     }
     for (const call of this.#calls.slice(this.#moment, moment)) {
       const note = readNote(call);
-      if (note) this.#account.follow(note);
-      else this.#disk.follow(call);
+      if (note === undefined) this.#disk.follow(call);
+      else if (note.kind === "entry") this.#gardens.get(note.garden)?.ledger.note(note.entry);
+      else if (note.kind === "token") {
+        this.#gardens.set(note.garden, { token: note.token, ledger: new Ledger() });
+      }
     }
     this.#moment = moment;
   }
+}
+
+function isConfirmation(call: Call): boolean {
+  const note = readNote(call);
+  return note?.kind === "entry" && note.entry.state !== "unknown";
 }
 
 function readNote(call: Call): Note | undefined {

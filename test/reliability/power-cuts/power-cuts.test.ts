@@ -1,11 +1,8 @@
-/**
- * What was answered survives a power cut at any moment, whatever the disk makes of unsynced writes.
- */
+/** Confirmed writes survive a power cut at any moment, whatever the disk does to unsynced data. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { isInterposable } from "../interposed-io/interposed-io.ts";
-import { checkpointOften } from "./builds.ts";
 import { PowerCuts } from "./power-cut.ts";
-import { record } from "./recording.ts";
+import { checkpointOften, record } from "./recording.ts";
 
 setDefaultTimeout(60_000);
 
@@ -14,11 +11,11 @@ const writes = 200;
 const imagesCount = 60;
 
 if (!isInterposable) {
-  process.stderr.write("SKIPPED: power cuts are tried on Linux only, on x64 and arm64.\n");
+  process.stderr.write("SKIPPED: power cuts are tested on Linux only, on x64 and arm64.\n");
 }
 
 describe.skipIf(!isInterposable)("after a power cut", () => {
-  test("every answer holds, on every disk that there may be", async () => {
+  test("every confirmed write is there, on every disk that may be left", async () => {
     const edits = [checkpointOften(20)];
     const cuts = new PowerCuts(await record({ seed, writes, extent: "whole", edits }));
     const faults = [];
@@ -31,7 +28,6 @@ describe.skipIf(!isInterposable)("after a power cut", () => {
       promisedMax = Math.max(promisedMax, found.promised);
     }
     expect(faults).toEqual([]);
-    // Else there would be little to lose.
     expect(promisedMax).toBeGreaterThan(writes);
   });
 });

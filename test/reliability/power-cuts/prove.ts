@@ -3,16 +3,15 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { prove } from "../proof.ts";
-import { checkpointOften } from "./builds.ts";
 import { PowerCuts } from "./power-cut.ts";
-import { type Life, record } from "./recording.ts";
+import { checkpointOften, type RecordingOptions, record } from "./recording.ts";
 
 /** Of one recording. */
 const imagesCount = 250;
-/** The real program takes a while to start. */
+/** The real program takes a while to start, so it opens only these images. */
 const servedEvery = 100;
-/** More than a life and the one before it use. */
-const seedsOfLife = 10;
+/** More than a recording and the one before it use. */
+const seedsOfRecording = 10;
 const output = join(import.meta.dir, "../../.output/power-cuts");
 
 let current: { number: number; log: Buffer; cuts: PowerCuts } | undefined;
@@ -24,7 +23,7 @@ await prove({
   async run(seed) {
     const number = Math.floor(seed / imagesCount);
     const isNew = current?.number !== number;
-    if (isNew || !current) current = await live(number);
+    if (isNew || !current) current = await load(number);
     const { cuts, log } = current;
     const by = seed % servedEvery === 0 ? "program" : "here";
     const cut = { index: seed % imagesCount, count: imagesCount, seed };
@@ -35,17 +34,17 @@ await prove({
       figures: {
         recordings: Number(isNew),
         "calls recorded": isNew ? cuts.callsCount : 0,
-        "answered writes checked": promised,
+        "confirmed writes checked": promised,
         "images opened by the program": Number(by === "program"),
       },
     };
   },
 });
 
-/** No two recordings are alike, so that of a fault is kept, and taken the next time. */
-async function live(number: number): Promise<NonNullable<typeof current>> {
+/** No two recordings are alike, so one with a fault is kept, and used again the next time. */
+async function load(number: number): Promise<NonNullable<typeof current>> {
   const kept = pathOf(number);
-  const log = existsSync(kept) ? readFileSync(kept) : await record(await chooseLife(number));
+  const log = existsSync(kept) ? readFileSync(kept) : await record(await choose(number));
   return { number, log, cuts: new PowerCuts(log) };
 }
 
@@ -59,21 +58,26 @@ function pathOf(number: number): string {
 }
 
 /**
- * The log is written back after a few pages, after some, or as in earnest, which takes a while. One
- * in three begins with what a power cut has left of a short life.
+ * Checkpoints after a few pages, some, or as usual, which takes a while. One in three starts from
+ * what a power cut has left of a brief recording.
  */
-async function chooseLife(number: number): Promise<Life> {
+async function choose(number: number): Promise<RecordingOptions> {
   const dice = makeDice(spread(number));
   const pages = [4, 20, 100, undefined][dice(4)];
-  const seed = number * seedsOfLife;
-  const life: Life = {
+  const seed = number * seedsOfRecording;
+  const options: RecordingOptions = {
     seed,
     writes: pages === undefined ? 1_500 : 200 + dice(500),
     extent: "whole",
     edits: pages === undefined ? [] : [checkpointOften(pages)],
   };
-  if (dice(3) > 0) return life;
-  const earlier = { ...life, seed: seed + seedsOfLife / 2, writes: 200, extent: "brief" } as const;
+  if (dice(3) > 0) return options;
+  const earlier = {
+    ...options,
+    seed: seed + seedsOfRecording / 2,
+    writes: 200,
+    extent: "brief",
+  } as const;
   const leftover = new PowerCuts(await record(earlier)).cut({ index: 1, count: 2, seed });
-  return { ...life, leftover };
+  return { ...options, leftover };
 }

@@ -1,56 +1,67 @@
 /**
- * A life of the real program under load, recorded call by call and answer by answer: its first
- * start, stops, starts and commands beside it.
+ * Records every file operation and every confirmed write of the real program under load: its first
+ * start, stops, restarts and commands beside it.
  */
 import { join } from "node:path";
 import { changeProgram, type Edit } from "../../changed-program.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { Gardeners } from "../gardeners.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
-import { Ledger } from "../ledger.ts";
-import type { Note } from "./account.ts";
-import { type Leftover, lay, pretend } from "./leftover.ts";
+import { type Entry, Ledger } from "../ledger.ts";
+import { Workload } from "../workload.ts";
+import { type Image, startFrom } from "./image.ts";
 
-export interface Life {
+/** Stands among the recorded calls. */
+export type Note =
+  | { readonly kind: "place"; readonly root: string; readonly database: string }
+  | { readonly kind: "token"; readonly garden: string; readonly token: string }
+  | { readonly kind: "entry"; readonly garden: string; readonly entry: Entry };
+
+/** What a power cut has left of an earlier recording. */
+export interface Leftover {
+  readonly image: Image;
+  readonly notes: readonly Note[];
+}
+
+export interface RecordingOptions {
   readonly seed: number;
-  /** How many writes are answered before a load ends. */
+  /** How many writes are confirmed before a process is stopped. */
   readonly writes: number;
-  /** One start, or also stops, starts and commands. */
+  /** One start, or also stops, restarts and commands. */
   readonly extent: "brief" | "whole";
-  /** How the program is changed. */
   readonly edits: readonly Edit[];
-  /** What it finds: of an earlier life that ended with a power cut. */
+  /** What it starts from. */
   readonly leftover?: Leftover;
 }
 
-type TakeNote = (note: Note) => void;
-
-const gardenersCount = 10;
+const clientsCount = 10;
 const pollMs = 5;
 /** On a slow machine, fewer writes must do. */
 const loadMsMax = 30_000;
-/** The first is that of the token that the first start prints. */
+/** The first start prints a token for the first one. */
 const gardens = ["gardener", "greenhouse", "balcony"] as const;
+const fullSync = 'database.run("PRAGMA synchronous = FULL");';
 
-/** The log of the calls, with notes among them: one says where all happened, before it did. */
-export async function record(life: Life): Promise<Buffer> {
+/** A build that checkpoints after a few pages instead of a thousand. */
+export function checkpointOften(pages: number): Edit {
+  return {
+    file: "storage/sqlite/open.ts",
+    text: fullSync,
+    by: `${fullSync} database.run("PRAGMA wal_autocheckpoint = ${pages}");`,
+  };
+}
+
+/** Returns the log of all calls, with notes among them. */
+export async function record(options: RecordingOptions): Promise<Buffer> {
+  const { seed, writes, extent, edits, leftover } = options;
   using folder = makeTemporaryFolder();
-  using changed = life.edits.length > 0 ? changeProgram(life.edits) : undefined;
+  using changed = edits.length > 0 ? changeProgram(edits) : undefined;
   using io = new InterposedIo(folder.path);
   const root = io.variables.INTERPOSED_FOLDER as string;
   // In folders that the program has to make.
   const database = join(root, "data/here/plants.db");
-  const takeNote: TakeNote = (note) => io.note(JSON.stringify(note));
+  const takeNote = (note: Note) => io.note(JSON.stringify(note));
   const tokens = new Map<string, string>();
-  if (life.leftover) {
-    lay(life.leftover.image, root);
-    pretend(life.leftover, root, io);
-    for (const note of life.leftover.notes) {
-      if (note.kind === "token") tokens.set(note.garden, note.token);
-    }
-  }
-  takeNote({ kind: "place", root, database });
   const keepToken = (garden: string, token: string) => {
     tokens.set(garden, token);
     takeNote({ kind: "token", garden, token });
@@ -62,23 +73,29 @@ export async function record(life: Life): Promise<Buffer> {
   };
   const start = () =>
     startService({ database, program: changed?.program, variables: io.variables });
-  const [first, second, third] = gardens;
 
+  if (leftover) startFrom(leftover.image, root, io);
+  for (const note of leftover?.notes ?? []) {
+    takeNote(note);
+    if (note.kind === "token") tokens.set(note.garden, note.token);
+  }
+  takeNote({ kind: "place", root, database });
+  const [first, second, third] = gardens;
   {
     await using service = await start();
     if (service.token !== "") keepToken(first, service.token);
-    await using load = new Load(service, tokens, life.seed, takeNote);
-    if (life.extent === "whole") await makeToken(second);
-    await load.reach(life.writes);
-    if (life.extent === "brief") return io.log();
+    await using load = new Load(service, tokens, seed, takeNote);
+    if (extent === "whole") await makeToken(second);
+    await load.reach(writes);
+    if (extent === "brief") return io.log();
     await stop(service);
   }
-  // When nobody serves, a command is the last to close the file, and writes its log back.
+  // When nothing serves the file, a command is the last to close it, and checkpoints.
   await makeToken(third);
-  for (const seed of [life.seed + 1, life.seed + 2]) {
+  for (const laterSeed of [seed + 1, seed + 2]) {
     await using service = await start();
-    await using load = new Load(service, tokens, seed, takeNote);
-    await load.reach(life.writes);
+    await using load = new Load(service, tokens, laterSeed, takeNote);
+    await load.reach(writes);
     await stop(service);
   }
   return io.log();
@@ -89,59 +106,33 @@ async function stop(service: RunningService): Promise<void> {
   await service.exited;
 }
 
-/** Gardeners in every garden; what they send and hear is noted. */
+/** Clients in every garden, whose ledgers are recorded. */
 class Load {
-  readonly #crews: readonly Gardeners[];
-  #answered = 0;
+  readonly #workloads: readonly Workload[];
+  #confirmed = 0;
 
   constructor(
     service: RunningService,
     tokens: ReadonlyMap<string, string>,
     seed: number,
-    takeNote: TakeNote,
+    takeNote: (note: Note) => void,
   ) {
-    const noted = (garden: string) =>
-      noteExchanges(service, garden, (note) => {
-        takeNote(note);
-        if (note.kind === "answered") this.#answered++;
+    this.#workloads = [...tokens].map(([garden, token], index) => {
+      const ledger = new Ledger((entry) => {
+        takeNote({ kind: "entry", garden, entry });
+        if (entry.state !== "unknown") this.#confirmed++;
       });
-    this.#crews = [...tokens].map(([garden, token], index) => {
-      const instance = { service: noted(garden), token };
-      const seedOfCrew = seed * gardens.length + index;
-      return new Gardeners([instance], new Ledger(), gardenersCount, seedOfCrew);
+      const ownSeed = seed * gardens.length + index;
+      return new Workload([{ ...service, token }], ledger, clientsCount, ownSeed);
     });
   }
 
   async reach(writes: number): Promise<void> {
     const endMs = performance.now() + loadMsMax;
-    while (this.#answered < writes && performance.now() < endMs) await Bun.sleep(pollMs);
+    while (this.#confirmed < writes && performance.now() < endMs) await Bun.sleep(pollMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#crews.map((crew) => crew.stop()));
+    await Promise.all(this.#workloads.map((workload) => workload.stop()));
   }
-}
-
-let exchanges = 0;
-
-/** Noted before it is sent and after it was answered: never more is owed than was, nor later. */
-function noteExchanges(
-  service: RunningService,
-  garden: string,
-  takeNote: TakeNote,
-): RunningService {
-  return {
-    ...service,
-    async call(request, init = {}) {
-      if (request.startsWith("GET")) return service.call(request, init);
-      const number = exchanges++;
-      const key = new Headers(init.headers).get("idempotency-key") ?? undefined;
-      const body = init.body as string | undefined;
-      takeNote({ kind: "sent", number, garden, request, body, key });
-      const response = await service.call(request, init);
-      const location = response.headers.get("location") ?? undefined;
-      takeNote({ kind: "answered", number, status: response.status, location });
-      return response;
-    },
-  };
 }

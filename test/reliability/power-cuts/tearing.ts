@@ -1,7 +1,4 @@
-/**
- * What becomes of writes that nobody waited for when the power is cut: they are dropped, kept or
- * torn, each by itself. It knows nothing of files' names.
- */
+/** What a power cut does to unsynced writes: each is dropped, kept or torn. */
 
 export type Dice = (sides: number) => number;
 
@@ -10,11 +7,11 @@ export type Change = { readonly at: number; readonly data: Uint8Array } | { read
 
 type Fate = "dropped" | "kept" | "torn";
 
-/** Smaller than this, drives write nothing; whether one arrives whole is not relied on either. */
+/** The smallest unit that drives write; even these may be torn. */
 const sectorBytes = 512;
 const noiseBytes = 61;
 
-/** The content with what chance leaves of the changes, in their order. */
+/** The content with what is left of the changes, in their order. */
 export function tear(content: Content, changes: readonly Change[], dice: Dice): Uint8Array {
   const torn = content.copy();
   const fates = changes.length === 0 ? [] : chooseFates(changes.length, dice);
@@ -25,7 +22,7 @@ export function tear(content: Content, changes: readonly Change[], dice: Dice): 
   return torn.bytes;
 }
 
-/** Each way of losing writes alone would find other faults, so all have their turn. */
+/** Each way of losing writes finds other faults, so all of them are tried. */
 function chooseFates(count: number, dice: Dice): Fate[] {
   const all = (fate: Fate): Fate[] => Array<Fate>(count).fill(fate);
   const one = dice(count);
@@ -80,7 +77,7 @@ function tearOne(content: Content, change: Change, dice: Dice): void {
   }
 }
 
-/** The same few bytes by chance, again and again. */
+/** A few random bytes, repeated. */
 export function makeNoise(size: number, dice: Dice): Uint8Array {
   const some = Uint8Array.from({ length: noiseBytes }, () => dice(256));
   return Buffer.alloc(size, some);

@@ -1,50 +1,43 @@
 /**
- * Loaded into the program before its own code: when it is asked, every thread collects its garbage
- * and tells what it still holds. What grows there is kept by something. What grows elsewhere may be
- * garbage that nobody has collected yet.
+ * Preloaded into the service: on SIGUSR2 every thread collects its garbage, and the bytes that all
+ * heaps still hold are written to a file. What grows there is a leak; what grows elsewhere may be
+ * garbage that was not collected yet.
  */
 import { heapStats } from "bun:jsc";
-import process from "node:process";
+import { renameSync, writeFileSync } from "node:fs";
 
-/** Of all threads together. */
-export interface Held {
-  readonly objects: number;
-  readonly heapMb: number;
-}
-
-const asking = new BroadcastChannel("collector: asking");
-const telling = new BroadcastChannel("collector: telling");
+const requests = new BroadcastChannel("collector: requests");
+const results = new BroadcastChannel("collector: results");
 if (Bun.isMainThread) collectInAll();
-else asking.onmessage = () => telling.postMessage(collect());
+else requests.onmessage = () => results.postMessage(collect());
 
 function collectInAll(): void {
   let threads = 1;
-  const Plain = globalThis.Worker;
-  globalThis.Worker = class extends Plain {
+  const PlainWorker = globalThis.Worker;
+  globalThis.Worker = class extends PlainWorker {
     constructor(url: string | URL, options: WorkerOptions = {}) {
       super(url, { ...options, preload: [import.meta.path] });
       threads++;
     }
   };
-  process.on("message", () => {
-    const told = [collect()];
-    telling.onmessage = ({ data }: MessageEvent<Held>) => {
-      told.push(data);
-      if (told.length === threads) process.send?.(addUp(told));
+  process.on("SIGUSR2", () => {
+    const sizes = [collect()];
+    results.onmessage = ({ data }: MessageEvent<number>) => {
+      sizes.push(data);
+      if (sizes.length === threads) report(sizes.reduce((sum, size) => sum + size));
     };
-    asking.postMessage("collect");
+    requests.postMessage("collect");
   });
 }
 
-function collect(): Held {
+function collect(): number {
   Bun.gc(true);
-  const { objectCount, heapSize } = heapStats();
-  return { objects: objectCount, heapMb: heapSize / 2 ** 20 };
+  return heapStats().heapSize;
 }
 
-function addUp(all: readonly Held[]): Held {
-  return {
-    objects: all.reduce((sum, { objects }) => sum + objects, 0),
-    heapMb: all.reduce((sum, { heapMb }) => sum + heapMb, 0),
-  };
+/** Renamed into place, so that nobody reads half of it. */
+function report(bytes: number): void {
+  const file = process.env.COLLECTOR_FILE ?? "";
+  writeFileSync(`${file}.new`, String(bytes));
+  renameSync(`${file}.new`, file);
 }

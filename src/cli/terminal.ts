@@ -1,8 +1,48 @@
-/** What commands print: results in full, messages if they can be written, and tables. */
+/** The terminal of a command: results in full, messages if they can be written, and tables. */
 import { fstatSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
-import { mayColor, mayDraw } from "../config.ts";
+import { mayDraw } from "../config.ts";
 import { fileError } from "./cli-error.ts";
+
+/** Where a command's output goes: results to `out`, messages for a person to `say`. */
+export interface Terminal {
+  /** Whether standard output is a terminal. */
+  readonly isInteractive: boolean;
+  /** Whether standard error is a terminal. */
+  readonly isWatched: boolean;
+  /** How many characters a line has. */
+  readonly columns?: number;
+  out(text: string): void;
+  say(text: string): void;
+  /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
+  draw?(text: string): void;
+}
+
+export function openTerminal(): Terminal {
+  const isWatched = isTerminal(2);
+  return {
+    isInteractive: isTerminal(1),
+    isWatched,
+    get columns() {
+      // A terminal that doesn't know its width says 0.
+      return process.stdout.columns || process.stderr.columns || 80;
+    },
+    out: (text) => writeResult(1, text, "standard output"),
+    say: (text) => writeMessage(`${text}\n`),
+    ...(isWatched && mayDraw() && { draw: writeMessage }),
+  };
+}
+
+/**
+ * Whether a person reads it. The runtime's stream knows, but takes 10 to 20 ms to create, so pipes,
+ * files and the null device are told apart without it.
+ */
+function isTerminal(descriptor: 1 | 2): boolean {
+  const output = fstatSync(descriptor);
+  if (!output.isCharacterDevice()) return false;
+  if (output.rdev === statSync(devNull, { throwIfNoEntry: false })?.rdev) return false;
+  return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
+}
 
 /** As after SIGPIPE: nobody reads the results any more. */
 const unreadExitCode = 141;
@@ -20,8 +60,8 @@ export function writeResult(descriptor: number, text: string, place: string): vo
   }
 }
 
-/** Messages for a person. If they cannot be written, work goes on. */
-export function writeMessage(text: string): void {
+/** If it cannot be written, work goes on. */
+function writeMessage(text: string): void {
   try {
     writeAll(2, text);
   } catch {}
@@ -37,29 +77,10 @@ function writeAll(descriptor: number, text: string): boolean {
       const { code } = error as { code?: string };
       if (code === "EPIPE") return false;
       if (code !== "EAGAIN") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+      Bun.sleepSync(pauseMs);
     }
   }
   return true;
-}
-
-/**
- * Whether a person reads it. The runtime's stream knows, but takes 10 to 20 ms to create, so pipes,
- * files and the null device are told apart without it.
- */
-export function isTerminal(descriptor: 1 | 2): boolean {
-  const output = fstatSync(descriptor);
-  if (!output.isCharacterDevice()) return false;
-  if (output.rdev === statSync(devNull, { throwIfNoEntry: false })?.rdev) return false;
-  return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
-}
-
-/** Draws a line over again; absent where nobody watches, or escape codes would be shown. */
-export const drawMessage = isTerminal(2) && mayDraw() ? writeMessage : undefined;
-
-/** Whether standard output may be colored. */
-export function hasColor(): boolean {
-  return isTerminal(1) && mayColor();
 }
 
 /** A longer cell doesn't widen its column; it only shifts the rest of its line. */

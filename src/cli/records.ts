@@ -1,15 +1,15 @@
 /** The bytes of a file → its records and where each starts, in constant memory. */
 import { usageError } from "./cli-error.ts";
 
-/** Both count from 1. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
-
 export interface Scanned {
   /** The offset after the record. */
   readonly end: number;
+}
+
+/** Lines and columns count from 1. */
+interface Position {
+  readonly line: number;
+  readonly column: number;
 }
 
 export interface PlacedRecord<Record extends Scanned> extends Position {
@@ -65,8 +65,46 @@ function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
 }
 
 /** The position after the text. */
-export function advance({ line, column }: Position, text: string): Position {
+function advance({ line, column }: Position, text: string): Position {
   const lines = text.split("\n");
   const lastLength = lines.at(-1)?.length ?? 0;
   return { line: line + lines.length - 1, column: (lines.length > 1 ? 1 : column) + lastLength };
+}
+
+/** Of JSON Lines: a line. Of an array: white space, a bracket, a comma or an element. */
+export interface JsonRecord extends Scanned {
+  readonly isInArray: boolean;
+  readonly text: string;
+}
+
+/** A file whose first character is `[` is one array; any other has a record per line. */
+export function createJsonScanner(): (text: string, start: number) => JsonRecord | undefined {
+  let isInArray: boolean | undefined;
+  return (text, start) => {
+    const [, first] = /^\s*(\S)/.exec(isInArray === undefined ? text.slice(start) : "") ?? [];
+    if (first !== undefined) isInArray = first === "[";
+    const end = isInArray ? findTokenEnd(text, start) : text.indexOf("\n", start) + 1;
+    if (end === 0) return undefined;
+    return { isInArray: isInArray === true, text: text.slice(start, end), end };
+  };
+}
+
+/** 0 if the text ends first. */
+function findTokenEnd(text: string, start: number): number {
+  const punctuation = /\s+|[[\],]/y;
+  punctuation.lastIndex = start;
+  if (punctuation.test(text)) return punctuation.lastIndex;
+  let depth = 0;
+  const part = /"(?:[^"\\]|\\[\s\S])*"|["{}[\],\n]/g;
+  part.lastIndex = start;
+  for (let found = part.exec(text); found !== null; found = part.exec(text)) {
+    const [character] = found;
+    // A string that doesn't end here.
+    if (character === '"') return 0;
+    if (character === "{" || character === "[") depth++;
+    else if (character === "}" || character === "]") depth--;
+    if (depth < 0 || (depth === 0 && /[,\n]/.test(character))) return found.index;
+    if (depth === 0 && character === "}") return part.lastIndex;
+  }
+  return 0;
 }

@@ -1,0 +1,148 @@
+/** Settings of the role and the database that a service meets, and search paths. */
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { Client } from "pg";
+import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { startPooler } from "../../../test/transaction-pooler.ts";
+import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { engineOf } from "../open.ts";
+import { clientConfig } from "./connect.ts";
+import { openPostgres } from "./engine.ts";
+import { type Host, parseUrl } from "./url.ts";
+
+setDefaultTimeout(60_000);
+
+let database: TestDatabase;
+
+beforeEach(async () => {
+  database = await makeDatabase();
+});
+
+afterEach(() => database.drop());
+
+function open(url = database.url): Promise<Storage> {
+  return openPostgres(url, { isServing: true });
+}
+
+/** Why it cannot be opened. */
+async function refusal(url?: string): Promise<string> {
+  const failure = await open(url).catch((error) => error);
+  return failure.message;
+}
+
+describe.each([
+  ["synchronous_commit", "off"],
+  ["client_min_messages", "error"],
+])("where the role has %s = %s, answered writes could be lost", (name, value) => {
+  beforeEach(() => database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`));
+
+  test("so connections set another", async () => {
+    const url = parseUrl(database.url);
+    const [host] = url.hosts as [Host];
+    const route = { ...host, isEncrypted: false, takesOptions: true };
+    const client = new Client(
+      clientConfig({ url, limits: defaultConnectionLimits, schema: undefined }, route),
+    );
+    await client.connect();
+    const { rows } = await client.query(`SHOW ${name}`);
+    expect(rows[0][name]).not.toBe(value);
+    await client.end();
+    await (await open()).close();
+  });
+
+  test("so no service starts behind a pooler, which lets nobody set it", async () => {
+    const pooler = await startPooler(database.url);
+    const url = `postgres://anyone@127.0.0.1:${pooler.port}/${database.name}`;
+    expect(await refusal(url)).toContain(`its ${name} is ${value}, so that answered writes could`);
+    await pooler.stop();
+  });
+});
+
+test.each([
+  ["array_nulls", "off"],
+  ["lock_timeout", "1"],
+  ["default_transaction_isolation", "serializable"],
+  ["TimeZone", "'Asia/Kathmandu'"],
+])("where %s is %s, all is as usual", async (name, value) => {
+  await database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
+  const storage = await open();
+  const idempotency = { key: "\\k'", request: "r", nowMs: 1, expiresAtMs: 2 ** 52 };
+  const keyed = create({ name: "\\n'", idempotency });
+  expect(await storage.apply([create(), keyed])).toEqual([created(1n), created(2n)]);
+  expect(await storage.apply([keyed])).toEqual([created(2n, true)]);
+  expect(await storage.apply([remove(1n)])).toEqual([{ kind: "deleted" }]);
+  expect(await storage.list("home", undefined, 9)).toMatchObject([{ id: 2n, name: "\\n'" }]);
+  await storage.close();
+});
+
+test("where a transaction may last a second, backups take longer, and requests fail", async () => {
+  const storage = await open();
+  await storage.apply([create()]);
+  await storage.close();
+  for (const name of ["transaction_timeout", "idle_in_transaction_session_timeout"]) {
+    await database.query(`ALTER DATABASE ${database.name} SET ${name} = '1s'`);
+  }
+  const intruder = new Client(database.url);
+  await intruder.connect();
+  await intruder.query("SET transaction_timeout = 0; SET idle_in_transaction_session_timeout = 0");
+  const limited = await open();
+  using folder = makeTemporaryFolder();
+  const path = touch(join(folder.path, "slow.db"));
+  const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
+  await intruder.query("BEGIN; LOCK plants");
+  const backingUp = engineOf(database.url).backup(database.url, path, options);
+  const work = [limited.list("home", undefined, 10), limited.apply([create()])];
+  const failures = await Promise.all(work.map((each) => each.catch((error) => error)));
+  await Bun.sleep(500);
+  await intruder.end();
+  await backingUp;
+  expect(failures.map(({ code }) => code)).toEqual(["unavailable", "unavailable"]);
+  expect(failures[1].message).toContain("outcome is unknown");
+  expect(await limited.list("home", undefined, 10)).toHaveLength(1);
+  await limited.close();
+});
+
+test("where the search path leads nowhere, that is said", async () => {
+  await database.query(`ALTER DATABASE ${database.name} SET search_path = nowhere`);
+  expect(await refusal()).toContain("no schema of the role's search path is there");
+});
+
+test("PGOPTIONS says where the tables are, as with PostgreSQL's own tools", async () => {
+  await database.query("CREATE SCHEMA elsewhere");
+  process.env.PGOPTIONS = "-c search_path=elsewhere";
+  try {
+    const storage = await openPostgres(database.url, { isServing: true });
+    await storage.close();
+  } finally {
+    delete process.env.PGOPTIONS;
+  }
+  const found = "SELECT schemaname FROM pg_tables WHERE tablename = 'plants'";
+  expect(await database.query(found)).toEqual([{ schemaname: "elsewhere" }]);
+});
+
+test("connections go on to find the store when the role's search path is changed", async () => {
+  const lead = (path: string) =>
+    database.query(`ALTER DATABASE ${database.name} SET search_path = ${path}`);
+  const schema = 'a "schema" \\ of its own';
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  await database.query(`CREATE SCHEMA ${quoted}; CREATE SCHEMA elsewhere`);
+  await lead(quoted);
+  const storage = await openPostgres(database.url, { isServing: true });
+  await storage.apply([create()]);
+  await lead("elsewhere");
+  await (await openPostgres(database.url, { isServing: true })).close();
+  // Enough at once that there are new connections.
+  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 10));
+  expect((await Promise.all(lists)).map((plants) => plants.length)).toEqual([1, 1, 1, 1]);
+  await storage.close();
+});
+
+test("another program's table in a later schema is not taken for the store's", async () => {
+  await database.query("CREATE SCHEMA mine; CREATE TABLE public.plants (id bigint)");
+  await database.query(`ALTER DATABASE ${database.name} SET search_path = mine, public`);
+  const storage = await openPostgres(database.url, { isServing: true });
+  expect(await storage.list("home", undefined, 10)).toEqual([]);
+  await storage.close();
+});

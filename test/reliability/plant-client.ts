@@ -1,0 +1,140 @@
+/** A client that creates, deletes and lists plants, and notes every response in a ledger. */
+import type { RunningService } from "../end-to-end/running-service.ts";
+import { type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
+
+/** A request without a response by then hangs. */
+export const hangMs = 10_000;
+
+export type Caller = Pick<RunningService, "call">;
+
+export interface NewPlant {
+  readonly name: string;
+  /** Assigned by the service unless given. */
+  readonly id?: string | undefined;
+  /** The key is the plant's name. */
+  readonly isKeyed?: boolean;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Whether the plant was created or deleted; if not, whether to try again later. */
+export type Outcome = "done" | "unavailable" | "failed";
+
+export interface PlantClientOptions {
+  readonly ledger: Ledger;
+  readonly token: string;
+  /** The responses of a service that cannot write now. */
+  readonly unavailable?: readonly number[];
+  /** A request got no response. By default that is a fault. */
+  readonly onNoResponse?: (request: string, error: Error) => unknown;
+}
+
+export class PlantClient {
+  readonly #service: Caller;
+  readonly #options: PlantClientOptions;
+
+  constructor(service: Caller, options: PlantClientOptions) {
+    this.#service = service;
+    this.#options = options;
+  }
+
+  async create(plant: NewPlant): Promise<Outcome> {
+    const { ledger } = this.#options;
+    const { name, id, isKeyed } = plant;
+    const body = bodyOf(name, id);
+    const before = ledger.stateOf(name) ?? "absent";
+    ledger.note({ name, state: "unknown", id, keyedBody: isKeyed ? body : undefined });
+    const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
+    const reply = await this.send("POST /plants", { body, headers });
+    const location = reply?.headers.get("location")?.split("/").at(-1);
+    if (reply?.status === 201 && location) {
+      ledger.note({ name, state: "present", id: location });
+      return "done";
+    }
+    // The id is taken: by this plant, if an earlier attempt had an unknown outcome.
+    if (reply?.status === 409 && id !== undefined && !isKeyed && before === "unknown") {
+      ledger.note({ name, state: "present" });
+      return "done";
+    }
+    if (before === "present" || isUnchanged(reply)) ledger.note({ name, state: before });
+    return this.#judge(reply, `create ${name}`);
+  }
+
+  async delete({ name, id }: ListedPlant): Promise<Outcome> {
+    const { ledger } = this.#options;
+    const before = ledger.stateOf(name) ?? "absent";
+    ledger.note({ name, state: "unknown" });
+    const reply = await this.send(`DELETE /plants/${id}`);
+    if (reply?.status === 204 || (reply?.status === 404 && before === "unknown")) {
+      ledger.note({ name, state: "absent" });
+      return "done";
+    }
+    if (isUnchanged(reply)) ledger.note({ name, state: before });
+    return this.#judge(reply, `delete ${name}`);
+  }
+
+  /** A plant that was created is in every list from then on, whichever instance is asked. */
+  async find({ name, id }: ListedPlant): Promise<void> {
+    const after = BigInt(id) - 1n;
+    const reply = await this.send(`GET /plants?fields=id,name&limit=1&after=${after}`);
+    if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
+    else if (!reply.text.includes(`"${name}"`)) this.#options.ledger.fault(`not listed: ${name}`);
+  }
+
+  /** Undefined if no response came. */
+  async send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
+    const { token, ledger, onNoResponse } = this.#options;
+    try {
+      const signal = AbortSignal.timeout(hangMs);
+      const response = await this.#service.call(request, { ...init, token, signal });
+      const { status, headers } = response;
+      return { status, headers, text: await response.text() };
+    } catch (error) {
+      if (onNoResponse) await onNoResponse(request, error as Error);
+      else ledger.fault(`${request}: ${error}`);
+      return undefined;
+    }
+  }
+
+  #judge(reply: Reply | undefined, what: string): Outcome {
+    const { unavailable = [503], ledger } = this.#options;
+    if (reply === undefined) return "failed";
+    if (unavailable.includes(reply.status)) return "unavailable";
+    ledger.fault(`${what}: ${reply.status} ${reply.text}`);
+    return "failed";
+  }
+}
+
+/** What a create of this plant sends. */
+export function bodyOf(name: string, id?: string): string {
+  return `{"name":"${name}","tag":"${tagOf(name)}"${id === undefined ? "" : `,"id":${id}`}}`;
+}
+
+/** Every failure promises that nothing was done, except the one that says otherwise. */
+function isUnchanged(reply: Reply | undefined): boolean {
+  return reply !== undefined && !reply.text.includes("outcome is unknown");
+}
+
+/** All plants, with their tags. */
+export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
+  const response = await service.call("GET /plants?fields=id,name,tag", { token });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`GET /plants: ${response.status} ${text}`);
+  return readList(text);
+}
+
+/** A new plant gets an id that no plant had before. */
+export async function checkNextId(
+  service: Caller,
+  token: string,
+  highestId: bigint,
+): Promise<string[]> {
+  const response = await service.call("POST /plants", { token, body: '{"name":"next"}' });
+  const id = BigInt(response.headers.get("location")?.split("/").at(-1) ?? 0);
+  const isNew = response.status === 201 && id > highestId;
+  return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
+}
