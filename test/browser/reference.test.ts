@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
-import { harvest, makeGardener, openGarden, sow } from "./signed-in.ts";
+import { harvest, makeGarden, openGarden } from "./signed-in.ts";
 
 watchPages();
 let service: RunningService;
@@ -31,8 +31,7 @@ describe.skipIf(isBrowserMissing)("under a base path", () => {
   });
 
   test("the reference deletes nothing until somebody types an id", async () => {
-    const { token } = await makeGardener(service);
-    await sow(service, token, [
+    const token = await makeGarden(service, [
       { name: "Acer", id: 1 },
       { name: "Betula", id: 7 },
     ]);
@@ -59,5 +58,6 @@ describe.skipIf(isBrowserMissing)("under a base path", () => {
     expect(reference.url()).toStartWith(`${service.url}/docs`);
     expect(await reference.evaluate(() => opener)).toBeNull();
     expect(await page.isVisible("#garden-title")).toBe(true);
+    await reference.close();
   });
 });
