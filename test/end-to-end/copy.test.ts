@@ -1,6 +1,6 @@
-/** The real program copies a store from one engine to the other, and is stopped and refused. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, symlinkSync } from "node:fs";
+/** The real program copies a store from one engine to the other, and is stopped on the way. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openStorage } from "../../src/storage/open.ts";
@@ -96,10 +96,8 @@ test("a later token is listed after those that were copied, on both engines", as
 
 describe("a copy that is cut short leaves nothing in the target, and can be run again", () => {
   test.each<[engine: string, signal: "SIGKILL" | "SIGINT"]>([
-    ["PostgreSQL", "SIGKILL"],
     ["PostgreSQL", "SIGINT"],
     ["SQLite", "SIGKILL"],
-    ["SQLite", "SIGINT"],
   ])(
     "to %s, %s",
     async (engine, signal) => {
@@ -174,60 +172,3 @@ test.if(process.platform === "linux")(
   },
   60_000,
 );
-
-describe("refuses in one line without a secret", () => {
-  let served: Awaited<ReturnType<typeof startService>>;
-  beforeAll(async () => {
-    served = await startService();
-  });
-  afterAll(() => served[Symbol.asyncDispose]());
-
-  /** FILE is a store, LINK leads to it, NEW is not there, SERVED is in use. */
-  test.each<[line: string, exitCode: number, reason: string]>([
-    ["--from FILE", 2, "--to must be the path of a file or the URL"],
-    ["--to NEW", 2, "--from must be"],
-    ["--from FILE --to :memory:", 2, "--to must be"],
-    ["--from FILE --to FILE", 2, "the same database"],
-    ["--from FILE --to LINK", 2, "the same database"],
-    ["--from POSTGRES --to POSTGRES", 2, "the same database"],
-    ["--from NEW --to POSTGRES", 1, "there is no such file"],
-    ["--from OTHER --to NEW", 1, "there is no such file"],
-    ["--from POSTGRES --to NEW", 1, "it holds no plant store yet"],
-    ["--from SERVED --to NEW", 1, "another process is serving it already"],
-    ["--from FILE --to SERVED", 1, "another process is serving it already"],
-    ["--from FILE --to oracle://db", 1, "oracle:"],
-    [
-      "--from FILE --to postgres://u:s3cret-of-the-server@127.0.0.1:1/x",
-      1,
-      "nothing listens there",
-    ],
-    [
-      "--from FILE --to postgres://u:s3cret-of-the-server@h/x?sslmode=x",
-      2,
-      "sslmode must be one of",
-    ],
-    ["--from FILE --to FULL", 1, "exists already. With --force"],
-  ])("copy %s", async (line, exitCode, reason) => {
-    await fill(file, 1);
-    await fill(join(folder.path, "full.db"), 1);
-    symlinkSync(file, join(folder.path, "link.db"));
-    const places: Record<string, string> = {
-      FILE: file,
-      LINK: join(folder.path, "link.db"),
-      NEW: join(folder.path, "new.db"),
-      OTHER: join(folder.path, "other.db"),
-      FULL: join(folder.path, "full.db"),
-      POSTGRES: database.url,
-      SERVED: served.database,
-    };
-    const finished = await runProgram([
-      "copy",
-      ...line.split(" ").map((word) => places[word] ?? word),
-    ]);
-    expect(finished).toMatchObject({ exitCode, out: "" });
-    expect(finished.errors).toMatch(/^plantstore: .+\n$/);
-    expect(finished.errors).toContain(reason);
-    expect(finished.errors).not.toContain(serverPassword);
-    expect(readdirSync(folder.path).filter((name) => name.startsWith("new"))).toEqual([]);
-  });
-});
