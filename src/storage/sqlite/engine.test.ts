@@ -26,16 +26,6 @@ describeStorage("SQLite", async (options) => {
   };
 });
 
-test("lets one process serve a file, and tools beside it", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const serving = openSqlite(path, { isServing: true });
-  expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
-  await openSqlite(path, { isServing: false }).close();
-  await serving.close();
-  await openSqlite(path, { isServing: true }).close();
-});
-
 test("lets nobody serve a file through a link to it as well", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
