@@ -1,7 +1,7 @@
 /** Changing a garden in the console, in a real browser: adding, errors, deleting, undoing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
+import { inspect, isBrowserMissing, takePicture, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
@@ -36,7 +36,7 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     await page.waitForSelector("[aria-label='Delete Welwitschia']");
     expect(await shownNames(page)).toEqual(["Welwitschia", "Monstera deliciosa", "Sequoia"]);
     expect(await page.textContent("#garden-title")).toBe("3 plants");
-    await inspect(page, "long-ids");
+    await takePicture(page, "long-ids");
     expect(await harvest(service, token)).toEqual(await shownNames(page));
   });
 
@@ -69,7 +69,7 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     expect(await page.textContent("#add-name-error")).toBe("");
     expect(await page.getAttribute("#add-id", "aria-invalid")).toBe("true");
     expect(await page.inputValue("#add-name")).toBe("Calathea orbifolia");
-    await inspect(page, "id-taken");
+    await takePicture(page, "id-taken");
   });
 
   test("shows names as they are, and never as HTML", async () => {

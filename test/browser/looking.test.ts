@@ -31,7 +31,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await page.fill("#filter", "OFFICINALIS herbs");
     expect(await shownNames(page)).toEqual(["Rosmarinus officinalis", "Salvia officinalis"]);
     expect(await page.textContent("#filter-note")).toBe("2 of 12 plants");
-    await inspect(page, "filtered");
     await page.fill("#filter", "12");
     expect(await shownNames(page)).toEqual(["Aloë vera"]);
     await page.fill("#filter", "cactus");
@@ -72,7 +71,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await page.textContent("#garden-title")).toBe("First 500 plants");
     await page.fill("#filter", "Acer");
     expect(await page.textContent("#filter-note")).toContain("500 plants loaded so far");
-    await inspect(page, "part-only");
     await page.fill("#filter", "");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.waitForFunction(
@@ -188,7 +186,6 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     await page.click("#open-add");
     await inspect(page, "phone-adding");
     await page.click("#close-add");
-    await inspect(page, "phone");
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(390);
     await page.click("#sign-out");
