@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document: that it is valid and complete. Thousands of responses are checked against it
- * in test/reliability/generated/; here are those that need limits.
+ * The OpenAPI document is valid and complete. test/reliability/generated/ checks thousands of
+ * responses against it; here are those that need limits.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
