@@ -153,9 +153,11 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
   });
+});
 
-  test("answer every request on every connection that they took up, in use all the while", async () => {
-    await using service = await start(threads);
+describe("on SIGHUP, three threads", () => {
+  test("respond to every request on the connections that they accepted", async () => {
+    await using service = await start(3);
     let answered = 0;
     let isOver = false;
     const clients = Array.from({ length: 8 }, async () => {
@@ -181,7 +183,7 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
   });
 
   test("keep the old certificate when the new one cannot be used, and say so", async () => {
-    await using service = await start(threads);
+    await using service = await start(3);
     const old = await shownBy(service);
     copyFileSync(join(certificates, "renewed.pem"), files.cert);
     service.signal("SIGHUP");
