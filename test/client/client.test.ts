@@ -46,7 +46,7 @@ async function runToEnd(command: readonly string[], input = ""): Promise<string>
   return out;
 }
 
-/** A package as npm would install it, beside those who use it. */
+/** The package as npm would install it, next to the program that uses it. */
 async function installPackage(): Promise<void> {
   const home = join(folder.path, "node_modules/plantstore");
   mkdirSync(home, { recursive: true });

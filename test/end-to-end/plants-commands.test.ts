@@ -49,7 +49,7 @@ function writeFile(name: string, text: string): string {
 }
 
 describe("plants", () => {
-  test("are added, listed and deleted, as JSON with exact ids where no person reads", async () => {
+  test("are added, listed and deleted, as JSON with exact ids outside a terminal", async () => {
     const run = await openGarden("alice");
     const fern = ["Fern", "--tag", "shade", "--id", "9007199254740993"];
     const added = await run(["plants", "add", ...fern]);

@@ -34,7 +34,7 @@ interface Connection {
   readonly socket: TLSSocket;
   /** Whose certificate was shown. */
   readonly shown: string;
-  /** The next answer that comes, up to the end of its headers. */
+  /** The next response, up to the end of its headers. */
   answer(): Promise<string>;
 }
 
@@ -69,7 +69,7 @@ function open(service: RunningService, options: object = {}): Promise<Connection
 }
 
 /**
- * As a client that tries again when nobody had taken its connection up when a socket was closed.
+ * As a client that tries again when a socket closed before its connection was accepted.
  */
 async function openPatiently(service: RunningService): Promise<Connection> {
   return waitFor(() =>
@@ -139,7 +139,7 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
     service.signal("SIGHUP");
     await logged(service, "certificate reloaded");
     expect(service.output().out).toContain('"expires":"2126-10-22T05:16:41.000Z"');
-    // An open connection goes on: it is answered, and told to come again.
+    // An open connection still gets its response, and is then closed.
     idle.socket.write(health);
     const last = await idle.answer();
     expect(last).toStartWith("HTTP/1.1 200 ");

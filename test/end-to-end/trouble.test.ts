@@ -7,7 +7,7 @@ import { waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
 
-/** Ports of its own, because nothing tells which one was taken when the log goes nowhere. */
+/** Picked here, because the log that would show the port goes nowhere. */
 function pickPort(): number {
   const probe = Bun.serve({ port: 0, fetch: () => new Response("") });
   const { port } = probe;

@@ -1,4 +1,4 @@
-/** The whole service but its socket, on a real storage. */
+/** The whole service without its socket, on a real storage. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";

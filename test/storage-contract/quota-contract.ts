@@ -1,4 +1,4 @@
-/** What storage promises where a garden may hold so many plants and no more. */
+/** What storage promises where a garden may hold a limited number of plants. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Outcome, Write } from "../../src/domain/storage.ts";
 import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";

@@ -78,7 +78,7 @@ export function describeStorage(
         expect(await ids("other")).toEqual([7n]);
       });
 
-      test("tells gardens apart whose names differ only in case or by a space", async () => {
+      test("keeps gardens apart whose names differ only in case or by a space", async () => {
         await apply(create({ garden: "a" }), create({ garden: "A" }), create({ garden: "a b" }));
         expect([await ids("a"), await ids("A"), await ids("a b")]).toEqual([[1n], [1n], [1n]]);
       });

@@ -81,7 +81,7 @@ test.each(["ROLLBACK", "ABORT"])(
     intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
     BEGIN SELECT raise(${how}, 'stopped'); END`);
     const group = [create({ id: 2n }), create({ id: 3n }), create({ id: 4n })];
-    // Not `expect(…).rejects`: in this runtime it waits without letting the worker's answer in.
+    // Not `expect(…).rejects`: in this runtime it waits without letting the worker's reply in.
     const failure = await storage.apply(group).catch((error) => error);
     expect(failure).toBeInstanceOf(Error);
     await storage.apply([create({ id: 5n })]);

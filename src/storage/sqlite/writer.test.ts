@@ -41,7 +41,7 @@ function damagePlants(path: string): void {
   writeFileSync(path, bytes);
 }
 
-test("a write that failed before its commit is not told as one of unknown outcome", async () => {
+test("a write that failed before its commit is not reported as one of unknown outcome", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
   await openSqlite(path, { isServing: false }).close();
