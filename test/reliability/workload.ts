@@ -21,7 +21,11 @@ interface OwnPlant {
 export class Workload {
   /** By instance, when the first write succeeded since this was last cleared. */
   readonly firstWrites = new Map<Instance, number>();
+  /** The longest request. */
   longestMs = 0;
+  /** The longest time in which one of the instances confirmed no write. */
+  longestGapMs = 0;
+  readonly #lastWrites = new Map<Instance, number>();
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
@@ -88,15 +92,20 @@ export class Workload {
       const startedAtMs = performance.now();
       try {
         const response = await instance.call(request, init);
-        const isWrite = response.status === 201 || response.status === 204;
-        if (isWrite && !this.firstWrites.has(instance)) {
-          this.firstWrites.set(instance, performance.now());
-        }
+        if (response.status === 201 || response.status === 204) this.#noteWrite(instance);
         return response;
       } finally {
         this.longestMs = Math.max(this.longestMs, performance.now() - startedAtMs);
       }
     };
     return new PlantClient({ call }, { ledger: this.#ledger, token: instance.token });
+  }
+
+  #noteWrite(instance: Instance): void {
+    const nowMs = performance.now();
+    if (!this.firstWrites.has(instance)) this.firstWrites.set(instance, nowMs);
+    const gapMs = nowMs - (this.#lastWrites.get(instance) ?? nowMs);
+    this.longestGapMs = Math.max(this.longestGapMs, gapMs);
+    this.#lastWrites.set(instance, nowMs);
   }
 }

@@ -3,15 +3,9 @@
  * standby promoted, again and again. Reports broken promises.
  */
 import { makeDice, spread } from "../../dice.ts";
-import {
-  type RunningService,
-  runProgram,
-  startService,
-  waitFor,
-} from "../../end-to-end/running-service.ts";
-import { Ledger, type ListedPlant } from "../ledger.ts";
-import { hangMs, listPlants } from "../plant-client.ts";
-import { Workload } from "../workload.ts";
+import { waitFor } from "../../end-to-end/running-service.ts";
+import type { Ledger } from "../ledger.ts";
+import { LoadedInstances } from "../loaded-instances.ts";
 import { ServerPair, send, signalAll } from "./server-pair.ts";
 
 /**
@@ -29,63 +23,45 @@ export interface Failover {
   readonly faults: readonly string[];
 }
 
-const clientsCount = 12;
-const instancesCount = 2;
 const writesAgainMs = 10_000;
 
 export class FailoverTrial {
   readonly pair: ServerPair;
-  readonly #instances: readonly RunningService[];
-  readonly #ledger = new Ledger();
+  readonly #instances: LoadedInstances;
 
-  private constructor(pair: ServerPair, instances: readonly RunningService[]) {
+  private constructor(pair: ServerPair, instances: LoadedInstances) {
     this.pair = pair;
     this.#instances = instances;
   }
 
   static async start(): Promise<FailoverTrial> {
     const pair = await ServerPair.start();
-    const { out } = await runProgram(["token", "create", "gardener"], {
-      PLANTSTORE_DATABASE: pair.url,
-    });
-    const instances = Array.from({ length: instancesCount }, async () => ({
-      ...(await startService({ database: pair.url })),
-      token: out.trim(),
-    }));
-    return new FailoverTrial(pair, await Promise.all(instances));
+    return new FailoverTrial(pair, await LoadedInstances.start(pair.url));
   }
 
   get counts(): Ledger["counts"] {
-    return this.#ledger.counts;
+    return this.#instances.ledger.counts;
   }
 
   /** One loss and promotion under load. Then all promises made so far are checked. */
   async run(loss: Loss, seed: number, extraOutageMs = 0): Promise<Failover> {
     const dice = makeDice(spread(seed));
-    const ledger = this.#ledger;
-    const workload = new Workload(this.#instances, ledger, clientsCount, seed);
+    const { ledger } = this.#instances;
+    const load = this.#instances.startLoad(seed);
     await Bun.sleep(500 + dice(500));
-    const readiness = new Readiness(this.#instances, ledger);
     await this.#lose(loss, dice);
     await Bun.sleep(400 + dice(1_200) + extraOutageMs);
-    workload.firstWrites.clear();
     const promotedAtMs = performance.now();
-    await this.pair.promote();
-    await waitFor(() => workload.firstWrites.size === instancesCount || undefined).catch(() =>
-      ledger.fault("no writes within ten seconds of the promotion"),
-    );
-    const untilWritesMs = Math.max(...workload.firstWrites.values()) - promotedAtMs;
+    const [writesAtMs] = await Promise.all([load.waitForWrites(), this.pair.promote()]);
+    const untilWritesMs = writesAtMs - promotedAtMs;
     if (untilWritesMs > writesAgainMs) ledger.fault("writes only later than ten seconds");
     await Bun.sleep(300 + dice(500));
-    await workload.stop();
-    await readiness.stop();
-    await this.#checkAlive();
-    const faults = ledger.audit(await this.#list());
-    return { untilWritesMs, longestRequestMs: workload.longestMs, faults };
+    const faults = await load.finish();
+    return { untilWritesMs, longestRequestMs: load.workload.longestMs, faults };
   }
 
   async stop(): Promise<void> {
-    for (const service of this.#instances) await service[Symbol.asyncDispose]();
+    await this.#instances.stop();
     await this.pair.stop();
   }
 
@@ -105,56 +81,5 @@ export class FailoverTrial {
         process.kill(primary.pid, "SIGINT");
         await waitFor(() => (send(primary.pid, 0) ? undefined : true));
     }
-  }
-
-  async #checkAlive(): Promise<void> {
-    for (const service of this.#instances) {
-      const isAlive = await Promise.race([
-        service.exited.then(() => false),
-        Bun.sleep(0).then(() => true),
-      ]);
-      if (!isAlive) throw new Error(`An instance ended: ${service.output().errors}`);
-    }
-  }
-
-  /** All plants. Every instance must list the same. */
-  async #list(): Promise<ListedPlant[]> {
-    const [first = [], ...others] = await Promise.all(
-      this.#instances.map((service) => listPlants(service, service.token)),
-    );
-    if (others.some((list) => !Bun.deepEquals(list, first))) {
-      this.#ledger.fault("the instances list different plants");
-    }
-    return first;
-  }
-}
-
-/** Polls `/readyz` of every instance: it must fail at some time, and succeed in the end. */
-class Readiness {
-  readonly #polling: Promise<void>[];
-  #isStopping = false;
-
-  constructor(instances: readonly RunningService[], ledger: Ledger) {
-    this.#polling = instances.map((service) => this.#poll(service, ledger));
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await Promise.all(this.#polling);
-  }
-
-  async #poll(service: RunningService, ledger: Ledger): Promise<void> {
-    const seen: number[] = [];
-    while (!this.#isStopping) {
-      try {
-        const signal = AbortSignal.timeout(hangMs);
-        seen.push((await service.call("GET /readyz", { signal })).status);
-      } catch (error) {
-        ledger.fault(`/readyz: ${error}`);
-      }
-      await Bun.sleep(50);
-    }
-    if (!seen.includes(503)) ledger.fault("/readyz never failed");
-    if (seen.at(-1) !== 200) ledger.fault("/readyz did not come back");
   }
 }

@@ -97,7 +97,7 @@ export class ServerPair {
   /** Replaces the lost server with a new standby at the same address. */
   async replaceStandby(): Promise<void> {
     const { port } = this.#standby;
-    await signalAll(this.#standby, "SIGKILL");
+    signalAll(this.#standby, "SIGKILL");
     await this.#standby.stop();
     this.#standby = await startStandby(this.#primary, port);
     await this.waitForStandby(true);
@@ -105,7 +105,7 @@ export class ServerPair {
 
   async stop(): Promise<void> {
     for (const server of [this.#primary, this.#standby]) {
-      await signalAll(server, "SIGKILL");
+      signalAll(server, "SIGKILL");
       await server.stop();
     }
   }
@@ -117,22 +117,25 @@ function startStandby(primary: PostgresServer, port?: number): Promise<PostgresS
 }
 
 /** To the server and all its processes. It is stopped first, so that it starts no others. */
-export async function signalAll(server: PostgresServer, signal: NodeJS.Signals): Promise<void> {
+export function signalAll(
+  server: Pick<PostgresServer, "pid" | "folder">,
+  signal: NodeJS.Signals,
+): void {
   // After its end, the pid may belong to another process.
-  const isIt = (await listProcesses()).some(
+  const isIt = listProcesses().some(
     ({ pid, command }) => pid === server.pid && command.includes(server.folder),
   );
   if (!isIt) return;
   send(server.pid, "SIGSTOP");
-  for (const { parent, pid } of await listProcesses()) {
+  for (const { parent, pid } of listProcesses()) {
     if (parent === server.pid) send(pid, signal);
   }
   send(server.pid, signal);
 }
 
-async function listProcesses(): Promise<{ parent: number; pid: number; command: string }[]> {
-  const listing = Bun.spawn(["ps", "-A", "-ww", "-o", "ppid=,pid=,command="], { stdout: "pipe" });
-  const lines = (await new Response(listing.stdout).text()).trim().split("\n");
+function listProcesses(): { parent: number; pid: number; command: string }[] {
+  const { stdout } = Bun.spawnSync(["ps", "-A", "-ww", "-o", "ppid=,pid=,command="]);
+  const lines = stdout.toString().trim().split("\n");
   return lines.map((line) => {
     const [parent, pid, ...command] = line.trim().split(/\s+/);
     return { parent: Number(parent), pid: Number(pid), command: command.join(" ") };

@@ -1,0 +1,129 @@
+/**
+ * Two instances of Plant Store on one PostgreSQL, and clients that write to both while its servers
+ * fail. The ledger outlives each load, so every audit covers all promises made so far.
+ */
+import {
+  type RunningService,
+  runProgram,
+  startService,
+  waitFor,
+} from "../end-to-end/running-service.ts";
+import { Ledger, type ListedPlant } from "./ledger.ts";
+import { hangMs, listPlants } from "./plant-client.ts";
+import { Workload } from "./workload.ts";
+
+const clientsCount = 12;
+const instancesCount = 2;
+
+export class LoadedInstances {
+  readonly services: readonly RunningService[];
+  readonly ledger = new Ledger();
+
+  private constructor(services: readonly RunningService[]) {
+    this.services = services;
+  }
+
+  static async start(database: string): Promise<LoadedInstances> {
+    const { out, errors } = await runProgram(["token", "create", "gardener"], {
+      PLANTSTORE_DATABASE: database,
+    });
+    if (out === "") throw new Error(errors);
+    const services = Array.from({ length: instancesCount }, async () => ({
+      ...(await startService({ database })),
+      token: out.trim(),
+    }));
+    return new LoadedInstances(await Promise.all(services));
+  }
+
+  startLoad(seed: number): Load {
+    return new Load(this, seed);
+  }
+
+  async stop(): Promise<void> {
+    for (const service of this.services) await service[Symbol.asyncDispose]();
+  }
+}
+
+/** Writes without rest, from its start until `finish`. */
+export class Load {
+  readonly workload: Workload;
+  readonly #instances: LoadedInstances;
+  readonly #readiness: Readiness;
+
+  constructor(instances: LoadedInstances, seed: number) {
+    const { services, ledger } = instances;
+    this.#instances = instances;
+    this.workload = new Workload(services, ledger, clientsCount, seed);
+    this.#readiness = new Readiness(services, ledger);
+  }
+
+  /** Until every instance has written again. Returns when the last one did. */
+  async waitForWrites(): Promise<number> {
+    const { firstWrites } = this.workload;
+    firstWrites.clear();
+    await waitFor(() => firstWrites.size === instancesCount || undefined).catch(() =>
+      this.#instances.ledger.fault("no writes on some instance"),
+    );
+    return Math.max(...firstWrites.values());
+  }
+
+  /** Stops the clients, and returns every broken promise. */
+  async finish(): Promise<string[]> {
+    await this.workload.stop();
+    await this.#readiness.stop();
+    await this.#checkAlive();
+    return this.#instances.ledger.audit(await this.#list());
+  }
+
+  async #checkAlive(): Promise<void> {
+    for (const service of this.#instances.services) {
+      const isAlive = await Promise.race([
+        service.exited.then(() => false),
+        Bun.sleep(0).then(() => true),
+      ]);
+      if (!isAlive) throw new Error(`An instance ended: ${service.output().errors}`);
+    }
+  }
+
+  /** All plants. Every instance must list the same. */
+  async #list(): Promise<ListedPlant[]> {
+    const { services, ledger } = this.#instances;
+    const [first = [], ...others] = await Promise.all(
+      services.map((service) => listPlants(service, service.token)),
+    );
+    if (others.some((list) => !Bun.deepEquals(list, first))) {
+      ledger.fault("the instances list different plants");
+    }
+    return first;
+  }
+}
+
+/** Polls `/readyz` of every instance: it must fail at some time, and succeed in the end. */
+class Readiness {
+  readonly #polling: Promise<void>[];
+  #isStopping = false;
+
+  constructor(instances: readonly RunningService[], ledger: Ledger) {
+    this.#polling = instances.map((service) => this.#poll(service, ledger));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.#polling);
+  }
+
+  async #poll(service: RunningService, ledger: Ledger): Promise<void> {
+    const seen: number[] = [];
+    while (!this.#isStopping) {
+      try {
+        const signal = AbortSignal.timeout(hangMs);
+        seen.push((await service.call("GET /readyz", { signal })).status);
+      } catch (error) {
+        ledger.fault(`/readyz: ${error}`);
+      }
+      await Bun.sleep(50);
+    }
+    if (!seen.includes(503)) ledger.fault("/readyz never failed");
+    if (seen.at(-1) !== 200) ledger.fault("/readyz did not come back");
+  }
+}

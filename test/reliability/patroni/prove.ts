@@ -1,0 +1,86 @@
+/** `npm run prove:patroni [failures] [seed]`: the leader of a Patroni cluster fails, many times. */
+import { makeDice, spread } from "../../dice.ts";
+import { LoadedInstances } from "../loaded-instances.ts";
+import { prove } from "../proof.ts";
+import { type Failure, failures, PatroniCluster } from "./cluster.ts";
+import { timing } from "./node.ts";
+
+/** How much longer than Patroni needs clients may have to wait. */
+const ownPartMaxMs = 2_000;
+
+const missing = PatroniCluster.missing();
+if (missing !== undefined) {
+  process.stdout.write(`skipped: ${missing}\n`);
+  process.exit(0);
+}
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, async () => {
+    await instances?.stop();
+    process.exit(1);
+  });
+}
+
+let instances: LoadedInstances | undefined;
+process.stdout.write(`${PatroniCluster.versions()}; ${JSON.stringify(timing)}\n`);
+const cluster = await PatroniCluster.start();
+const loaded = await LoadedInstances.start(cluster.url);
+instances = loaded;
+
+const patroniPartsMs: number[] = [];
+const ownPartsMs: number[] = [];
+const gapsMs: number[] = [];
+
+await prove({
+  name: "patroni",
+  trials: "failures",
+  count: 20,
+  async run(seed) {
+    const failure = failures[seed % failures.length] as Failure;
+    const dice = makeDice(spread(seed));
+    const load = loaded.startLoad(seed);
+    // At any moment of Patroni's loop.
+    await Bun.sleep(1_000 + dice(timing.loop_wait * 1_000));
+    const leader = await cluster.leader();
+    const failedAtMs = performance.now();
+    cluster.fail(leader, failure);
+    const next = await cluster.nextLeader(leader);
+    const patroniMs = performance.now() - failedAtMs;
+    await load.waitForWrites();
+    await Bun.sleep(dice(3_000));
+    await cluster.repair(leader, failure);
+    await cluster.settle();
+    const faults = await load.finish();
+
+    const gapMs = load.workload.longestGapMs;
+    const ownMs = Math.max(0, gapMs - patroniMs);
+    patroniPartsMs.push(patroniMs);
+    ownPartsMs.push(ownMs);
+    gapsMs.push(gapMs);
+    if (ownMs > ownPartMaxMs) faults.push(`our part is ${seconds(ownMs)}`);
+    process.stdout.write(
+      `${leader.name} ${failure}, then ${next.name}: gap ${seconds(gapMs)}, Patroni ` +
+        `${seconds(patroniMs)}, ours ${seconds(ownMs)}; ${loaded.ledger.promises} promises, ` +
+        `${faults.length} broken\n`,
+    );
+    return { faults, figures: { [failure]: 1 } };
+  },
+  async conclude() {
+    const { present, absent, unknown } = loaded.ledger.counts;
+    await loaded.stop();
+    return {
+      isFault: false,
+      text:
+        `${present} plants present, ${absent} absent, ${unknown} unknown; gap ${spanOf(gapsMs)}; ` +
+        `Patroni's part ${spanOf(patroniPartsMs)}; ours ${spanOf(ownPartsMs)}`,
+    };
+  },
+});
+
+function spanOf(durationsMs: readonly number[]): string {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  return `median ${seconds(sorted[sorted.length >> 1])}, worst ${seconds(sorted.at(-1))}`;
+}
+
+function seconds(durationMs = 0): string {
+  return `${(durationMs / 1_000).toFixed(1)} s`;
+}
