@@ -49,6 +49,7 @@ export async function serve(
     limits,
     onFailure,
     plantsMax: usage.plantsMax,
+    onMigration: (work) => log.event("info", "migrating", { work }),
   });
   try {
     const service = await start(config, storage, log, onFailure);
