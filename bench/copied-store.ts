@@ -18,8 +18,7 @@ export async function fillStore(address: string, plants: number): Promise<void> 
 
 function create(index: number): CreateWrite {
   const nowMs = Date.now();
-  const request = '{"name":"Monstera deliciosa","tag":"living room"}';
-  const key = { key: `key-${index}`, request, nowMs, expiresAtMs: nowMs + dayMs };
+  const key = { key: `key-${index}`, nowMs, expiresAtMs: nowMs + dayMs };
   return {
     kind: "create",
     garden: index % 2 === 0 ? "hot" : `garden ${index % gardens}`,

@@ -110,7 +110,7 @@ async function checkSizes(): Promise<string> {
   const executable = join(dist, "plantstore");
   await build(executable);
   await Bun.$`npm run -s build:client`.cwd(root).quiet();
-  const packed = await Bun.$`npm pack --dry-run --json`.cwd(root).quiet().json();
+  const packed = await Bun.$`npm pack --dry-run --ignore-scripts --json`.cwd(root).quiet().json();
   const { script, style, page } = await readConsole();
   const sizes = {
     executable: statSync(executable).size,

@@ -1,13 +1,13 @@
 /**
- * A proxy in front of PostgreSQL that counts statements and round trips, and can make the way as
- * long as that to a far server.
+ * A proxy in front of PostgreSQL that counts statements and round trips, and can add the latency of
+ * a distant server.
  */
 import { connect, createServer, type Socket } from "node:net";
 import { readMessages } from "./transaction-pooler.ts";
 
 export interface CountingProxy {
   readonly port: number;
-  /** Since the last call. What is sent before all answers are back is in the same round trip. */
+  /** Since the last call. What is sent before all replies are back is in the same round trip. */
   takeCounts(): { roundTrips: number; statements: number };
   stop(): Promise<void>;
 }

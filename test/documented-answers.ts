@@ -1,4 +1,4 @@
-/** Holds answers against an OpenAPI document: their status, their headers and their bodies. */
+/** Checks responses against an OpenAPI document: their status, their headers and their bodies. */
 import Ajv, { type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
@@ -28,7 +28,7 @@ export class DocumentedAnswers {
     this.#ajv.addSchema(document, "document");
   }
 
-  /** What is wrong with an answer to an operation; absent if nothing is. */
+  /** What is wrong with a response to an operation; absent if nothing is. */
   findFault(path: string, method: string, answer: GivenAnswer): string | undefined {
     const described: Described | undefined =
       this.#document.paths[path]?.[method]?.responses?.[String(answer.status)];

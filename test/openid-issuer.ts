@@ -16,13 +16,13 @@ export interface SigningKey {
 
 export interface OpenIdIssuer {
   readonly url: string;
-  /** What the service is told of it. */
+  /** Its settings in the service. */
   readonly trust: JwtIssuer;
   /** The keys that it publishes. */
   published: JWK[];
   /** How often its keys were asked for. */
   asked: number;
-  /** Takes the place of its next answers, by path; absent: it answers as it should. */
+  /** Replaces its responses, by path; absent: it responds as it should. */
   respond: ((path: string) => Response | Promise<Response> | undefined) | undefined;
   /** Makes a key and publishes it. */
   makeKey(algorithm?: string): Promise<SigningKey>;

@@ -34,7 +34,7 @@ function urlOf(port: number, database: string): string {
   return `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** What the keeper of a server is told. */
+/** The settings of a server and its keeper. */
 export interface KeeperOrder {
   readonly password: string;
   readonly flags: readonly string[];

@@ -3,7 +3,7 @@
  * Chromium for all. Takes what `bun test` takes. Fails when a test reaches for the working folder's
  * data or the default port, which belong to the service that may run here.
  */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Socket } from "bun";
@@ -26,23 +26,20 @@ const [chromium, ...servers] = await Promise.all([
 ]);
 const tools = ["bash", "zsh", "fish", "curl"].filter((tool) => Bun.which(tool) === null);
 const missing = [
-  ...(chromium
-    ? []
-    : [{ name: "browser", what: "the console and /docs: no Chromium is installed" }]),
-  ...(tools.length === 0
-    ? []
-    : [
-        {
-          name: "shells",
-          what: `completion, or the printed commands: not installed: ${tools.join(", ")}`,
-        },
-      ]),
-];
+  { name: "browser", what: "the console and /docs: no Chromium is installed", isThere: !!chromium },
+  {
+    name: "shells",
+    what: `completion, or the printed commands: not installed: ${tools.join(", ")}`,
+    isThere: tools.length === 0,
+  },
+].filter(({ isThere }) => !isThere);
 const lacking = missing.filter(({ name }) => required.includes(name));
 if (lacking.length > 0) await finish(1);
 
 const guard = guardDefaults();
 mkdirSync(join(import.meta.dir, ".output"), { recursive: true });
+// The slowest files start first; until a run has measured them here, by these figures.
+if (!existsSync(timings)) copyFileSync(join(import.meta.dir, "timings.json"), timings);
 const child = Bun.spawn(
   [
     ...[process.execPath, "test", `--parallel=${workers}`, "--only-failures", "--timeout=30000"],

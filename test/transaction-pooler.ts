@@ -1,6 +1,6 @@
 /**
- * What a PgBouncer in transaction mode does to those behind it, in small: every transaction goes to
- * another connection of the server, and settings of a session are refused at the start.
+ * A small stand-in for PgBouncer in transaction mode: every transaction goes to another connection
+ * of the server, and settings of a session are refused at the start.
  */
 import { createServer, type Socket } from "node:net";
 import { Client } from "pg";
@@ -98,7 +98,7 @@ function relay(
     if (kind === "Q" || kind === "S") unanswered++;
   });
   client.on("data", async (bytes: Buffer) => {
-    // A goodbye is for the pooler; the connection behind it stays.
+    // A goodbye is for the pooler; its connection to the server stays.
     if (bytes[0] === "X".charCodeAt(0)) return;
     countQuestions(bytes);
     attached ??= take().then(attach);

@@ -2,15 +2,15 @@
  * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, uses only the
  * HTTP API, and imports nothing else of the project.
  */
-import { PlantStoreProblem } from "./problem-error.ts";
+import { PlantStoreProblem, type ProblemCode, type ValidationError } from "./problem-error.ts";
 import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type * as wire from "./wire-types.ts";
 
 export {
-  type Fault,
   PlantStoreProblem,
   PlantStoreUnreachable,
   type ProblemCode,
+  type ValidationError,
 } from "./problem-error.ts";
 
 export interface PlantStoreOptions {
@@ -36,7 +36,7 @@ export interface CallOptions {
 }
 
 export interface CreateOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters; a random one by default. */
+  /** 1 to 255 visible ASCII characters, for many plants to 230; a random one by default. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -45,14 +45,15 @@ export interface ListOptions<Field extends PlantField> extends CallOptions {
   readonly limit?: number | undefined;
   /** An id; the list starts after it. */
   readonly after?: bigint | number | undefined;
+  /** Only plants with exactly this tag. */
+  readonly tag?: string | undefined;
   /** The fields of each plant; all by default. */
   readonly fields?: readonly Field[] | undefined;
   /** How many plants to fetch at a time: 1,000 by default. */
   readonly pageSize?: number | undefined;
 }
 
-type Item = wire.PlantList[number];
-export type Plant = { readonly [Field in keyof Item]-?: NonNullable<Item[Field]> };
+export type Plant = { readonly [Field in keyof wire.Plant]-?: NonNullable<wire.Plant[Field]> };
 export type PlantField = keyof Plant;
 export type PlantDraft = Omit<wire.PlantDraft, "id"> & {
   /** Assigned by the service if absent. */
@@ -63,6 +64,19 @@ export interface CreatedPlant extends Plant {
   /** Whether an earlier request with the same key, or an earlier try, had created the plant. */
   readonly replayed: boolean;
 }
+
+/** What became of one of many plants. */
+export type CreateResult =
+  | { readonly status: 201; readonly id: bigint; readonly replayed: boolean }
+  | {
+      readonly status: 400 | 409 | 422 | 507;
+      readonly code: ProblemCode;
+      readonly detail: string;
+      readonly errors?: readonly ValidationError[];
+    };
+
+/** Who the token stands for; without `expiresAt` it doesn't expire. */
+export type Me = wire.Me;
 
 export interface Page<Field extends PlantField = PlantField> {
   readonly plants: Pick<Plant, Field>[];
@@ -79,6 +93,9 @@ export interface Deletion {
 }
 
 const pageSizeDefault = 1_000;
+/** What the service takes in one request. */
+const batchLinesMax = 10_000;
+const batchBytesMax = 1024 * 1024;
 /** A longer timer fires at once. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -98,7 +115,7 @@ export class PlantStore {
     if (username + password !== "") {
       throw new TypeError("The url must not hold a user or a password.");
     }
-    this.#url = `${origin}${pathname.replace(/\/+$/, "")}/plants`;
+    this.#url = origin + pathname.replace(/\/+$/, "");
     // People paste it as they copied it, from a header or with a line break after it.
     const token = options.token?.trim().replace(/^bearer\s+/i, "");
     if (!token) throw new TypeError("A token is needed.");
@@ -118,19 +135,56 @@ export class PlantStore {
 
   /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
-    const response = await this.#call("POST", this.#url, options.signal, {
-      headers: {
-        "content-type": "application/json",
-        "idempotency-key": options.idempotencyKey ?? makeIdempotencyKey(),
-      },
-      body: renderDraft(draft),
-    });
+    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
+    const response = await this.#post(renderDraft(draft), "json", idempotencyKey, signal);
     if (response.status !== 201) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
-      ...requireTexts(JSON.parse(text) as wire.Plant, ["name", "tag"]),
+      ...(requireTexts(JSON.parse(text), ["name", "tag"]) as Pick<Plant, "name" | "tag">),
       id: parseId(headers.get("location")?.split("/").at(-1)),
       replayed: headers.get("idempotency-replayed") === "true",
     }));
+  }
+
+  /**
+   * Creates plants in their order, each for itself, with a result for each. Resolves once all of
+   * them are durable. Retries are safe, also a second call with the same plants and key.
+   */
+  async createMany(
+    drafts: readonly PlantDraft[],
+    options: CreateOptions = {},
+  ): Promise<CreateResult[]> {
+    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
+    const results: CreateResult[] = [];
+    for (const lines of toBatches(drafts)) {
+      const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
+      const response = await this.#post(lines.join("\n"), "jsonl", key, signal);
+      if (response.status !== 200) throw new PlantStoreProblem(response);
+      for (const result of parse(response, ({ text }) => parseResults(text, lines.length))) {
+        results.push(result);
+      }
+    }
+    return results;
+  }
+
+  /** No such plant: a problem, `not-found`. */
+  async get(id: bigint | number, options: CallOptions = {}): Promise<Plant> {
+    const path = `/plants/${formatId(id)}?fields=id,name,tag`;
+    const response = await this.#call("GET", path, options.signal);
+    if (response.status !== 200) throw new PlantStoreProblem(response);
+    return parse(response, ({ text }) => {
+      const [plant] = parsePlants(`[${text}]`, ["id", "name", "tag"]);
+      return plant as Plant;
+    });
+  }
+
+  async me(options: CallOptions = {}): Promise<Me> {
+    const response = await this.#call("GET", "/me", options.signal);
+    if (response.status !== 200) throw new PlantStoreProblem(response);
+    return parse(response, ({ text }) => {
+      const me: Me = JSON.parse(text);
+      if (typeof me.garden !== "string") throw new TypeError("A field is missing.");
+      return me;
+    });
   }
 
   /** The plants by ascending id, fetched page by page while they are consumed. */
@@ -161,11 +215,12 @@ export class PlantStore {
   async page<Field extends PlantField = PlantField>(
     options: Omit<ListOptions<Field>, "pageSize"> = {},
   ): Promise<Page<Field>> {
-    const { limit = pageSizeDefault, after } = options;
+    const { limit = pageSizeDefault, after, tag } = options;
     const fields: readonly PlantField[] = options.fields ?? ["id", "name", "tag"];
     const query = new URLSearchParams({ limit: String(limit), fields: fields.join() });
     if (after !== undefined) query.set("after", formatId(after));
-    const response = await this.#call("GET", `${this.#url}?${query}`, options.signal);
+    if (tag !== undefined) query.set("tag", tag);
+    const response = await this.#call("GET", `/plants?${query}`, options.signal);
     if (response.status !== 200) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       plants: parsePlants(text, fields) as Pick<Plant, Field>[],
@@ -175,7 +230,7 @@ export class PlantStore {
 
   /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
   async delete(id: bigint | number, options: CallOptions = {}): Promise<Deletion> {
-    const response = await this.#call("DELETE", `${this.#url}/${formatId(id)}`, options.signal);
+    const response = await this.#call("DELETE", `/plants/${formatId(id)}`, options.signal);
     if (response.status === 204) return { confirmed: true };
     const problem = new PlantStoreProblem(response);
     // The code, not the status: a gateway that can't reach the service sends 404, too.
@@ -183,15 +238,29 @@ export class PlantStore {
     throw problem;
   }
 
+  #post(
+    body: string,
+    type: "json" | "jsonl",
+    idempotencyKey: string,
+    signal: AbortSignal | undefined,
+  ): Promise<ClientResponse> {
+    const headers = {
+      "content-type": `application/${type}`,
+      "idempotency-key": idempotencyKey,
+    };
+    return this.#call("POST", "/plants", signal, { headers, body });
+  }
+
   #call(
     method: string,
-    url: string,
+    path: string,
     signal: AbortSignal | undefined,
     more: { headers?: Record<string, string>; body?: string } = {},
   ): Promise<ClientResponse> {
     const headers = this.#headers(more.headers);
     // A deletion that was silently resent would find no plant, and look like a failure.
     const isRepeatable = method !== "DELETE";
+    const url = this.#url + path;
     return send({ url, method, headers, body: more.body, signal, isRepeatable }, this.#policy);
   }
 
@@ -212,6 +281,38 @@ function renderDraft({ id, name, tag }: PlantDraft): string {
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
+/** The drafts as lines, as many at a time as the service takes. */
+function* toBatches(drafts: readonly PlantDraft[]): Iterable<string[]> {
+  const encoder = new TextEncoder();
+  let lines: string[] = [];
+  let bytes = 0;
+  for (const draft of drafts) {
+    const line = renderDraft(draft);
+    const lineBytes = encoder.encode(line).length + 1;
+    if (lines.length === batchLinesMax || (bytes + lineBytes > batchBytesMax && bytes > 0)) {
+      yield lines;
+      lines = [];
+      bytes = 0;
+    }
+    lines.push(line);
+    bytes += lineBytes;
+  }
+  if (lines.length > 0) yield lines;
+}
+
+function parseResults(text: string, count: number): CreateResult[] {
+  const results = quoteNumbers(text)
+    .trimEnd()
+    .split("\n")
+    .map((line) => {
+      const { status, id, ...rest } = JSON.parse(line);
+      if (status !== "201") return { status: Number(status), ...rest };
+      return { status: 201, id: parseId(id), replayed: rest.replayed === true };
+    });
+  if (results.length !== count) throw new TypeError("A result is missing.");
+  return results;
+}
+
 /** A response that isn't a Plant Store's, such as a proxy's sign-in page, becomes a problem. */
 function parse<Result>(
   response: ClientResponse,
@@ -227,15 +328,18 @@ function parse<Result>(
 /** Strings are matched whole, so that digits inside one are left alone. */
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
-/** Numbers are quoted first, because `JSON.parse` would round an id beyond 2^53. */
-function parsePlants(text: string, fields: readonly PlantField[]): wire.PlantList {
-  const quoted = text.replace(stringOrNumber, (part) => (part[0] === '"' ? part : `"${part}"`));
-  const items: { id?: string | bigint }[] = JSON.parse(quoted);
+/** `JSON.parse` would round an id beyond 2^53. */
+function quoteNumbers(text: string): string {
+  return text.replace(stringOrNumber, (part) => (part[0] === '"' ? part : `"${part}"`));
+}
+
+function parsePlants(text: string, fields: readonly PlantField[]): wire.Plant[] {
+  const items: { id?: string | bigint }[] = JSON.parse(quoteNumbers(text));
   for (const item of items) {
     requireTexts(item, fields);
     if (item.id !== undefined) item.id = parseId(item.id);
   }
-  return items as wire.PlantList;
+  return items as wire.Plant[];
 }
 
 /** A service that doesn't know `fields` leaves the id out. */

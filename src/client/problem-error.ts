@@ -7,7 +7,7 @@ type CodeOf<Type> = Type extends `urn:plantstore:problem:${infer Code}` ? Code :
 export type ProblemCode = CodeOf<Problem["type"]> | "unexpected";
 
 /** A validation error, and where: in the body, a parameter or a header. */
-export type Fault = NonNullable<Problem["errors"]>[number];
+export type ValidationError = NonNullable<Problem["errors"]>[number];
 
 /** The service refused. `message` says what to fix and can be shown. */
 export class PlantStoreProblem extends Error {
@@ -19,7 +19,7 @@ export class PlantStoreProblem extends Error {
   /** Finds the request in the service's log. */
   readonly requestId: string | undefined;
   /** With status 400: every validation error. */
-  readonly errors: readonly Fault[];
+  readonly errors: readonly ValidationError[];
   /** How long the service asked to wait before the next try. */
   readonly retryAfterMs: number | undefined;
 

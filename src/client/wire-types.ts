@@ -10,20 +10,21 @@ export type PlantDraft = {
 };
 
 export type Plant = {
-  /** 1 to 200 Unicode code points, not only white space, kept as sent. */
-  readonly name: string;
-  /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
-  readonly tag: string;
-};
-
-export type PlantList = readonly {
   /** Identifies the plant in its garden. Exact over the whole signed 64-bit range. */
   readonly id?: bigint | undefined;
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
   readonly name?: string | undefined;
   /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
   readonly tag?: string | undefined;
-}[];
+};
+
+export type Me = {
+  readonly user: string;
+  readonly garden: string;
+  readonly scope: "read" | "write";
+  /** Absent: never. */
+  readonly expiresAt?: string | undefined;
+};
 
 export type Problem = {
   readonly type:

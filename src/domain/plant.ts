@@ -83,13 +83,8 @@ export const plantDraftSchema = v.object(
   (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
 );
 
-/**
- * What a created plant looks like to a client; a list shows the same fields unless asked otherwise.
- */
-export const plantViewSchema = v.object({ name, tag: tagSchema });
-
-/** A list item when `fields` asks: any of the three. */
-export const plantItemSchema = v.object({
+/** A plant as a client sees it: with the fields that it asks for. */
+export const plantSchema = v.object({
   id: v.optional(id),
   name: v.optional(name),
   tag: v.optional(tagSchema),

@@ -78,7 +78,7 @@ const pageTextMin = 2 * 1024;
 const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const seekPlantsMax = 10_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
-/** Of many plants, so many are committed at a time: others' writes need not wait for all of them. */
+/** How many of many plants are committed at a time, so that others' writes get in between. */
 const slicePlantsMax = 128;
 
 export function createPlants(deps: {

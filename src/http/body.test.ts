@@ -1,6 +1,9 @@
 /** Reading a body: in pieces, not beyond the limit, not for ever, and not too many at once. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { bodyBytesMax, bodyTimeoutMs, readBody, smallBodyBytes } from "./body.ts";
+import { bodyTimeoutMs, json, readBody as read, smallBodyBytes } from "./body.ts";
+
+const bodyBytesMax = json.bytesMax;
+const readBody = (request: Request) => read(request, json);
 
 const url = "http://localhost/plants";
 

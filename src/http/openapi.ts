@@ -1,8 +1,9 @@
 /** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
+import { scopes } from "../domain/caller.ts";
 import { type ErrorCode, errorCodes } from "../domain/errors.ts";
-import { plantDraftSchema, plantItemSchema, plantViewSchema } from "../domain/plant.ts";
+import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import type { DocumentedOperation, HeaderDescription, SchemaName } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
@@ -119,11 +120,9 @@ function describePaths(): Json {
 }
 
 function describeOperation(operation: DocumentedOperation): Json {
-  const { name, summary, description, scope, parameters = {}, body } = operation;
+  const { name, summary, description, scope, parameters = {}, jsonLines } = operation;
   const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
-  const content = body && {
-    "application/json": { schema: refer("schemas", body.schemaName), examples: body.examples },
-  };
+  const content = { ...describeBody(operation), ...(jsonLines && describeBody(jsonLines)) };
   return {
     operationId: name,
     tags: [scope ? "plants" : "service"],
@@ -131,9 +130,18 @@ function describeOperation(operation: DocumentedOperation): Json {
     description,
     ...(!scope && { security: [] }),
     parameters: [...described, refer("parameters", "X-Request-Id")],
-    ...(content && { requestBody: { required: true, content } }),
-    responses: describeResponses(operation),
+    ...(operation.body && { requestBody: { required: true, content } }),
+    responses: {
+      ...(jsonLines && describeResponses(jsonLines)),
+      ...describeResponses(operation),
+    },
   };
+}
+
+function describeBody({ body }: DocumentedOperation): Json {
+  if (!body) return {};
+  const { type, schemaName, examples } = body;
+  return { [type.contentType]: { schema: refer("schemas", schemaName), examples } };
 }
 
 function describeParameter(name: string, parameter: Parameter): Json {
@@ -265,8 +273,23 @@ function describeProblemSchema(basePath: string): Json {
 
 const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
-  Plant: describeSchema(plantViewSchema),
-  PlantList: { type: "array", items: describeSchema(plantItemSchema) },
+  Plant: {
+    ...describeSchema(plantSchema),
+    description: "The fields that `fields` names; `name` and `tag` without it.",
+  },
+  PlantList: { type: "array", items: refer("schemas", "Plant") },
+  Lines: { type: "string", description: "JSON Lines: a JSON object on each line." },
+  Me: {
+    type: "object",
+    required: ["user", "garden", "scope"],
+    properties: {
+      user: { type: "string" },
+      garden: { type: "string" },
+      scope: { type: "string", enum: scopes },
+      expiresAt: { type: "string", format: "date-time", description: "Absent: never." },
+    },
+    additionalProperties: false,
+  },
   Text: { type: "string" },
   Document: { type: "object" },
 };

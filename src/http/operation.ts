@@ -1,7 +1,7 @@
 /** What an operation is: its input, its reply, and its entry in the OpenAPI document. */
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
-import type { ErrorCode, PlantStoreError } from "../domain/errors.ts";
+import type { ErrorCode } from "../domain/errors.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
 import type { BodyType } from "./body.ts";
@@ -61,16 +61,10 @@ export interface Input {
 
 export interface RequestBody<Schema extends v.GenericSchema> {
   readonly type: BodyType;
-  /** Of the body, or of each of its lines. */
   readonly schema: Schema;
   readonly schemaName: SchemaName;
   readonly examples: Readonly<Record<string, unknown>>;
 }
-
-/** A line that is not valid is an error in its place. */
-export type Lines<Schema extends v.GenericSchema> = Iterable<
-  v.InferOutput<Schema> | PlantStoreError
->;
 
 /** An operation that the OpenAPI document describes. */
 export interface DocumentedOperation extends Operation {
@@ -97,7 +91,14 @@ export interface HeaderDescription {
 }
 
 /** A schema in the OpenAPI document's components. */
-export type SchemaName = "PlantDraft" | "Plant" | "PlantList" | "Me" | "Text" | "Document";
+export type SchemaName =
+  | "PlantDraft"
+  | "Plant"
+  | "PlantList"
+  | "Lines"
+  | "Me"
+  | "Text"
+  | "Document";
 
 type Values<Declared extends Parameters> = {
   readonly [Name in keyof Declared]:
@@ -109,7 +110,6 @@ type Values<Declared extends Parameters> = {
 export function plantOperation<
   const Declared extends Parameters,
   Schema extends v.GenericSchema = v.GenericSchema<never>,
-  Body = v.InferOutput<Schema>,
 >(
   operation: Omit<DocumentedOperation, "run"> & {
     readonly scope: Scope;
@@ -120,7 +120,7 @@ export function plantOperation<
       input: {
         readonly caller: Caller;
         readonly parameters: Values<Declared>;
-        readonly body: Body;
+        readonly body: v.InferOutput<Schema>;
       },
     ) => Promise<Reply>;
   },

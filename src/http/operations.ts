@@ -1,8 +1,11 @@
 /** The contents page: every operation, its parameters, its responses, and what it runs. */
+import * as v from "valibot";
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import { countedIdMax } from "../domain/storage.ts";
+import { json, jsonLines, reserve } from "./body.ts";
+import { linesMax, renderResults, splitLines, validateLines } from "./lines.ts";
 import { type DocumentedOperation, plantOperation, type Success } from "./operation.ts";
-import { integerText, keyText, namesText } from "./parameters.ts";
+import { integerText, keyText, namesText, tagText } from "./parameters.ts";
 import {
   jsonReply,
   linkToNext,
@@ -17,6 +20,63 @@ const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
+const fields = {
+  in: "query",
+  schema: namesText(plantFields),
+  description: "The fields of each plant, separated by commas. Default: `name,tag`.",
+  example: "id,name,tag",
+} as const;
+
+const plantId = {
+  in: "path",
+  schema: plantIdText,
+  description: "The plant's id: a decimal integer in its shortest form.",
+} as const;
+
+const createPlants: DocumentedOperation = plantOperation({
+  name: "createPlants",
+  method: "POST",
+  path: "/plants",
+  scope: "write",
+  summary: "Create many plants",
+  description: "",
+  parameters: {
+    "Idempotency-Key": {
+      in: "header",
+      schema: keyText(240),
+      description: "1 to 240 visible ASCII characters, bare or in double quotes.",
+      example: "6b1f7c9e-import-1",
+    },
+  },
+  body: {
+    type: jsonLines,
+    schema: v.string(),
+    schemaName: "Lines",
+    examples: { two: { value: '{"name":"Fern"}\n{"name":"Ivy","tag":"hall","id":7}\n' } },
+  },
+  success: {
+    status: 200,
+    description:
+      "For JSON Lines: a result for each line, in their order, once all plants with status 201 " +
+      "are on stable storage.",
+    contentType: jsonLines.contentType,
+    schema: "Lines",
+    examples: {
+      results: {
+        value:
+          '{"status":201,"id":8}\n' +
+          '{"status":409,"code":"conflict","detail":"A plant with the id 7 already exists."}\n',
+      },
+    },
+  },
+  async run({ plants }, { caller, body, parameters }) {
+    using _ = reserve(body.length);
+    const drafts = validateLines(plantDraftSchema, splitLines(body));
+    const results = await plants.createMany(caller, drafts, parameters["Idempotency-Key"]);
+    return { status: 200, contentType: jsonLines.contentType, body: renderResults(results) };
+  },
+});
+
 const createPlant = plantOperation({
   name: "createPlant",
   method: "POST",
@@ -25,16 +85,20 @@ const createPlant = plantOperation({
   summary: "Create a plant",
   description:
     "Responds once the plant is on stable storage. With an `Idempotency-Key` the request can be " +
-    "repeated safely: for 24 hours, the same key returns the first response again.",
+    "repeated safely: for 24 hours, the same key returns the first response again.\n\n" +
+    `As JSON Lines, up to ${linesMax} plants and 1 MiB, a plant on each line: each is created or ` +
+    "refused for itself, and remembered under the key and its number. `fields` is not possible then.",
   parameters: {
+    fields,
     "Idempotency-Key": {
       in: "header",
-      schema: keyText,
+      schema: keyText(255),
       description: "1 to 255 visible ASCII characters, bare or in double quotes.",
       example: "6b1f7c9e-order-17",
     },
   },
   body: {
+    type: json,
     schema: plantDraftSchema,
     schemaName: "PlantDraft",
     examples: {
@@ -71,8 +135,9 @@ const createPlant = plantOperation({
     const created = await plants.create(caller, body, parameters["Idempotency-Key"]);
     const headers: Record<string, string> = { Location: plantLocation(basePath, created.id) };
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
-    return jsonReply(201, renderPlant(created), headers);
+    return jsonReply(201, renderPlant(created, parameters.fields), headers);
   },
+  jsonLines: createPlants,
 });
 
 const listPlants = plantOperation({
@@ -101,12 +166,13 @@ const listPlants = plantOperation({
       description: "An id. The list starts after it.",
       example: 7,
     },
-    fields: {
+    tag: {
       in: "query",
-      schema: namesText(plantFields),
-      description: "The fields of each item, separated by commas. Default: `name,tag`.",
-      example: "id,name,tag",
+      schema: tagText,
+      description: "Only plants with exactly this tag; empty: only plants without a tag.",
+      example: "living room",
     },
+    fields,
   },
   success: {
     status: 200,
@@ -126,13 +192,34 @@ const listPlants = plantOperation({
   },
   isCacheable: true,
   async run({ plants, basePath }, { caller, parameters }) {
-    const { after, fields } = parameters;
+    const { after, tag, fields } = parameters;
     const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
-    const listing = await plants.list(caller, { limit, after });
-    const headers = listing.next && { Link: linkToNext(basePath, listing.next, fields) };
-    const reply = jsonReply(200, renderList(listing, fields ?? ["name", "tag"]), headers);
+    const listing = await plants.list(caller, { limit, after, tag });
+    const headers = listing.next && { Link: linkToNext(basePath, listing.next, { fields, tag }) };
+    const reply = jsonReply(200, renderList(listing, fields), headers);
     const lastId = listing.next?.after;
     return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= countedIdMax };
+  },
+});
+
+const getPlant = plantOperation({
+  name: "getPlant",
+  method: "GET",
+  path: "/plants/{id}",
+  scope: "read",
+  summary: "Get a plant",
+  description: "The plant that `Location` names after a create.",
+  parameters: { id: { ...plantId, example: 7 }, fields },
+  success: {
+    status: 200,
+    description: "The plant.",
+    contentType: "application/json",
+    schema: "Plant",
+    examples: { plain: { value: examplePlant } },
+  },
+  problems: ["not-found"],
+  async run({ plants }, { caller, parameters }) {
+    return jsonReply(200, renderPlant(await plants.get(caller, parameters.id), parameters.fields));
   },
 });
 
@@ -143,19 +230,35 @@ const deletePlant = plantOperation({
   scope: "write",
   summary: "Delete a plant",
   description: "Responds once the deletion is on stable storage.",
-  parameters: {
-    id: {
-      in: "path",
-      schema: plantIdText,
-      description: "The plant's id: a decimal integer in its shortest form.",
-      // No example: the API reference would fill it in, and one click would delete that plant.
-    },
-  },
+  // No example: the API reference would fill it in, and one click would delete that plant.
+  parameters: { id: plantId },
   success: { status: 204, description: "The plant is gone." },
   problems: ["not-found", "storage-full"],
   async run({ plants }, { caller, parameters }) {
     await plants.delete(caller, parameters.id);
     return { status: 204 };
+  },
+});
+
+const readMe = plantOperation({
+  name: "readMe",
+  method: "GET",
+  path: "/me",
+  scope: "read",
+  summary: "Who am I",
+  description: "What the token stands for. Every token may ask.",
+  parameters: {},
+  success: {
+    status: 200,
+    description: "The user, garden and scope of the token, and when it expires.",
+    contentType: "application/json",
+    schema: "Me",
+    examples: { never: { value: { user: "ada", garden: "home", scope: "write" } } },
+  },
+  async run(_, { caller }) {
+    const { user, garden, scope, expiresAtMs } = caller;
+    const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
+    return jsonReply(200, JSON.stringify({ user, garden, scope, expiresAt }));
   },
 });
 
@@ -221,7 +324,9 @@ function textSuccess(description: string, examples: Record<string, unknown>): Su
 export const operations: readonly DocumentedOperation[] = [
   createPlant,
   listPlants,
+  getPlant,
   deletePlant,
+  readMe,
   readOpenApi,
   checkHealth,
   checkReadiness,

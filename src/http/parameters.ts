@@ -1,5 +1,6 @@
 /** What a parameter is, and how its text is parsed: integers, lists of names, keys. */
 import * as v from "valibot";
+import { tagCodePointsMax, tagSchema } from "../domain/plant.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
 export type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
@@ -47,6 +48,11 @@ export function namesText<const Name extends string>(names: readonly Name[]) {
     v.metadata({ jsonSchema: { type: "string", pattern } }),
   );
 }
+
+export const tagText = v.pipe(
+  tagSchema,
+  v.metadata({ jsonSchema: { type: "string", maxLength: tagCodePointsMax } }),
+);
 
 /** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
 export function keyText(charactersMax: number) {

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { parseJsonObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
-import { checkContentType, readBody, smallBodyBytes } from "./body.ts";
+import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
@@ -64,7 +64,7 @@ export function readInput(
   const { request, caller } = exchange;
   const { headers } = request;
   const errors: ValidationError[] = [];
-  if (operation.body) checkContentType(headers);
+  if (operation.body) checkContentType(headers, operation.body.type);
   else if (exchange.body !== "none") {
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
@@ -76,11 +76,13 @@ export function readInput(
   };
   if (!operation.body) return complete(undefined);
 
-  const { schema } = operation.body;
-  return readBody(request).then(
+  const { type, schema } = operation.body;
+  return readBody(request, type).then(
     (text) => {
       exchange.body = "read";
-      const validate = () => complete(validateBody(schema, text, errors));
+      // Lines are validated one by one, while they are worked on.
+      if (type === jsonLines) return complete(text);
+      const validate = () => complete(validateObject(schema, text, errors, "body"));
       // Hundreds of long bodies can end in the same tick, and each takes milliseconds.
       return text.length > smallBodyBytes ? admission.start(validate) : validate();
     },
@@ -136,20 +138,48 @@ function readQuery(
     if (texts.has(name)) repeated.add(name);
     texts.set(name, text);
   });
-  for (const parameter of texts.keys()) {
+  for (const [parameter, text] of texts) {
     if (declared[parameter]?.in !== "query") {
       errors.push({ parameter, detail: "is not a parameter of this operation." });
     } else if (repeated.has(parameter)) {
       errors.push({ parameter, detail: "must be given at most once." });
+    } else if (text.includes("\ufffd") && !isWellEncoded(query)) {
+      errors.push({ parameter, detail: "must be valid UTF-8." });
     }
   }
   return texts;
 }
 
-function validateBody(schema: v.GenericSchema, text: string, errors: ValidationError[]): unknown {
+/** Bytes that are not UTF-8 become U+FFFD, which may also have been sent. */
+function isWellEncoded(query: string): boolean {
+  try {
+    decodeURIComponent(query);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The value of a line, or what is wrong with it. */
+export function validateLine<Schema extends v.GenericSchema>(
+  schema: Schema,
+  line: string,
+): v.InferOutput<Schema> | PlantStoreError {
+  const errors: ValidationError[] = [];
+  const value = validateObject(schema, line, errors, "line");
+  const [first] = errors;
+  return first ? refuse(first, errors) : value;
+}
+
+function validateObject(
+  schema: v.GenericSchema,
+  text: string,
+  errors: ValidationError[],
+  place: "body" | "line",
+): unknown {
   const object = parseJsonObject(text);
   if (!object) {
-    const detail = text === "" ? "The body is empty." : "The body must be one JSON object.";
+    const detail = text === "" ? `The ${place} is empty.` : `The ${place} must be one JSON object.`;
     errors.push({ pointer: "", detail });
     return undefined;
   }
@@ -157,7 +187,7 @@ function validateBody(schema: v.GenericSchema, text: string, errors: ValidationE
   const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
   for (const key of Object.keys(members)) {
     if (!Object.hasOwn(known, key)) {
-      errors.push({ pointer: toPointer(key), detail: "is not a field of this body." });
+      errors.push({ pointer: toPointer(key), detail: `is not a field of this ${place}.` });
     }
   }
   for (const key of new Set(repeatedKeys)) {

@@ -18,13 +18,15 @@ export function textReply(body: string, contentType = plainText): Reply {
   return { status: 200, contentType, body };
 }
 
-/** The frozen form of a plant: its name and tag, and nothing else. */
-export function renderPlant(plant: { name: string; tag: string }): string {
-  return `{"name":${quote(plant.name)},"tag":${quote(plant.tag)}}`;
+/** The frozen form of a plant: its name and tag, and nothing else unless the client asks. */
+const frozenFields: readonly PlantField[] = ["name", "tag"];
+
+export function renderPlant(plant: Plant, fields = frozenFields): string {
+  return renderItems([plant], fields);
 }
 
 /** A list that is one page goes out whole; a longer one is rendered as the client takes it. */
-export function renderList(listing: Listing, fields: readonly PlantField[]): Reply["body"] {
+export function renderList(listing: Listing, fields = frozenFields): Reply["body"] {
   const first = renderItems(listing.first, fields);
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
 }
@@ -77,10 +79,11 @@ export function plantLocation(basePath: string, id: PlantId): string {
 export function linkToNext(
   basePath: string,
   next: ListQuery,
-  fields: readonly PlantField[] | undefined,
+  { fields, tag }: { fields?: readonly PlantField[] | undefined; tag?: string | undefined },
 ): string {
   let target = `${basePath}/plants?limit=${next.limit}`;
   if (next.after !== undefined) target += `&after=${next.after}`;
+  if (tag !== undefined) target += `&tag=${encodeURIComponent(tag)}`;
   if (fields) target += `&fields=${fields.join(",")}`;
   return `<${target}>; rel="next"`;
 }

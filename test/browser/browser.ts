@@ -24,9 +24,16 @@ const troubles: string[] = [];
 
 /** The hooks of a test file that opens pages. */
 export function watchPages(): void {
-  // A browser on a busy machine takes its time, and a deletion waits for six seconds.
+  // A browser on a busy machine takes its time.
   setDefaultTimeout(90_000);
   afterEach(() => expect(troubles.splice(0)).toEqual([]));
+}
+
+export interface PageOptions extends BrowserContextOptions {
+  /** The test controls the page's clock. */
+  readonly hasClock?: boolean;
+  /** No other test uses the page, before or after. */
+  readonly isFresh?: boolean;
 }
 
 export interface OpenPage {
@@ -34,13 +41,38 @@ export interface OpenPage {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Opening a page takes several times as long as loading another address, so tests share pages. */
+const idlePages = new Map<string, Page>();
+
+/** The only origin that pages may call. */
+let allowedOrigin = "";
+
+export async function openPage(url: string, options: PageOptions = {}): Promise<OpenPage> {
+  const kind = JSON.stringify(options);
+  const page = idlePages.get(kind) ?? (await makePage(options));
+  idlePages.delete(kind);
+  allowedOrigin = new URL(url).origin;
+  await page.mouse.move(0, 0);
+  await page.goto(url);
+  return {
+    page,
+    async [Symbol.asyncDispose]() {
+      if (options.isFresh) return page.context().close();
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.evaluate(() => {
+        sessionStorage.clear();
+        localStorage.clear();
+      });
+      await page.goto("about:blank");
+      idlePages.set(kind, page);
+    },
+  };
+}
+
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-export async function openPage(
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<OpenPage> {
+async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise<Page> {
   if (!browser) throw new Error("There is no browser.");
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
@@ -56,7 +88,7 @@ export async function openPage(
   });
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url());
-    if (protocol !== "data:" && origin !== new URL(url).origin) troubles.push(request.url());
+    if (protocol !== "data:" && origin !== allowedOrigin) troubles.push(request.url());
   });
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
@@ -65,18 +97,13 @@ export async function openPage(
       });
     });
   });
-  await page.goto(url);
-  return {
-    page,
-    [Symbol.asyncDispose]: () => context.close(),
-  };
+  if (hasClock) await page.clock.install();
+  return page;
 }
 
-/**
- * A picture of the page as it is, and no fault of accessibility, by day and (of colour) by night.
- */
+/** Takes a picture of the page and expects no barrier to access, in light and in dark colours. */
 export async function inspect(page: Page, name: string): Promise<void> {
-  await page.evaluate(axeSource);
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await takePicture(page, `${name}-${colorScheme}`);
@@ -97,7 +124,11 @@ export async function takePicture(page: Page, name: string): Promise<void> {
 async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
   return page.evaluate(async (rule) => {
     const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
-    const { violations } = await axe.run(document, rule ? { runOnly: [rule] } : {});
+    const { violations } = await axe.run(document, {
+      resultTypes: ["violations"],
+      preload: false,
+      ...(rule && { runOnly: [rule] }),
+    });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
     );

@@ -1,51 +1,54 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
-import type { BrowserContextOptions, Page } from "playwright-core";
-import { insist, type RunningService, runProgram } from "../end-to-end/running-service.ts";
-import { type OpenPage, openPage } from "./browser.ts";
+import type { Page } from "playwright-core";
+import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import type { Storage } from "../../src/domain/storage.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import type { RunningService } from "../end-to-end/running-service.ts";
+import { create } from "../storage-contract/tested-storage.ts";
+import { type OpenPage, openPage, type PageOptions } from "./browser.ts";
 
 let gardens = 0;
 
-export interface Gardener {
-  readonly garden: string;
-  readonly token: string;
-}
-
-/** Somebody with a garden of their own, by a token from the command line. */
-export async function makeGardener(
-  service: RunningService,
-  flags: readonly string[] = [],
-  garden = `garden-${++gardens}`,
-): Promise<Gardener> {
-  const args = ["token", "create", garden, "--database", service.database, ...flags];
-  const { out, errors } = await runProgram(args);
-  if (!out.startsWith("plant_")) throw new Error(errors);
-  return { garden, token: out.trim() };
-}
-
-export async function revokeTokens(service: RunningService, garden: string): Promise<void> {
-  const listed = await runProgram(["token", "list", "--json", "--database", service.database]);
-  for (const { id, user } of JSON.parse(listed.out)) {
-    if (user === garden) await runProgram(["token", "revoke", id, "--database", service.database]);
+/** Uses the storage next to the service, as commands do. */
+async function withStorage<Result>(
+  { database }: RunningService,
+  work: (storage: Storage) => Promise<Result>,
+): Promise<Result> {
+  const storage = await openStorage(database, { isServing: false });
+  try {
+    return await work(storage);
+  } finally {
+    await storage.close();
   }
 }
 
-/** Puts plants into a garden, many at a time. */
-export async function sow(
+export interface NewPlant {
+  readonly name: string;
+  readonly tag?: string;
+  /** One more than that of the plant before it, unless it is given. */
+  readonly id?: number;
+}
+
+/** A token to a garden of its own that holds these plants. */
+export async function makeGarden(
   service: RunningService,
-  token: string,
-  plants: readonly { name: string; tag?: string; id?: number }[],
-): Promise<void> {
-  const atOnce = 200;
-  for (let index = 0; index < plants.length; index += atOnce) {
-    // With ids, because those that are assigned to requests of one moment come in any order.
-    const bodies = plants
-      .slice(index, index + atOnce)
-      .map((plant, offset) => JSON.stringify({ id: index + offset + 1, ...plant }));
-    const calls = bodies.map((body) => insist(() => service.call("POST /plants", { token, body })));
-    for (const response of await Promise.all(calls)) {
-      if (response.status !== 201) throw new Error(await response.text());
-    }
-  }
+  plants: readonly NewPlant[] = [],
+  token: Partial<NewToken> = {},
+): Promise<string> {
+  const garden = `garden-${++gardens}`;
+  const writes = plants.map(({ id, ...plant }, index) =>
+    create({ garden, id: BigInt(id ?? index + 1), ...plant }),
+  );
+  return withStorage(service, async (storage) => {
+    await storage.apply(writes);
+    return (await issueToken(storage, { user: garden, ...token }, Date.now())).token;
+  });
+}
+
+export async function revokeTokens(service: RunningService): Promise<void> {
+  await withStorage(service, async (storage) => {
+    for (const { id } of await storage.listTokens()) await storage.revokeToken(id, Date.now());
+  });
 }
 
 /** The names of the plants that the service has, by id. */
@@ -63,11 +66,11 @@ export async function signIn(page: Page, token: string): Promise<void> {
 export async function openGarden(
   service: RunningService,
   token: string,
-  options?: BrowserContextOptions,
+  options?: PageOptions,
 ): Promise<OpenPage> {
-  const watched = await openPage(`${service.url}/`, options);
-  await signIn(watched.page, token);
-  return watched;
+  const opened = await openPage(`${service.url}/`, options);
+  await signIn(opened.page, token);
+  return opened;
 }
 
 /** The names that the page shows now, in its order. */
@@ -75,7 +78,7 @@ export function shownNames(page: Page): Promise<string[]> {
   return page.locator("#rows .name").allTextContents();
 }
 
-export const someplants = [
+export const somePlants = [
   { name: "Monstera deliciosa", tag: "living room" },
   { name: "Ficus lyrata", tag: "living room" },
   { name: "Dryopteris filix-mas", tag: "shade" },

@@ -4,14 +4,14 @@
 import { createServer, connect as openSocket, type Socket } from "node:net";
 
 /**
- * `before`: the request is lost. `after`: the service carried it out, the answer is lost. `midway`:
- * the answer breaks off before its last bytes. `silent`: the answer never comes.
+ * `before`: the request is lost. `after`: the service carried it out, the response is lost.
+ * `midway`: the response breaks off before its last bytes. `silent`: no response comes.
  */
 export type Breakage = "before" | "after" | "midway" | "silent";
 
 export interface FaultyProxy {
   readonly url: string;
-  /** The next requests break like this, one after the other; those behind them do not. */
+  /** The next requests break like this, one after the other; later ones do not. */
   breakNext(...breakages: Breakage[]): void;
   close(): void;
 }
@@ -40,7 +40,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
       });
     }
     client.on("data", (bytes) => {
-      // A request may come in several pieces; the first one behind an answer starts it.
+      // A request may come in several pieces; the first one after a response starts it.
       if (isAnswered) breakage = planned.shift();
       isAnswered = false;
       if (breakage === "before") cut();

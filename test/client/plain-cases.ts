@@ -1,5 +1,5 @@
 /**
- * The client against the live service, with nothing in between: what goes in comes back, exactly.
+ * The client against a running service, with nothing in between: what goes in comes back, exactly.
  */
 import assert from "node:assert/strict";
 import { PlantStoreProblem, PlantStoreUnreachable } from "plantstore/client";
@@ -34,7 +34,7 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "is not led astray by names that look like JSON",
+    name: "is not confused by names that look like JSON",
     async run(world) {
       const store = openStore(world);
       const names = [
@@ -69,7 +69,7 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "follows the links from page to page, up to the limit and behind an id",
+    name: "follows the links from page to page, up to the limit and after an id",
     async run(world) {
       const store = openStore(world);
       for (let id = 1; id <= 7; id++) await store.create({ name: `Plant ${id}`, id });
@@ -96,7 +96,7 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "tells a refusal as a typed problem with all its faults",
+    name: "throws a typed problem with all validation errors",
     async run(world) {
       const store = openStore(world);
       const bad = await failure(
@@ -125,7 +125,7 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "gives the first answer again for a key that was used",
+    name: "returns the first response again for a key that was used",
     async run(world) {
       const store = openStore(world);
       const options = { idempotencyKey: "order-17" };
@@ -137,7 +137,7 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "takes retries that are no number for none",
+    name: "treats retries that are not a number as none",
     async run() {
       const away = { url: "http://127.0.0.1:1", token: "t" };
       const store = openStore(away, { retries: Number.NaN });
@@ -146,7 +146,7 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "waits for as long as it takes where it was told to",
+    name: "waits without a limit where it is configured to",
     async run(world) {
       const slowly = async (_address: string, { signal }: RequestInit) => {
         await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,6 +1,6 @@
 /**
- * The client and answers that the real service cannot be made to give: patience, gateways,
- * strangers.
+ * The client and responses that the real service cannot be made to send: retries, gateways, other
+ * programs.
  */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "plantstore/client";
@@ -91,7 +91,7 @@ export const scriptedCases: readonly ClientCase[] = [
     },
   },
   scripted(
-    "tells the caller when it is asked to wait for very long",
+    "throws at once when it is asked to wait for very long",
     [problemAnswer(429, "rate-limited", { "retry-after": "61" }), createdAnswer],
     async (store, { requests }) => {
       const problem = await failure(store.create(draft), PlantStoreProblem);
@@ -113,21 +113,21 @@ export const scriptedCases: readonly ClientCase[] = [
     },
   },
   scripted(
-    "takes a 404 for what it is when nothing can have been deleted before",
+    "reports a 404 where no earlier try can have deleted the plant",
     [problemAnswer(429, "rate-limited"), problemAnswer(404, "not-found")],
     async (store) => {
       assert.equal((await failure(store.delete(7), PlantStoreProblem)).code, "not-found");
     },
   ),
   scripted(
-    "does not take a stranger's 404 for a plant that is gone, though a try was lost before",
+    "does not take another program's 404 for a plant that is gone",
     [problemAnswer(503, "unavailable"), { status: 404, body: "404 page not found" }],
     async (store) => {
       assert.equal((await failure(store.delete(7), PlantStoreProblem)).code, "unexpected");
     },
   ),
   scripted(
-    "does not carry the token to where a redirection points",
+    "does not follow a redirect, which might leak the token",
     [{ status: 307, headers: { location: "/elsewhere" } }, createdAnswer],
     async (store, { requests }) => {
       const problem = await failure(store.create(draft), PlantStoreProblem);
@@ -176,7 +176,7 @@ export const scriptedCases: readonly ClientCase[] = [
     })),
   ].map((answer) =>
     scripted(
-      `tells that a stranger answered: ${answer.status} ${answer.body}`,
+      `reports that something else responded: ${answer.status} ${answer.body}`,
       [answer],
       async (store) => {
         const calls = [

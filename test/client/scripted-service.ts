@@ -1,4 +1,4 @@
-/** Answers as a test has written down, for what the real service cannot be made to say. */
+/** Responds by a script, for what the real service cannot be made to send. */
 import { createServer, type IncomingMessage } from "node:http";
 
 export interface ScriptedAnswer {
@@ -13,7 +13,7 @@ export interface ScriptedService {
   close(): void;
 }
 
-/** The last answer is given again and again. */
+/** The last response is repeated. */
 export async function openScriptedService(...script: ScriptedAnswer[]): Promise<ScriptedService> {
   const requests: ScriptedService["requests"] = [];
   const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
 /**
- * The client when connections break, answers are late or lost, and the service asks for patience.
+ * The client when connections break, and when responses are late or lost.
  */
 import assert from "node:assert/strict";
 import { PlantStoreProblem, PlantStoreUnreachable } from "plantstore/client";
@@ -31,7 +31,7 @@ export const troubleCases: readonly ClientCase[] = [
     }),
   ),
   {
-    name: "creates one plant through a row of different failures",
+    name: "creates one plant through a series of different failures",
     async run(world) {
       const proxy = await openFaultyProxy(world.url);
       proxy.breakNext("before", "after", "midway", "before");
@@ -42,7 +42,7 @@ export const troubleCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "lists every plant once although answers break off midway",
+    name: "lists every plant once although responses break off midway",
     async run(world) {
       const proxy = await openFaultyProxy(world.url);
       const store = openStore(world, { url: proxy.url });
@@ -57,7 +57,7 @@ export const troubleCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "says that a deletion is not confirmed when its answer was lost",
+    name: "says that a deletion is not confirmed when its response was lost",
     async run(world) {
       const proxy = await openFaultyProxy(world.url);
       const store = openStore(world, { url: proxy.url });
@@ -71,7 +71,7 @@ export const troubleCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "tries again when an answer does not come in time",
+    name: "tries again when a response does not come in time",
     async run(world) {
       const proxy = await openFaultyProxy(world.url);
       const store = openStore(world, { url: proxy.url, timeoutMs: fewMs });
@@ -82,7 +82,7 @@ export const troubleCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "gives up after the tries that it was given, and says why",
+    name: "gives up after its tries, and says why",
     async run(world) {
       const proxy = await openFaultyProxy(world.url);
       proxy.breakNext("silent", "silent", "silent");
@@ -120,7 +120,7 @@ export const troubleCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "tells a problem, not a lost connection, when a try is refused in the end",
+    name: "throws the problem, not a lost connection, when a retry is refused",
     async run(world) {
       const proxy = await openFaultyProxy(world.url);
       const store = openStore(world, { url: proxy.url });

@@ -1,6 +1,4 @@
-/**
- * The real program makes and restores backups, and is stopped, killed, refused and short of room.
- */
+/** The real program makes and restores backups, and is stopped, killed and short of room. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,12 +22,13 @@ beforeEach(() => {
 
 afterEach(() => folder[Symbol.dispose]());
 
-const backUp = (...flags: string[]) => runProgram(["backup", backup, "--database", file, ...flags]);
+const backupArguments = () => ["backup", backup, "--database", file];
+const backUp = (...flags: string[]) => runProgram([...backupArguments(), ...flags]);
 const restore = (to: string, ...flags: string[]) =>
   runProgram(["restore", backup, ...flags], { PLANTSTORE_DATABASE: to });
 const partials = () => readdirSync(folder.path).filter((name) => name.includes(".partial"));
 
-test("says what a backup holds, which only its owner can read, and replaces one only if it is told to", async () => {
+test("reports what a backup holds, which only its owner can read, and replaces one with --force", async () => {
   await fill(file, 3);
   const made = await backUp();
   expect(made).toMatchObject({ exitCode: 0, errors: "" });
@@ -39,24 +38,10 @@ test("says what a backup holds, which only its owner can read, and replaces one 
   expect(statSync(backup).mode & 0o777).toBe(0o600);
   expect(partials()).toEqual([]);
 
-  const refused = await backUp();
-  expect(refused).toMatchObject({ exitCode: 1, out: "" });
-  expect(refused.errors).toMatch(
-    /^plantstore: .+ exists already\. With --force it is replaced\.\n$/,
-  );
   await fill(file, 5);
   expect(await backUp("--force")).toMatchObject({ exitCode: 0 });
   const checked = await runProgram(["restore", backup, "--dry-run"]);
   expect(JSON.parse(checked.out)).toMatchObject({ plants: 5, tokens: 0 });
-});
-
-test("complains about a missing backup before it looks at the store", async () => {
-  await fill(file, 1);
-  const missing = await runProgram(["restore", `${backup}.missing`, "--database", file]);
-  expect(missing).toMatchObject({ exitCode: 1, out: "" });
-  expect(missing.errors).toBe(
-    `plantstore: Cannot read ${backup}.missing: there is no such file.\n`,
-  );
 });
 
 test("is a gzipped SQLite database with the time at which it was made", async () => {
@@ -67,15 +52,10 @@ test("is a gzipped SQLite database with the time at which it was made", async ()
   expect(Buffer.from(Bun.gunzipSync(bytes)).toString("latin1")).toStartWith("SQLite format 3\0");
 });
 
-test("refuses to replace a store, names --force, and with that keeps the old one and says where", async () => {
+test("a restore with --force keeps the old store, and says where", async () => {
   await fill(file, 3);
   await backUp();
   await fill(file, 9);
-  const refused = await restore(file);
-  expect(refused).toMatchObject({ exitCode: 1, out: "" });
-  expect(refused.errors).toBe(
-    `plantstore: ${file} exists already. With --force it is replaced, and kept under another name.\n`,
-  );
   const restored = await restore(file, "--force");
   expect(restored).toMatchObject({ exitCode: 0, errors: "" });
   expect(await countPlants(file)).toBe(3);
@@ -83,15 +63,14 @@ test("refuses to replace a store, names --force, and with that keeps the old one
 });
 
 describe("a backup that is cut short", () => {
-  test.each<[signal: "SIGINT" | "SIGTERM" | "SIGKILL"]>([["SIGINT"], ["SIGTERM"], ["SIGKILL"]])(
+  test.each(["SIGTERM", "SIGKILL"] as const)(
     "by %s leaves the older one, and the service",
     async (signal) => {
       await fill(file, 60_000);
       await backUp();
       const older = readFileSync(backup);
       await using service = await startService({ database: file });
-      const args = ["backup", backup, "--force", "--database", file];
-      await using child = spawnProgram(args);
+      await using child = spawnProgram([...backupArguments(), "--force"]);
       await waitFor(() => (partials().length > 0 ? true : undefined));
       child.kill(signal);
       const errors = await new Response(child.stderr).text();
@@ -120,18 +99,7 @@ describe("a backup that is cut short", () => {
       // Blocks of 512 bytes, far less than the backup takes.
       const limited = `trap '' XFSZ; ulimit -f 500; exec "$@"`;
       const child = Bun.spawn(
-        [
-          "sh",
-          "-c",
-          limited,
-          "sh",
-          process.execPath,
-          realProgram,
-          "backup",
-          backup,
-          "--database",
-          file,
-        ],
+        ["sh", "-c", limited, "sh", process.execPath, realProgram, ...backupArguments()],
         { stdout: "pipe", stderr: "pipe" },
       );
       const errors = await new Response(child.stderr).text();
@@ -185,7 +153,6 @@ describe("a damaged backup is refused in one line, and nothing is touched:", () 
     ["a changed bit in its checksum", "it is damaged", flip((length) => length - 6)],
     ["another header", "not a backup", (bytes) => Buffer.from(bytes.fill(0, 0, 10))],
     ["cut short", "cut short", (bytes) => bytes.subarray(0, bytes.length - 10)],
-    ["half of it", "cut short", (bytes) => bytes.subarray(0, bytes.length / 2)],
     ["something after it", "it is damaged", (bytes) => Buffer.concat([bytes, Buffer.from("x")])],
     ["nothing in it", "not complete", () => Buffer.alloc(0)],
   ])("%s", async (_, reason, spoil) => {

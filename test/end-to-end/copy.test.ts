@@ -1,7 +1,6 @@
-/** The real program copies a store from one engine to the other, and is stopped and refused. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, symlinkSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+/** The real program copies a store from one engine to the other, and is stopped on the way. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openStorage } from "../../src/storage/open.ts";
 import { countPlants, fillStore as fill, readPlants } from "../filled-store.ts";
@@ -31,7 +30,7 @@ async function copy(from: string, to: string, ...flags: string[]) {
 }
 
 /** Tokens of the same moment are listed in the order in which they were made. */
-async function readTokens(address: string): Promise<unknown> {
+async function readTokens(address: string) {
   const storage = await openStorage(address, { isServing: false });
   const tokens = await storage.listTokens();
   await storage.close();
@@ -58,15 +57,20 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     await service.exited;
   }
   let lastId = 2;
-  for (const [from, to] of [
-    [file, database.url],
-    [database.url, back],
+  const users = ["gardener", "bob"];
+  for (const [from, to, user] of [
+    [file, database.url, "0"],
+    [database.url, back, "z"],
   ] as const) {
     const copied = await copy(from, to);
     expect(copied).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(copied.out)).toMatchObject({ plants: 2 + lastId, tokens: 2 });
+    expect(JSON.parse(copied.out)).toMatchObject({ plants: 2 + lastId, tokens: users.length });
     expect(await readTokens(to)).toEqual(await readTokens(from));
     expect(await readPlants(to)).toEqual(await readPlants(from));
+    // A later token comes after those that were copied.
+    await runProgram(["token", "create", user, "--database", to]);
+    users.push(user);
+    expect((await readTokens(to)).map((each) => each.user)).toEqual(users);
     await using service = await startService({ database: to });
     expect(service.token).toBe("");
     const again = await service.call("POST /plants", { ...fern, token });
@@ -80,26 +84,10 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
   }
 }, 60_000);
 
-test("a later token is listed after those that were copied, on both engines", async () => {
-  const back = join(folder.path, "back.db");
-  const makeToken = (user: string, to: string) =>
-    runProgram(["token", "create", user, "--database", to]);
-  for (const user of ["b", "a", "c"]) await makeToken(user, file);
-  await copy(file, database.url);
-  await makeToken("0", database.url);
-  await copy(database.url, back);
-  await makeToken("z", back);
-  const listed = await runProgram(["token", "list", "--json", "--database", back]);
-  const users = [...listed.out.matchAll(/"user":\s*"(\w)"/g)].map(([, user]) => user);
-  expect(users).toEqual(["b", "a", "c", "0", "z"]);
-}, 60_000);
-
 describe("a copy that is cut short leaves nothing in the target, and can be run again", () => {
   test.each<[engine: string, signal: "SIGKILL" | "SIGINT"]>([
-    ["PostgreSQL", "SIGKILL"],
     ["PostgreSQL", "SIGINT"],
     ["SQLite", "SIGKILL"],
-    ["SQLite", "SIGINT"],
   ])(
     "to %s, %s",
     async (engine, signal) => {
@@ -147,87 +135,4 @@ test("replaces a SQLite file with --force, and keeps the old one", async () => {
   expect(copied).toMatchObject({ exitCode: 0, errors: "" });
   expect(await countPlants(target)).toBe(3);
   expect(await countPlants(JSON.parse(copied.out).kept)).toBe(9);
-});
-
-test.if(process.platform === "linux")(
-  "takes memory that does not grow with the plants",
-  async () => {
-    async function peakMegabytes(plants: number): Promise<number> {
-      const source = join(folder.path, `${plants}.db`);
-      await fill(source, plants, "\u{1f33f}".repeat(190));
-      await using child = spawnProgram(["copy", "--from", source, "--to", `${source}-copy`]);
-      // Not from its usage of resources, which begins with the memory of the process that started
-      // it.
-      let peakKilobytes = 0;
-      while (child.exitCode === null) {
-        const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");
-        peakKilobytes = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? peakKilobytes);
-        await Bun.sleep(20);
-      }
-      expect(child.exitCode).toBe(0);
-      return peakKilobytes / 1_024;
-    }
-    const few = await peakMegabytes(10_000);
-    const many = await peakMegabytes(100_000);
-    // The names alone would take 150 more if they were held.
-    expect(many - few).toBeLessThan(75);
-  },
-  60_000,
-);
-
-describe("refuses in one line without a secret", () => {
-  let served: Awaited<ReturnType<typeof startService>>;
-  beforeAll(async () => {
-    served = await startService();
-  });
-  afterAll(() => served[Symbol.asyncDispose]());
-
-  /** FILE is a store, LINK leads to it, NEW is not there, SERVED is in use. */
-  test.each<[line: string, exitCode: number, reason: string]>([
-    ["--from FILE", 2, "--to must be the path of a file or the URL"],
-    ["--to NEW", 2, "--from must be"],
-    ["--from FILE --to :memory:", 2, "--to must be"],
-    ["--from FILE --to FILE", 2, "the same database"],
-    ["--from FILE --to LINK", 2, "the same database"],
-    ["--from POSTGRES --to POSTGRES", 2, "the same database"],
-    ["--from NEW --to POSTGRES", 1, "there is no such file"],
-    ["--from OTHER --to NEW", 1, "there is no such file"],
-    ["--from POSTGRES --to NEW", 1, "it holds no plant store yet"],
-    ["--from SERVED --to NEW", 1, "another process is serving it already"],
-    ["--from FILE --to SERVED", 1, "another process is serving it already"],
-    ["--from FILE --to oracle://db", 1, "oracle:"],
-    [
-      "--from FILE --to postgres://u:s3cret-of-the-server@127.0.0.1:1/x",
-      1,
-      "nothing listens there",
-    ],
-    [
-      "--from FILE --to postgres://u:s3cret-of-the-server@h/x?sslmode=x",
-      2,
-      "sslmode must be one of",
-    ],
-    ["--from FILE --to FULL", 1, "exists already. With --force"],
-  ])("copy %s", async (line, exitCode, reason) => {
-    await fill(file, 1);
-    await fill(join(folder.path, "full.db"), 1);
-    symlinkSync(file, join(folder.path, "link.db"));
-    const places: Record<string, string> = {
-      FILE: file,
-      LINK: join(folder.path, "link.db"),
-      NEW: join(folder.path, "new.db"),
-      OTHER: join(folder.path, "other.db"),
-      FULL: join(folder.path, "full.db"),
-      POSTGRES: database.url,
-      SERVED: served.database,
-    };
-    const finished = await runProgram([
-      "copy",
-      ...line.split(" ").map((word) => places[word] ?? word),
-    ]);
-    expect(finished).toMatchObject({ exitCode, out: "" });
-    expect(finished.errors).toMatch(/^plantstore: .+\n$/);
-    expect(finished.errors).toContain(reason);
-    expect(finished.errors).not.toContain(serverPassword);
-    expect(readdirSync(folder.path).filter((name) => name.startsWith("new"))).toEqual([]);
-  });
 });

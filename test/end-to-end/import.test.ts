@@ -73,10 +73,10 @@ describe("an import", () => {
       `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}\n`,
   );
 
-  test("then an export gives the same set back, in either form, as often as it is run", async () => {
+  test("then an export gives the same plants back, in either format, however often it runs", async () => {
     const run = await openGarden("erin");
     const many = Array.from(
-      { length: 1_000 },
+      { length: 200 },
       (_, index) => `{"id":${index + 1},"name":"Plant ${index}","tag":"tag ${index % 7}"}\n`,
     );
     const lines = [jsonLines[0], ...many, ...jsonLines.slice(1)].join("");
@@ -84,16 +84,16 @@ describe("an import", () => {
     const first = await run(["import", path]);
     expect(first).toMatchObject({
       exitCode: 0,
-      out: '{"stored":1003,"alreadyThere":0,"refused":0}\n',
+      out: '{"stored":203,"alreadyThere":0,"refused":0}\n',
     });
     const second = await run(["import", path]);
-    expect(second.out).toBe('{"stored":0,"alreadyThere":1003,"refused":0}\n');
+    expect(second.out).toBe('{"stored":0,"alreadyThere":203,"refused":0}\n');
     expect((await run(["export"])).out).toBe(lines);
 
     const csv = join(folder.path, "awkward.csv");
     expect(await run(["export", csv])).toMatchObject({ exitCode: 0, out: "" });
     const other = await openGarden("frank");
-    expect((await other(["import", csv])).out).toContain('"stored":1003');
+    expect((await other(["import", csv])).out).toContain('"stored":203');
     expect((await other(["export", "-", "--format", "jsonl"])).out).toBe(lines);
   });
 
@@ -136,19 +136,22 @@ describe("an import", () => {
     expect(stopped.errors).toStartWith("line 3: name must not be empty\n");
   });
 
-  test.each(["1", "64", "256"])(
+  test.each([
+    ["1", 500],
+    ["256", 2_000],
+  ])(
     "stores every row with --concurrency %s, although some have ids and some don't",
-    async (concurrency) => {
+    async (concurrency, length) => {
       const run = await openGarden(`mixed-${concurrency}`);
       // The rows without ids come first, where the service would assign 1, 2, 3, …
-      const rows = Array.from({ length: 5_000 }, (_, index) =>
+      const rows = Array.from({ length }, (_, index) =>
         index % 10 === 0 ? `,Plant ${index}` : `${index},Plant ${index}`,
       );
       const path = writeFile(`mixed-${concurrency}.csv`, ["id,name", ...rows, ""].join("\n"));
       const { exitCode, out } = await run(["import", path, "--concurrency", concurrency]);
-      expect([exitCode, out]).toEqual([0, '{"stored":5000,"alreadyThere":0,"refused":0}\n']);
+      expect([exitCode, out]).toEqual([0, `{"stored":${length},"alreadyThere":0,"refused":0}\n`]);
       const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
-      expect(new Set(listed.map(({ name }) => name)).size).toBe(5_000);
+      expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
     },
   );
 
@@ -231,7 +234,7 @@ describe("an import", () => {
       const slow = Bun.serve({
         port: 0,
         async fetch(request) {
-          await Bun.sleep(400);
+          await Bun.sleep(300);
           const body = await request.text();
           const { method, headers } = request;
           return fetch(service.url + new URL(request.url).pathname, { method, headers, body });

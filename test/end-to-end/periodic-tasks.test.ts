@@ -1,4 +1,4 @@
-/** What the service does beside requests, on both engines, with intervals short enough to watch. */
+/** Periodic tasks of the service, on both engines, at intervals short enough for a test. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";

@@ -49,17 +49,10 @@ function writeFile(name: string, text: string): string {
 }
 
 describe("plants", () => {
-  test("are added, listed and deleted, as JSON with exact ids where no person reads", async () => {
+  test("are added, listed and deleted, as JSON with exact ids outside a terminal", async () => {
     const run = await openGarden("alice");
-    const added = await run([
-      "plants",
-      "add",
-      "Fern",
-      "--tag",
-      "shade",
-      "--id",
-      "9007199254740993",
-    ]);
+    const fern = ["Fern", "--tag", "shade", "--id", "9007199254740993"];
+    const added = await run(["plants", "add", ...fern]);
     const plant = '{"id":9007199254740993,"name":"Fern","tag":"shade"}';
     expect(added).toEqual({ exitCode: 0, out: `${plant}\n`, errors: "" });
     await run(["plants", "add", "Moss", "--id=-7"]);
@@ -75,29 +68,29 @@ describe("plants", () => {
     expect((await run(["plants", "list"])).out).toBe("[]\n");
   });
 
+  let bob: Awaited<ReturnType<typeof openGarden>>;
+  beforeAll(async () => {
+    bob = await openGarden("bob");
+    await bob(["plants", "add", "Rose", "--id", "7"]);
+  });
+
   test.each<[line: string, exitCode: number, named: string]>([
     ["plants delete 12345", 3, "There is no plant 12345."],
-    ["plants delete seven", 2, '"seven"'],
     ["plants delete 7 seven", 2, '"seven"'],
     ["plants delete 9223372036854775808", 2, "id"],
     ["plants add Fern --id 7", 5, "7"],
     ["plants add Fern --id 7.5", 2, '"7.5"'],
-    ["plants add --tag shade", 2, "NAME"],
     ["plants list --limit many", 2, '"many"'],
-    ["plants list --url plants.example", 2, "--url"],
     ["plants list --url http://127.0.0.1:1", 6, "the connection is refused. Is the service"],
     ["plants list --url http://nope.invalid", 6, "the host is not known. Is the service"],
     ["plants list --token x", 2, "--token"],
     ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
     ["import plants.csv --on-error shrug", 2, "--on-error"],
-    ["import plants.csv --concurrency 0", 2, "--concurrency"],
-    ["import plants.csv --concurrency 257", 2, "--concurrency"],
     ["import plants.csv --format xml", 2, "--format"],
+    ["import plants.csv --concurrency 257", 2, "--concurrency"],
     ["export /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
   ])("plantstore %s ends with %d", async (line, exitCode, named) => {
-    const run = await openGarden("bob");
-    await run(["plants", "add", "Rose", "--id", "7"]);
-    const finished = await run(line.split(" "));
+    const finished = await bob(line.split(" "));
     expect(finished.exitCode).toBe(exitCode);
     expect(finished.errors.split("\n").at(-2)).toStartWith("plantstore: ");
     expect(finished.errors).toContain(named);
@@ -123,16 +116,11 @@ describe("plants", () => {
     expect((await run(["plants", "ls"])).out).toBe("[]\n");
   });
 
-  test.each([["Bearer TOKEN"], ["bearer  TOKEN"], [" TOKEN \n"]])(
-    "are listed with a token that was pasted as %j",
-    async (pasted) => {
-      const variables = {
-        PLANTSTORE_URL: service.url,
-        PLANTSTORE_TOKEN: pasted.replace("TOKEN", service.token),
-      };
-      expect(await runProgram(["plants", "list"], variables)).toMatchObject({ exitCode: 0 });
-    },
-  );
+  test("are listed with a token that was pasted with its scheme and blanks", async () => {
+    const PLANTSTORE_TOKEN = ` bearer  ${service.token}\n`;
+    const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN };
+    expect(await runProgram(["plants", "list"], variables)).toMatchObject({ exitCode: 0 });
+  });
 
   test("cannot be added with a token that only reads", async () => {
     const run = await openGarden("carol", "--scope", "read");
@@ -140,7 +128,7 @@ describe("plants", () => {
     expect([exitCode, errors]).toEqual([4, expect.stringContaining("scope write")]);
   });
 
-  test.each(["plants list", "plants add Fern", "plants delete 7", "export"])(
+  test.each(["plants list", "plants delete 7"])(
     "plantstore %s at a wrong path of the service ends with 1, whatever is in the garden",
     async (line) => {
       const run = await openGarden("erin");

@@ -132,6 +132,25 @@ export async function startService(
   };
 }
 
+/** On a connection of its own, which the kernel gives to one thread or another. */
+export function callAnew(
+  service: RunningService,
+  request: string,
+  init: { body?: string; token?: string } = {},
+): Promise<Response> {
+  return service.call(request, { ...init, headers: { connection: "close" } });
+}
+
+/** Until each thread has responded: ids of requests start with what a thread drew once. */
+export async function waitForThreads(service: RunningService, threads: number): Promise<void> {
+  const seen = new Set<string | undefined>();
+  await waitFor(async () => {
+    const { headers } = await callAnew(service, "GET /healthz");
+    seen.add(headers.get("x-request-id")?.split("-")[0]);
+    return seen.size === threads || undefined;
+  });
+}
+
 /** Asks again for as long as the service is too busy, as it is at times where all tests run. */
 export async function insist(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
@@ -149,7 +168,7 @@ export async function collect(
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }
 
-/** Looks again and again until there is a result; gives up with a reason, or after a long while. */
+/** Polls until there is a result; gives up with a reason, or after a long while. */
 export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
   giveUp: () => string | false | Promise<string | false> = () => false,

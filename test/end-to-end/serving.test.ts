@@ -1,4 +1,5 @@
-/** The running program over a real socket: first start, the three operations, logs, stopping. */
+/** The running program: its first start, its log, how it stops, and tokens that are revoked. */
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,33 +9,30 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";
 
 describe("the first start", () => {
-  test("makes the folder and prints a token", async () => {
-    using folder = makeTemporaryFolder();
-    const database = join(folder.path, "new", "plants.db");
-    await using service = await startService({ database });
-    expect(service.token).toMatch(/^plant_\w{49}$/);
-    expect(service.output().errors.match(/curl /g)).toHaveLength(3);
-    expect(existsSync(database)).toBe(true);
-  });
+  test.skipIf(Bun.which("curl") === null)(
+    "makes the folder, and prints a token and lines to paste that work",
+    async () => {
+      using folder = makeTemporaryFolder();
+      const database = join(folder.path, "new", "plants.db");
+      await using service = await startService({ database });
+      expect(service.token).toMatch(/^plant_\w{49}$/);
+      expect(existsSync(database)).toBe(true);
+      const [, lines = ""] = /^( +export[\s\S]*)/m.exec(service.output().errors) ?? [];
+      const pasted = lines.replace(/^\S.*$/gm, "").replaceAll("curl -i", "curl -is");
+      const out = await Bun.$`sh -euc ${pasted}`.env({ PATH: process.env.PATH ?? "" }).text();
+      const responses = out.split(/(?=HTTP\/1\.1 )/).map((response) => {
+        const [head = "", body] = response.split("\r\n\r\n");
+        return `${head.split(" ")[1]} ${body}`;
+      });
+      expect(responses).toEqual([
+        '201 {"name":"Monstera","tag":"living room"}',
+        '200 [{"name":"Monstera","tag":"living room"}]',
+        "204 ",
+      ]);
+    },
+  );
 
-  test.skipIf(Bun.which("curl") === null)("prints lines to paste that work", async () => {
-    await using service = await startService();
-    const { errors } = service.output();
-    const [, lines = ""] = /^( +export[\s\S]*)/m.exec(errors) ?? [];
-    const pasted = lines.replace(/^\S.*$/gm, "").replaceAll("curl -i", "curl -is");
-    const out = await Bun.$`sh -euc ${pasted}`.env({ PATH: process.env.PATH ?? "" }).text();
-    const answers = out.split(/(?=HTTP\/1\.1 )/).map((answer) => {
-      const [head = "", body] = answer.split("\r\n\r\n");
-      return `${head.split(" ")[1]} ${body}`;
-    });
-    expect(answers).toEqual([
-      '201 {"name":"Monstera","tag":"living room"}',
-      '200 [{"name":"Monstera","tag":"living room"}]',
-      "204 ",
-    ]);
-  });
-
-  test("prints no second token, and the first one and the plants are still good", async () => {
+  test("after a stop, the token and the plants are still there, and no second token", async () => {
     using folder = makeTemporaryFolder();
     const database = join(folder.path, "plants.db");
     let token: string;
@@ -45,9 +43,24 @@ describe("the first start", () => {
       first.signal("SIGTERM");
       expect(await first.exited).toBe(0);
     }
+    const listed = await runProgram(["token", "list", "--json", "--database", database]);
+    expect(JSON.parse(listed.out)[0].lastUsedAt).toMatch(/^\d{4}-/);
     await using second = await startService({ database });
     expect(second.token).toBe("");
     expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
+  });
+
+  test("makes no token where one was created before", async () => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "new", "plants.db");
+    const made = await runProgram(["token", "create", "alice", "--database", database]);
+    expect(made.errors).toBe(
+      `Created a new store in ${database}. A service that runs on another store won't know this ` +
+        "token; give the service's own file with --database.\n",
+    );
+    await using service = await startService({ database });
+    expect(service.token).toBe("");
+    expect((await service.call("GET /plants", { token: made.out.trim() })).status).toBe(200);
   });
 
   test.each<[how: string, variables: Record<string, string>, command: string]>([
@@ -105,7 +118,7 @@ describe("the log", () => {
 
 describe("stopping", () => {
   test.each(["SIGTERM", "SIGINT"] as const)(
-    "on %s answers what is under way and exits 0",
+    "on %s finishes requests in flight and exits with 0",
     async (signal) => {
       await using service = await startService();
       // A body that is half sent keeps its request under way while the signal comes.
@@ -124,14 +137,14 @@ describe("stopping", () => {
       });
       const { status, headers } = await half;
       expect(status).toBe(201);
-      // Behind it the connection is closed, and another request on it would be lost.
+      // The connection closes after it, and another request on it would be lost.
       expect(headers.get("connection")).toBe("close");
       expect(await service.exited).toBe(0);
       expect(existsSync(`${service.database}-wal`)).toBe(false);
     },
   );
 
-  test("answers every request on connections in use, and tells them to come again", async () => {
+  test("responds to every request on open connections, and closes them", async () => {
     await using service = await startService();
     const { port, token } = service;
     const request = writeRequest("GET /plants", { token });
@@ -139,7 +152,7 @@ describe("stopping", () => {
       name.toLowerCase() === "connection" && value === "close";
     const clients = Array.from({ length: 8 }, async () => {
       const connection = await KeptConnection.open({ port, isSecure: false });
-      // A request that got no answer would fail here.
+      // A request without a response would fail here.
       while (
         !(await Promise.all(connection.send(request))).some((each) => each.headers.some(isLast))
       );
@@ -151,7 +164,7 @@ describe("stopping", () => {
     expect(await service.exited).toBe(0);
   });
 
-  test("takes a Ctrl+C that npm passes on a second time for one", async () => {
+  test("counts a Ctrl+C that npm passes on a second time as one", async () => {
     await using service = await startService();
     await service.call("GET /plants");
     service.signal("SIGINT");
@@ -181,9 +194,40 @@ describe("stopping", () => {
     expect(await service.exited).toBe(1);
     socket.end();
   });
+
+  const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
+
+  test.each([
+    ["HTTP", []],
+    ["TLS", ["--tls-cert", certificate("server.pem"), "--tls-key", certificate("server-key.pem")]],
+  ])("does not wait for idle connections over %s that nobody looks at", async (_, args) => {
+    await using service = await startService({ args: ["--threads", "2", ...args] });
+    const tls = args.length > 0 ? { rejectUnauthorized: false } : false;
+    const script = `
+      const request = "GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
+      let responses = 0;
+      function data() {
+        if (++responses === 8) process.stdout.write("done");
+      }
+      const socket = { open: (each) => each.write(request), data };
+      const options = ${JSON.stringify({ hostname: "127.0.0.1", port: service.port, tls })};
+      for (let count = 0; count < 8; count++) await Bun.connect({ ...options, socket });
+    `;
+    const clients = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    try {
+      for await (const _ of clients.stdout) break;
+      clients.kill("SIGSTOP");
+      const signalledAtMs = performance.now();
+      service.signal("SIGTERM");
+      expect(await service.exited).toBe(0);
+      expect(performance.now() - signalledAtMs).toBeLessThan(5_000);
+    } finally {
+      clients.kill("SIGKILL");
+    }
+  });
 });
 
-test("every answer says when it was made", async () => {
+test("every response has its date", async () => {
   await using service = await startService();
   for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {
     const { headers } = await service.call(`${method} /plants`);
@@ -219,4 +263,15 @@ describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
     }
     expect(acceptedAtMs - endedAtMs).toBeLessThan(5_000);
   });
+});
+
+test("tokens that something else wrote into the file are listed without control characters", async () => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "plants.db");
+  await runProgram(["token", "create", "alice", "--database", database]);
+  using file = new Database(database);
+  file.run("UPDATE tokens SET note = char(27) || '[2J'");
+  const { out } = await runProgram(["token", "list", "--database", database]);
+  expect(out).toContain("\\u001b[2J");
+  expect(out).not.toContain("\u001b");
 });

@@ -10,61 +10,24 @@ beforeAll(async () => {
 
 afterAll(() => service[Symbol.asyncDispose]());
 
-function request(line: string, headers: readonly string[], body = ""): string {
-  const { token } = service;
-  const all = [`${line} HTTP/1.1`, `Authorization: Bearer ${token}`, ...headers, "", body];
-  return all.join("\r\n");
-}
-
-function statusesOf(answer: string): number[] {
-  return [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
-}
-
-describe("a path that a proxy's rules do not recognise", () => {
+describe("a path that a proxy's rules may not recognise:", () => {
   // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
   const hidden = [
-    "/.\\metrics",
-    "/x\\..\\metrics",
-    "/./metrics",
-    "/x/../metrics",
-    "/%2e/metrics",
-    "/%2E%2e/metrics",
-    "/plants/..\\metrics",
-    "/plants/../metrics?x",
-    "/assets/..\\metrics",
-    "/assets/%2e%2e\\metrics",
-    "http://a/x/../metrics",
+    ...["/.\\metrics", "/x\\..\\metrics", "/./metrics", "/x/../metrics", "/%2e/metrics"],
+    ...["/%2E%2e/metrics", "/plants/..\\metrics", "/plants/../metrics?x", "/assets/..\\metrics"],
+    ...["/assets/%2e%2e\\metrics", "http://a/x/../metrics"],
   ];
-  test.each(hidden)("gets no metrics: %s", async (target) => {
-    const answer = await sendRaw(
-      service.port,
-      request(`GET ${target}`, ["Host: a", "Connection: close"]),
-    );
-    expect(statusesOf(answer)).toEqual([400]);
-    expect(answer).toContain("urn:plantstore:problem:invalid-request");
+  const absent = ["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"];
+  const plain = ["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"];
+
+  test.each([
+    ...hidden.map((target) => [target, 400] as const),
+    ...absent.map((target) => [target, 404] as const),
+    ...plain.map((target) => [target, 200] as const),
+  ])("%s is %d", async (target, status) => {
+    const head = `HEAD ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+    expect(await sendRaw(service.port, head)).toStartWith(`HTTP/1.1 ${status}`);
   });
-
-  test.each(["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"])(
-    "is not there: %s",
-    async (target) => {
-      const answer = await sendRaw(
-        service.port,
-        request(`GET ${target}`, ["Host: a", "Connection: close"]),
-      );
-      expect(statusesOf(answer)).toEqual([404]);
-    },
-  );
-
-  test.each(["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"])(
-    "is not %s",
-    async (target) => {
-      const answer = await sendRaw(
-        service.port,
-        request(`HEAD ${target}`, ["Host: a", "Connection: close"]),
-      );
-      expect(statusesOf(answer)).toEqual([200]);
-    },
-  );
 });
 
 test.if(process.platform === "linux")("takes no name that another user could take", async () => {

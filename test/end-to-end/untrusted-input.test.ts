@@ -1,4 +1,4 @@
-/** Commands that meet what they cannot trust: strangers, odd files, signals that come twice. */
+/** Commands with untrusted input: other programs, odd files, signals that come twice. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ function writeFile(name: string, text: string): string {
   return path;
 }
 
-test("what a stranger or a file says does not reach the terminal as control characters", async () => {
+test("text of another program or a file reaches the terminal without control characters", async () => {
   const odd = "\u001b]0;title\u0007\u009b31m\u202e";
   const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
   const headers = { "content-type": "application/problem+json" };
@@ -46,16 +46,13 @@ test("what a stranger or a file says does not reach the terminal as control char
   }
 });
 
-test.each([502, 503, 504])(
-  "a gateway that answers with %d is tried again later",
-  async (status) => {
-    const gateway = await openScriptedService({ status, body: "<html>Bad gateway</html>" });
-    const { exitCode, errors } = await run(["plants", "list"], gateway.url);
-    gateway.close();
-    expect([exitCode, gateway.requests.length]).toEqual([6, 3]);
-    expect(errors).toContain(`responded with status ${status}. Try again later.`);
-  },
-);
+test("a gateway that responds instead of the service is tried again", async () => {
+  const gateway = await openScriptedService({ status: 502, body: "<html>Bad gateway</html>" });
+  const { exitCode, errors } = await run(["plants", "list"], gateway.url);
+  gateway.close();
+  expect([exitCode, gateway.requests.length]).toEqual([6, 3]);
+  expect(errors).toContain("responded with status 502. Try again later.");
+});
 
 test("an export that is interrupted leaves nothing behind", async () => {
   const older = writeFile("interrupted.jsonl", "older\n");

@@ -42,7 +42,7 @@ describe.skipIf(!existsSync("/dev/full"))("on a full disk", () => {
     },
   );
 
-  test("words that cannot be written stop no export", async () => {
+  test("messages that cannot be written do not stop an export", async () => {
     const finished = await runInShell('"$@" 2> /dev/full', ["export", "whole.csv"]);
     expect(finished.exitCode).toBe(0);
     expect(existsSync(join(folder.path, "whole.csv"))).toBe(true);
@@ -82,7 +82,7 @@ test("restore leaves no temporary file when nobody reads its output", async () =
   }
 });
 
-test("an export whose file cannot get its name says why, and leaves nothing", async () => {
+test("an export that cannot rename its file says why, and leaves nothing", async () => {
   const path = join(folder.path, "taken.csv");
   using meddling = Bun.serve({
     port: 0,

@@ -1,30 +1,23 @@
-/** What the contract table cannot see of requests: kept connections, and a list of origins. */
-import { describe, expect, test } from "bun:test";
-import { checkHeaders, openWorld } from "./scenario.ts";
+/** What the contract table cannot see of requests: connections, refusals, and what is logged. */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
+import { createLog } from "../../src/log.ts";
+import { openWorld } from "./scenario.ts";
 
-const world = openWorld("SQLite");
-const based = openWorld("SQLite", { basePath: "/v1" });
+let logged = "";
+const log = createLog("json", (lines) => {
+  logged += lines;
+});
+const world = openWorld("SQLite", {}, log);
 
-describe("a connection", () => {
-  async function connectionAfter(body: string, token?: string): Promise<string | null> {
-    const headers = {
-      "content-type": "application/json",
-      ...(token && { authorization: `Bearer ${token}` }),
-    };
-    return (await world.fetch("POST /plants", { headers, body })).headers.get("connection");
-  }
-
-  test("is kept after a body that was read, whatever was wrong with it", async () => {
-    const token = await world.makeToken({ user: "alice" });
-    expect(await connectionAfter('{"name":""}', token)).toBeNull();
-    expect(await connectionAfter('{"name":"Fern"}', token)).toBeNull();
-  });
-
-  test("is closed after a body that was not read", async () => {
-    const token = await world.makeToken({ user: "alice" });
-    expect(await connectionAfter("x".repeat(70_000), token)).toBe("close");
-    expect(await connectionAfter("x".repeat(70_000))).toBe("close");
-  });
+test("a connection is kept after a body that was read, and closed after one that was not", async () => {
+  const token = await world.makeToken({ user: "alice" });
+  const connectionAfter = async (name: string, credential = token) =>
+    (await world.call(credential, "POST /plants", { name })).headers.get("connection");
+  expect(await connectionAfter("")).toBeNull();
+  expect(await connectionAfter("Fern")).toBeNull();
+  expect(await connectionAfter("x".repeat(70_000))).toBe("close");
+  expect(await connectionAfter("x".repeat(70_000), "unknown")).toBe("close");
 });
 
 test("an error of many says how many more there are", async () => {
@@ -35,22 +28,88 @@ test("an error of many says how many more there are", async () => {
   });
 });
 
-describe("with a list of origins", () => {
-  const strict = openWorld("SQLite", { corsOrigins: ["https://a.example", "https://b.example"] });
+describe("with a base path", () => {
+  const based = openWorld("SQLite", { basePath: "/v1" });
 
-  test("a service lets these read and no others, and says that it depends", async () => {
-    const ask = async (headers: HeadersInit) =>
-      (await strict.fetch("OPTIONS /plants", { headers })).headers;
-    const good = await ask({ origin: "https://b.example" });
-    checkHeaders(good, { "Access-Control-Allow-Origin": "https://b.example", Vary: "Origin" });
-    const bad = await ask({ origin: "https://evil.example" });
-    checkHeaders(bad, { "Access-Control-Allow-Origin": null, Vary: "Origin" });
-    checkHeaders(await ask({}), { "Access-Control-Allow-Origin": null, Vary: "Origin" });
-  });
+  test.each(["/plants", "/healthz", "/v1", "/v1plants", "/v2/plants"])(
+    "nothing is found at %s",
+    async (path) => {
+      expect((await based.fetch(`GET ${path}`)).status).toBe(404);
+    },
+  );
 });
 
-test("with a base path, nothing is found outside it", async () => {
-  for (const path of ["/plants", "/healthz", "/v1", "/v1plants", "/v2/plants"]) {
-    expect((await based.fetch(`GET ${path}`)).status).toBe(404);
+test("requests that waited too long get 503 and Retry-After, and change nothing", async () => {
+  const token = await world.makeToken({ user: "waiting" });
+  let nowMs = performance.now();
+  const clock = spyOn(performance, "now").mockImplementation(() => nowMs);
+  try {
+    // As many as pass in one tick.
+    const passing = Array.from({ length: 32 }, () => world.fetch("GET /healthz"));
+    nowMs += 25;
+    const waiting = [
+      world.call(token, "GET /plants"),
+      world.call(token, "POST /plants", { name: "Fern" }),
+    ];
+    nowMs += 501;
+    const refused = await Promise.all(waiting);
+    expect(refused.map(({ status }) => status)).toEqual([503, 503]);
+    expect(refused.map((each) => each.headers.get("Retry-After"))).toEqual(["1", "1"]);
+    expect((await Promise.all(passing)).every(({ ok }) => ok)).toBe(true);
+  } finally {
+    clock.mockRestore();
   }
+  expect(await world.storage.list("waiting", undefined, 1)).toEqual([]);
+});
+
+describe("of a list that cannot be read", () => {
+  let reading: ReturnType<typeof spyOn<typeof world.storage, "list">>;
+
+  beforeEach(() => {
+    reading = spyOn(world.storage, "list");
+  });
+
+  afterEach(() => {
+    reading.mockRestore();
+  });
+
+  async function listWith(failure: Error): Promise<[status: number, body: string]> {
+    const token = await world.makeToken({ user: "alice" });
+    reading.mockRejectedValue(failure);
+    logged = "";
+    const headers = { "X-Request-Id": "the-one" };
+    const response = await world.call(token, "GET /plants", undefined, headers);
+    log.flush();
+    return [response.status, await response.text()];
+  }
+
+  test("a bug is logged in full, with the id of the request, and not shown to the caller", async () => {
+    const [status, body] = await listWith(new TypeError("what went wrong inside"));
+    expect(status).toBe(500);
+    expect(body).not.toContain("inside");
+    expect(logged).toMatch(/"request failed","requestId":"the-one","code":"internal".+TypeError/);
+    expect(logged).toContain("what went wrong inside");
+  });
+
+  test.each([
+    ["unavailable", 503],
+    ["storage-full", 507],
+  ] as const)("a storage that is %s is logged with its cause", async (code, expected) => {
+    const cause = new Error("the disk is gone");
+    const [status, body] = await listWith(new PlantStoreError(code, "Not now.", { cause }));
+    expect(status).toBe(expected);
+    expect(body).not.toContain("disk");
+    expect(logged).toContain(`"request failed","requestId":"the-one","code":"${code}"`);
+    expect(logged).toContain("the disk is gone");
+  });
+
+  test("overload is logged as a number of refusals, and not as a failure of each", async () => {
+    const events: unknown[][] = [];
+    using _ = spyOn(log, "event").mockImplementation((...event) => {
+      events.push(event);
+    });
+    for (let time = 0; time < 3; time++) expect((await listWith(overloaded))[0]).toBe(503);
+    while (events.length === 0) await Bun.sleep(50);
+    expect(events[0]).toEqual(["warn", "overloaded", { refused: expect.any(Number) }]);
+  });
 });

@@ -1,4 +1,4 @@
-/** The whole service but its socket, on a real storage. */
+/** The whole service without its socket, on a real storage. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
@@ -7,15 +7,20 @@ import { createLog } from "../../src/log.ts";
 import { type Assembly, assemble } from "../../src/server/assembly.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeDatabase } from "../postgres-server.ts";
+import { create } from "../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export interface World {
   readonly storage: Storage;
   readonly assembly: Assembly;
   fetch(request: string, init?: RequestInit): Promise<Response>;
+  /** As `fetch`, with a token; the body is JSON. */
+  call(token: string, request: string, body?: object, headers?: HeadersInit): Promise<Response>;
   /** The same data as another process sees it; whoever opens it closes it. */
   openAgain(): Promise<Storage>;
-  makeToken(wish: NewToken): Promise<string>;
+  makeToken(token: NewToken): Promise<string>;
+  /** Creates plants with these ids, and a token to their garden. */
+  plant(garden: string, ids: readonly bigint[]): Promise<string>;
 }
 
 export const engines = ["SQLite", "PostgreSQL"] as const;
@@ -45,7 +50,7 @@ export function openWorld(
     if (part === undefined) throw new Error("The world is not open yet.");
     return part;
   };
-  return {
+  const world: World = {
     get storage() {
       return opened(storage);
     },
@@ -63,11 +68,33 @@ export function openWorld(
       return opened(assembly).app.fetch(new Request(url, { ...init, method, headers }));
     },
     openAgain: () => openStorage(opened(place).address, { isServing: false }),
-    async makeToken(wish) {
-      const { token } = await issueToken(opened(storage), wish, Date.now());
+    call(token, request, body, others) {
+      const headers = new Headers(others);
+      headers.set("authorization", `Bearer ${token}`);
+      if (body) headers.set("content-type", "application/json");
+      return world.fetch(request, { headers, ...(body && { body: JSON.stringify(body) }) });
+    },
+    async makeToken(fields) {
+      const { token } = await issueToken(opened(storage), fields, Date.now());
       return token;
     },
+    async plant(garden, ids) {
+      await opened(storage).apply(ids.map((id) => create({ garden, id, name: `Plant ${id}` })));
+      return world.makeToken({ user: "planter", garden });
+    },
   };
+  return world;
+}
+
+/** What goes wrong while the rest of a response is read. */
+export async function readToFailure(response: Response, meanwhile: () => Promise<void>) {
+  const reader = response.body?.getReader();
+  await reader?.read();
+  await meanwhile();
+  const readRest = async () => {
+    while (!(await reader?.read())?.done);
+  };
+  return readRest().catch((error) => error);
 }
 
 /** Where a storage can be opened. */

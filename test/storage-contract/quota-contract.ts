@@ -1,4 +1,4 @@
-/** What storage promises where a garden may hold so many plants and no more. */
+/** What storage promises where a garden may hold a limited number of plants. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Outcome, Write } from "../../src/domain/storage.ts";
 import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
@@ -46,14 +46,7 @@ export function describeQuota(
       expect(await countPlants()).toBe(plantsMax);
     });
 
-    test("counts deletions at once, in the same group and in one of their own", async () => {
-      await apply(create(), create(), create());
-      expect(await kinds(create(), remove(1n), create())).toEqual(["full", "deleted", "created"]);
-      await apply(remove(2n), remove(3n));
-      expect(await kinds(create(), create(), create())).toEqual(["created", "created", "full"]);
-    });
-
-    test("comes behind keys that were used and ids that are taken", async () => {
+    test("is checked after keys that were used and ids that are taken", async () => {
       const keyed = (name: string) => ({
         name,
         idempotency: { key: "k", nowMs: 0, expiresAtMs: 1_000 },

@@ -1,6 +1,6 @@
 /**
- * `npm run release:keep-data`: has this version leave data of every kind behind, for later ones to
- * be held against.
+ * `npm run release:keep-data`: stores data of every kind as this version writes them, so that later
+ * versions can be tested with them.
  */
 import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The data that each released version left behind: a SQLite file, a PostgreSQL database as
- * statements, of some a backup, and what callers were answered. Later versions must read it.
+ * The data of each released version: a SQLite file, a PostgreSQL database as statements, for some a
+ * backup, and what callers received. Later versions must read them.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ export interface KeptAnswers {
   readonly readToken: string;
   /** The whole list, with ids. */
   readonly plants: string;
-  /** A create that was answered, and may be sent again under its key. */
+  /** A create that succeeded, and may be sent again under its key. */
   readonly keyed: { readonly key: string; readonly body: string; readonly location: string };
 }
 

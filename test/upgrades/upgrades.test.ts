@@ -1,6 +1,5 @@
 /**
- * Data that released versions left behind, under this version: nothing is lost, and all of it still
- * works.
+ * The data of released versions, with this version: nothing is lost, and all of it still works.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";

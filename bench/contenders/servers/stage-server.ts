@@ -10,7 +10,7 @@ import { issueToken } from "../../../src/auth/opaque-token.ts";
 import type { Caller } from "../../../src/domain/caller.ts";
 import { type PlantDraft, plantDraftSchema } from "../../../src/domain/plant.ts";
 import { createPlants } from "../../../src/domain/plants.ts";
-import { checkContentType, hasBody, readBody } from "../../../src/http/body.ts";
+import { checkContentType, hasBody, json, readBody } from "../../../src/http/body.ts";
 import { ResponseCache } from "../../../src/http/cache.ts";
 import {
   checkHost,
@@ -119,12 +119,12 @@ async function answerCreate(request: Request): Promise<Response> {
   const requestId = requestIdOf(request.headers);
   const sent = readBearerToken(request.headers) ?? "";
   const caller = await findCaller(sent);
-  checkContentType(request.headers);
+  checkContentType(request.headers, json);
   if (stage === 1) {
     await request.text();
     return respond(201, plant);
   }
-  const text = await readBody(request);
+  const text = await readBody(request, json);
   if (stage === 2) return respond(201, plant);
   const draft = v.parse(plantDraftSchema, parseJsonObject(text)?.members) as PlantDraft;
   if (stage === 3) return respond(201, plant);

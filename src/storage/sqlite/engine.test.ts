@@ -26,16 +26,6 @@ describeStorage("SQLite", async (options) => {
   };
 });
 
-test("lets one process serve a file, and tools beside it", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const serving = openSqlite(path, { isServing: true });
-  expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
-  await openSqlite(path, { isServing: false }).close();
-  await serving.close();
-  await openSqlite(path, { isServing: true }).close();
-});
-
 test("lets nobody serve a file through a link to it as well", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
@@ -91,7 +81,7 @@ test.each(["ROLLBACK", "ABORT"])(
     intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
     BEGIN SELECT raise(${how}, 'stopped'); END`);
     const group = [create({ id: 2n }), create({ id: 3n }), create({ id: 4n })];
-    // Not `expect(…).rejects`: in this runtime it waits without letting the worker's answer in.
+    // Not `expect(…).rejects`: in this runtime it waits without letting the worker's reply in.
     const failure = await storage.apply(group).catch((error) => error);
     expect(failure).toBeInstanceOf(Error);
     await storage.apply([create({ id: 5n })]);

@@ -28,7 +28,7 @@ test("integers beyond 2^53 come back exactly", () => {
   database.close();
 });
 
-test("a file that SQLite keeps no write-ahead log of is refused", () => {
+test("a file without support for a write-ahead log is refused", () => {
   // Whose mode it leaves as it is, without a word, as that of a file where memory is not shared.
   using database = new Database(":memory:");
   expect(() => useWriteAheadLog(database)).toThrow("does not support a write-ahead log");
@@ -52,7 +52,7 @@ test("a process that writes to a file without a log yet is waited for", async ()
   await other.exited;
 });
 
-test("a file that cannot be looked at is not said to be missing", () => {
+test("a file that cannot be read is not reported as missing", () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
   symlinkSync(path, path);
@@ -60,7 +60,7 @@ test("a file that cannot be looked at is not said to be missing", () => {
   expect(opening).toThrow("in a circle");
 });
 
-test("a folder that a link leads to in vain, as to a disk that is not mounted, is told", () => {
+test("a link to a missing folder, such as a disk that is not mounted, is reported", () => {
   using folder = makeTemporaryFolder();
   const link = join(folder.path, "data");
   symlinkSync(join(folder.path, "disk"), link);

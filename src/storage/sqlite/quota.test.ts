@@ -13,7 +13,7 @@ function makeGarden(plants: number): { quota: Quota; database: Database } {
   return { quota: new Quota(database, "plants", plantsMax), database };
 }
 
-/** Whether the garden is full after each of so many deletions. */
+/** Whether the garden is full after each deletion. */
 function deleteFrom(quota: Quota, deletions: number): boolean[] {
   return Array.from({ length: deletions }, () => {
     quota.count("home", -1);
@@ -29,7 +29,7 @@ test("a garden that holds more than it may is not counted anew for each deletion
   expect(deleteFrom(quota, 3)).toEqual([true, true, false]);
 });
 
-test("nor is one that holds far more, until it may have come to its limit", () => {
+test("nor is one that holds far more, until it may have reached its limit", () => {
   const { quota, database } = makeGarden(100);
   expect(quota.isFull("home")).toBe(true);
   expect(deleteFrom(quota, 20)).not.toContain(false);
@@ -40,7 +40,7 @@ test("nor is one that holds far more, until it may have come to its limit", () =
   expect(deleteFrom(quota, 4)).toEqual([true, true, true, false]);
 });
 
-test("what is deleted from a garden that nobody has counted is not kept count of", () => {
+test("deletions from a garden that was not counted yet are not counted", () => {
   const { quota, database } = makeGarden(plantsMax);
   database.run("DELETE FROM plants WHERE rowid = 1");
   quota.count("home", -1);
@@ -49,7 +49,7 @@ test("what is deleted from a garden that nobody has counted is not kept count of
   expect(quota.isFull("home")).toBe(true);
 });
 
-test("of more gardens than there is room for all are counted again", () => {
+test("when there are more gardens than there is room for, all are counted again", () => {
   const { quota, database } = makeGarden(plantsMax);
   expect(quota.isFull("home")).toBe(true);
   for (let other = 1; other < 65_536; other++) quota.isFull(`garden ${other}`);

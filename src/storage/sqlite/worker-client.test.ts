@@ -1,8 +1,9 @@
-/** A thread's end of the worker, with a test in the place of the worker. */
+/** A thread's end of the worker, and that nothing changes on the way between them. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
-import type { TokenUse } from "../../domain/storage.ts";
-import { packOutcomes } from "./wire.ts";
+import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
+import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import { packOutcomes, packWrites, unpackOutcomes, unpackWrites } from "./wire.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 let worker: MessagePort;
@@ -43,4 +44,28 @@ test("of writes that waited when the worker broke down the outcome is unknown", 
     code: "unavailable",
     message: "The storage cannot take writes.",
   });
+});
+
+test("writes arrive at the worker as they were sent", () => {
+  const idempotency = { key: "k", request: '["7","a",""]', nowMs: 1, expiresAtMs: 2 };
+  const plant = { kind: "create", garden: "g", name: 'a "b" \\ \u{1f33f}\n', tag: "" } as const;
+  const writes: Write[] = [
+    { ...plant, id: undefined, idempotency: undefined },
+    { ...plant, id: plantIdMin, idempotency },
+    { ...plant, id: 0n, idempotency: undefined },
+    { kind: "delete", garden: "g", id: plantIdMax },
+  ];
+  expect(unpackWrites(packWrites(writes))).toEqual(writes);
+});
+
+test("outcomes come back as they were sent", () => {
+  const outcomes: Outcome[] = [
+    { kind: "created", id: 2n ** 53n + 1n, replayed: true },
+    { kind: "taken" },
+    { kind: "exhausted" },
+    { kind: "mismatch" },
+    { kind: "deleted" },
+    { kind: "missing" },
+  ];
+  expect(unpackOutcomes(packOutcomes(outcomes))).toEqual(outcomes);
 });

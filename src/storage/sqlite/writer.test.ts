@@ -5,6 +5,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import { issueToken } from "../../auth/opaque-token.ts";
 import { openSqlite } from "./engine.ts";
 
 const idempotency = { key: "the-key", nowMs: 0, expiresAtMs: 1_000 };
@@ -40,7 +41,7 @@ function damagePlants(path: string): void {
   writeFileSync(path, bytes);
 }
 
-test("a write that failed before its commit is not told as one of unknown outcome", async () => {
+test("a write that failed before its commit is not reported as one of unknown outcome", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
   await openSqlite(path, { isServing: false }).close();
@@ -65,5 +66,18 @@ test("a write waits for that of another process, and is decided by what that lef
   await Bun.sleep(100);
   intruder.run("COMMIT");
   expect(await applying).toEqual([created(2n), { kind: "taken" }]);
+  await storage.close();
+});
+
+test("changes of tokens are counted, also after another program deleted the count", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const storage = openSqlite(path, { isServing: true });
+  using other = new Database(path);
+  other.run("DELETE FROM token_changes");
+  const { record } = await issueToken(storage, { user: "alice" }, 0);
+  expect(await storage.countTokenChanges()).toBe(1);
+  await storage.revokeToken(record.id, 1);
+  expect(await storage.countTokenChanges()).toBe(2);
   await storage.close();
 });

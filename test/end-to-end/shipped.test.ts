@@ -1,0 +1,258 @@
+/** What users download, built once: the single executable, and the npm package in a new project. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
+import { makeDatabase } from "../postgres-server.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { collect, waitFor } from "./running-service.ts";
+
+setDefaultTimeout(120_000);
+
+const root = join(import.meta.dir, "../..");
+const folder = makeTemporaryFolder();
+const home = join(folder.path, "home");
+const project = join(folder.path, "project");
+const executable = join(root, "dist/plantstore");
+/** Nothing of the npm that runs these tests, except where it finds packages. */
+const environment = {
+  PATH: (process.env.PATH ?? "")
+    .split(":")
+    .filter((path) => !path.includes("node_modules"))
+    .join(":"),
+  HOME: process.env.HOME ?? "",
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => /^npm_config_registry$|_proxy$/i.test(name)),
+  ),
+};
+
+interface Options {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+}
+
+async function run(command: readonly string[], { cwd = project, env = environment }: Options = {}) {
+  const child = Bun.spawn([...command], { cwd, env, stdout: "pipe", stderr: "pipe" });
+  const [out, errors] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { exitCode: await child.exited, out, errors };
+}
+
+/** Uses a service at its address, then stops it as Ctrl+C does; returns what it wrote. */
+async function serve(
+  command: readonly string[],
+  options: Required<Options>,
+  use: (url: string) => Promise<void>,
+): Promise<string> {
+  const child = Bun.spawn([...command, "serve", "--port", "0"], {
+    ...options,
+    stdout: "pipe",
+    stderr: "ignore",
+    detached: true,
+  });
+  let out = "";
+  const reading = collect(child.stdout, (text) => {
+    out += text;
+  });
+  try {
+    const url = await waitFor(
+      () => /"url":"([^"]+)"/.exec(out)?.[1],
+      () => child.exitCode !== null && `It ended: ${out}`,
+    );
+    await use(url);
+  } finally {
+    // A terminal signals the whole group.
+    process.kill(-child.pid, "SIGINT");
+  }
+  await reading;
+  await child.exited;
+  return out;
+}
+
+/** Both are built here; the sizes need them. */
+test("this version could be released, but for what takes minutes", async () => {
+  const script = join(root, "scripts/release-check.ts");
+  const { out } = await run([process.execPath, script, "--quick"], { cwd: root });
+  expect(
+    out
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(":")[0]),
+  ).toEqual(["ok    version", "ok    licences", "ok    SBOM", "ok    sizes"]);
+});
+
+describe("the executable, with nothing of this machine around it", () => {
+  beforeAll(() => void mkdirSync(home));
+
+  const execute = (args: readonly string[], env: Record<string, string> = {}) =>
+    run([executable, ...args], { cwd: home, env });
+  const serveWith = (env: Record<string, string>, use: (url: string) => Promise<void>) =>
+    serve([executable], { cwd: home, env }, use);
+
+  test("shows its version and its commands", async () => {
+    expect((await execute(["--version"])).out).toContain(manifest.version);
+    expect((await execute(["--help"])).out).toContain("Run the service.");
+  });
+
+  test.each(["SQLite", "PostgreSQL"])("serves plants from %s, on two threads", async (engine) => {
+    await using database = engine === "SQLite" ? undefined : await makeDatabase();
+    const env: Record<string, string> = database ? { PLANTSTORE_DATABASE: database.url } : {};
+    const token = (await execute(["token", "create", "ada"], env)).out.trim();
+    const out = await serveWith({ ...env, PLANTSTORE_THREADS: "2" }, async (url) => {
+      const access = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token };
+      expect((await execute(["plants", "add", "Fern", "--id", "7"], access)).exitCode).toBe(0);
+      expect((await execute(["plants", "list"], access)).out).toContain("Fern");
+      expect((await execute(["plants", "delete", "7"], access)).exitCode).toBe(0);
+    });
+    expect(out).toContain('"event":"stopped"');
+    expect(readdirSync(home)).toEqual(["data"]);
+  });
+
+  test("holds the console, the API reference and all that they load", async () => {
+    await serveWith({}, async (url) => {
+      for (const path of ["/", "/docs"]) {
+        const page = await fetch(url + path);
+        expect(page.status).toBe(200);
+        const assets = (await page.text()).match(/assets\/[\w.-]+/g) ?? [];
+        expect(assets.length).toBeGreaterThan(1);
+        for (const asset of assets) expect((await fetch(`${url}/${asset}`)).status).toBe(200);
+      }
+    });
+  });
+
+  test("reports whether a service is ready", async () => {
+    const nobody = await execute(["health"], { PLANTSTORE_URL: "http://127.0.0.1:1" });
+    expect([nobody.exitCode, nobody.out]).toEqual([6, ""]);
+    expect(nobody.errors).toContain("No response from http://127.0.0.1:1");
+    await serveWith({ PLANTSTORE_BASE_PATH: "/v1" }, async (url) => {
+      expect(await execute(["health", "--url", url])).toMatchObject({
+        exitCode: 0,
+        out: "ready\n",
+      });
+      const own = {
+        PLANTSTORE_PORT: new URL(url).port,
+        PLANTSTORE_BASE_PATH: "/v1",
+        PLANTSTORE_HOST: "0.0.0.0",
+      };
+      expect(await execute(["health"], own)).toMatchObject({ exitCode: 0 });
+      const elsewhere = await execute(["health", "--url", url.replace("/v1", "")]);
+      expect(elsewhere.exitCode).toBe(6);
+      expect(elsewhere.errors).toContain("is not ready (404): There is nothing at this path.\n");
+    });
+  });
+});
+
+describe("the npm package", () => {
+  let files: string[] = [];
+
+  beforeAll(async () => {
+    mkdirSync(project);
+    const pack = ["npm", "pack", "--ignore-scripts", "--json", "--pack-destination", folder.path];
+    const [{ filename, files: listed }] = JSON.parse((await run(pack, { cwd: root })).out);
+    files = listed.map(({ path }: { path: string }) => path);
+    await Bun.write(join(project, "package.json"), '{"private":true,"type":"module"}');
+    const archive = join(folder.path, filename);
+    const installed = await run(["npm", "install", "--prefer-offline", "--no-audit", archive]);
+    expect({ ...installed, out: "" }).toMatchObject({ exitCode: 0 });
+  });
+
+  test("holds what it needs and nothing else", () => {
+    const folders = new Set(files.map((path) => path.split("/").slice(0, -1).join("/")));
+    expect(
+      [...folders].filter((path) => !/^(?:|bin|(?:docs|deploy|src)\b.*|dist\/client)$/.test(path)),
+    ).toEqual([]);
+    expect(files.filter((path) => /\.test\.|\.png$|\.map$/.test(path))).toEqual([]);
+    for (const path of ["README.md", "LICENSE", "CHANGELOG.md", "bin/plantstore", "src/main.ts"]) {
+      expect(files).toContain(path);
+    }
+  });
+
+  test("brings what its pages for operators and callers name, but for what a clone is needed for", async () => {
+    const pages = files.filter((path) => /^(?:docs\/|SECURITY)/.test(path));
+    const named = await Promise.all(
+      pages.map(async (page) => {
+        const text = await Bun.file(join(root, page)).text();
+        return [...text.matchAll(/\]\(([\w./-]+)[#)]/g)].map(([, to = ""]) =>
+          join(dirname(page), to),
+        );
+      }),
+    );
+    const ofClone = /^(?:bench\/|deploy\/(?:README.md|compose.yaml)$)/;
+    expect(named.flat().filter((path) => !files.includes(path) && !ofClone.test(path))).toEqual([]);
+    expect(files).toContain("SECURITY.md");
+  });
+
+  test("serves by npx, and ends by Ctrl+C", async () => {
+    const options = { cwd: project, env: environment };
+    const out = await serve(["npx", "plantstore"], options, async (url) => {
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      expect((await fetch(`${url}/docs`)).status).toBe(200);
+    });
+    expect(out).toContain('"event":"stopped"');
+  });
+
+  test("takes neither settings nor code from the folder where it is started", async () => {
+    const elsewhere = join(folder.path, "elsewhere");
+    await Bun.write(join(elsewhere, ".env"), "PLANTSTORE_TOKEN=plant_of_somebody");
+    await Bun.write(join(elsewhere, "bunfig.toml"), 'preload = ["./code.ts"]');
+    await Bun.write(join(elsewhere, "code.ts"), "process.exit(7)");
+    const launcher = join(project, "node_modules/.bin/plantstore");
+    const { exitCode, errors } = await run(
+      [launcher, "plants", "list", "--url", "http://127.0.0.1:1"],
+      { cwd: elsewhere },
+    );
+    expect(exitCode).not.toBe(7);
+    expect(errors).toContain("PLANTSTORE_TOKEN");
+  });
+
+  test("starts by itself where no install script has run", async () => {
+    const modules = join(project, "node_modules");
+    const [platform = ""] = readdirSync(join(modules, "@oven"));
+    const runtime = join(modules, "bun/bin/bun.exe");
+    renameSync(runtime, join(modules, "@oven", platform, "bin/bun"));
+    await Bun.write(runtime, "exit 1");
+    chmodSync(runtime, 0o755);
+    expect((await run(["npx", "plantstore", "--version"])).exitCode).toBe(0);
+  });
+
+  test.each([
+    ["preserve", "bundler"],
+    ["nodenext", "nodenext"],
+  ])("gives its client's types to TypeScript (module %s)", async (module, moduleResolution) => {
+    const types = { types: [], lib: ["es2022", "dom"], target: "es2022" };
+    const compilerOptions = { strict: true, noEmit: true, ...types, module, moduleResolution };
+    await Bun.write(join(project, "use.ts"), typedUse);
+    const settings = JSON.stringify({ compilerOptions, files: ["use.ts"] });
+    await Bun.write(join(project, "tsconfig.json"), settings);
+    const compiler = join(root, "node_modules/.bin/tsc");
+    expect(await run([compiler, "-p", "."])).toEqual({ exitCode: 0, out: "", errors: "" });
+  });
+});
+
+/** Compiles only where the types are as a strict user expects them. */
+const typedUse = `
+import { PlantStore, PlantStoreProblem, type Plant, type ProblemCode } from "plantstore/client";
+
+const store = new PlantStore({ url: "http://localhost:8080", token: "t", retries: 2 });
+const created = await store.create({ name: "Fern", id: 7n }, { idempotencyKey: "k" });
+const id: bigint = created.id;
+const whole: Plant[] = [];
+for await (const plant of store.list({ limit: 20 })) whole.push(plant);
+for await (const { name } of store.list({ fields: ["name"] })) name.trim();
+// @ts-expect-error: a field that was not asked for is not there.
+for await (const { tag } of store.list({ fields: ["name"] })) tag;
+// @ts-expect-error: a plant needs a name.
+await store.create({ tag: "shade" }).catch(() => {});
+try {
+  await store.delete(id);
+} catch (error) {
+  if (error instanceof PlantStoreProblem) {
+    const code: ProblemCode = error.code;
+    if (code === "not-found") error.errors.map(({ pointer, detail }) => [pointer, detail]);
+  }
+}
+`;
+
+afterAll(() => folder[Symbol.dispose]());

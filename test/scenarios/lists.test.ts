@@ -1,0 +1,150 @@
+/** Lists of many plants, lists that change while they are read, and lists that are cached. */
+import { describe, expect, test } from "bun:test";
+import { waitFor } from "../end-to-end/running-service.ts";
+import { create } from "../storage-contract/tested-storage.ts";
+import { engines, openWorld, readToFailure } from "./scenario.ts";
+
+const range = (length: number, toId: (index: number) => number) =>
+  Array.from({ length }, (_, index) => BigInt(toId(index)));
+
+describe.each(engines)("on %s, a list", (engine) => {
+  const world = openWorld(engine);
+
+  test("holds every plant exactly once for whoever follows its links, whatever the limit", async () => {
+    const ids = range(1_700, (index) => index * 3 - 900);
+    const token = await world.plant("walk", ids);
+    for (const limit of [7, 499, 500, 501, 1_699, 1_700, 2_000, 2_001]) {
+      const visited: number[] = [];
+      let target: string | undefined = `/plants?fields=id&limit=${limit}`;
+      while (target && visited.length <= ids.length) {
+        const response: Response = await world.call(token, `GET ${target}`);
+        const page = (await response.json()) as { id: number }[];
+        expect(page.length).toBeLessThanOrEqual(limit);
+        visited.push(...page.map(({ id }) => id));
+        target = /<(.+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+        if (target && limit >= ids.length) throw new Error("There is a link after a whole list.");
+      }
+      expect(visited).toEqual(ids.map(Number));
+    }
+  });
+
+  test("shows every change at once, and one by another process soon", async () => {
+    const token = await world.plant("changing", [1n]);
+    const listIds = async () => {
+      await world.call(token, "GET /plants?fields=id&limit=20");
+      return (await world.call(token, "GET /plants?fields=id&limit=20")).text();
+    };
+    expect(await listIds()).toBe('[{"id":1}]');
+    await world.plant("changing", [2n]);
+    expect(await listIds()).toBe('[{"id":1},{"id":2}]');
+    await world.call(token, "DELETE /plants/1");
+    expect(await listIds()).toBe('[{"id":2}]');
+    const other = await world.openAgain();
+    await other.apply([{ kind: "delete", garden: "changing", id: 2n }]);
+    await other.close();
+    await waitFor(async () => (await listIds()) === "[]" || undefined);
+  });
+
+  test("breaks off rather than exceed its limit when plants are added before its end", async () => {
+    const token = await world.plant(
+      "moving",
+      range(2_500, (index) => index * 2),
+    );
+    const response = await world.call(token, "GET /plants?fields=id&limit=2400");
+    const failure = await readToFailure(response, async () => {
+      await world.plant("moving", [2_001n]);
+    });
+    expect(failure).toBeInstanceOf(Error);
+  });
+
+  test("breaks off once its token is revoked, which is no error of the service", async () => {
+    const countBroken = async () =>
+      /^plantstore_broken_streams_total .*$/m.exec(
+        await (await world.fetch("GET /metrics")).text(),
+      )?.[0];
+    const before = await countBroken();
+    const token = await world.plant(
+      "long",
+      range(3_000, (index) => index),
+    );
+    const id = (await world.storage.listTokens()).at(-1)?.id ?? "";
+    const failure = await readToFailure(await world.call(token, "GET /plants"), async () => {
+      await world.storage.revokeToken(id, Date.now());
+      await world.assembly.authenticator.refresh();
+    });
+    expect(failure).toBeInstanceOf(Error);
+    expect(await countBroken()).toBe(before);
+  });
+});
+
+describe("a cached list", () => {
+  const origins = ["https://a.example", "https://b.example"];
+  const world = openWorld("SQLite", { corsOrigins: origins });
+
+  /** The ids in a list once it is cached. */
+  async function listOften(token: string, query: string): Promise<number[]> {
+    const list = () => world.call(token, `GET /plants?fields=id&${query}`);
+    for (let time = 0; time < 3; time++) await (await list()).text();
+    const plants = (await (await list()).json()) as { id: number }[];
+    return plants.map(({ id }) => id);
+  }
+
+  test("is not shown to another garden, whatever both are named", async () => {
+    const home = await world.plant("home", [1n, 2n]);
+    const alike = await world.plant("homefields=id&limit=1", [3n]);
+    expect(await listOften(home, "limit=1")).toEqual([1]);
+    expect(await listOften(alike, "")).toEqual([3]);
+    expect(await listOften(home, "limit=9")).toEqual([1, 2]);
+  });
+
+  test("shows every change to its page, and the last page what was added at the end", async () => {
+    const token = await world.plant("changing", [1n, 2n, 3n]);
+    const pages = async () => [
+      await listOften(token, "limit=2"),
+      await listOften(token, "limit=9&after=2"),
+    ];
+    expect(await pages()).toEqual([[1, 2], [3]]);
+    await world.storage.apply([create({ garden: "changing" })]);
+    expect(await pages()).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    await world.plant("changing", [-1n]);
+    expect(await pages()).toEqual([
+      [-1, 1],
+      [3, 4],
+    ]);
+    await world.storage.apply([{ kind: "delete", garden: "changing", id: 1n }]);
+    expect(await pages()).toEqual([
+      [-1, 2],
+      [3, 4],
+    ]);
+  });
+
+  test("whose last id is above all assigned ones shows plants that are put before it", async () => {
+    const token = await world.plant("far", [0n, 2n ** 62n, 2n ** 62n + 2n ** 12n]);
+    expect(await listOften(token, "limit=2")).toEqual([0, 2 ** 62]);
+    await world.storage.apply([create({ garden: "far" })]);
+    expect(await listOften(token, "limit=2")).toEqual([0, 1]);
+  });
+
+  test("is no reason to take a body", async () => {
+    const token = await world.plant("garden", [1n]);
+    await listOften(token, "limit=9");
+    const headers = { "Content-Length": "2" };
+    const target = "GET /plants?fields=id&limit=9";
+    const response = await world.call(token, target, undefined, headers);
+    expect(response.status).toBe(400);
+  });
+
+  test("may be read by pages of each permitted origin, and of no other", async () => {
+    const token = await world.plant("garden", []);
+    const allowed: (string | null)[] = [];
+    for (const Origin of [...origins, ...origins, "https://c.example", ...origins]) {
+      const { headers } = await world.call(token, "GET /plants", undefined, { Origin });
+      allowed.push(headers.get("Access-Control-Allow-Origin"));
+      expect(headers.get("Vary")).toContain("Origin");
+    }
+    expect(allowed).toEqual([...origins, ...origins, null, ...origins]);
+  });
+});
