@@ -132,7 +132,7 @@ async function migrateFurther(client: ClientBase, options: MigrateOptions): Prom
 /** An attempt that failed has left an invalid index, which is made again. */
 async function makeIndex(step: IndexStep, options: MigrateOptions): Promise<void> {
   const { index, table, statement } = step;
-  options.onMigration?.(`making the index ${index}, which takes minutes for millions of rows`);
+  options.onMigration?.(`making the index ${index}; this may take minutes`);
   await options.withConnection(async (client) => {
     // An attempt whose process was killed may still be at work. This waits for it, also without a
     // snapshot.
