@@ -213,6 +213,8 @@ export interface OpenOptions {
   readonly mustExist?: boolean;
   /** Told in which schema it has made a new storage, by an engine that keeps several apart so. */
   readonly onNewSchema?: ((name: string) => void) | undefined;
+  /** Called before a migration that may take minutes, with what it does. */
+  readonly onMigration?: ((work: string) => void) | undefined;
   /** The default unless given. An engine without connections has no use for it. */
   readonly limits?: ConnectionLimits;
 }

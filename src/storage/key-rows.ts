@@ -4,7 +4,7 @@
  * longer than the plants.
  */
 import type { PlantId } from "../domain/plant.ts";
-import type { CreateWrite, Idempotency, Outcome } from "../domain/storage.ts";
+import type { CreateWrite, Idempotency, Outcome, Write } from "../domain/storage.ts";
 
 /** A row as an engine stores it. */
 export interface KeyRow {
@@ -21,6 +21,10 @@ export interface KeyRow {
 }
 
 export type KeyedCreate = CreateWrite & { readonly idempotency: Idempotency };
+
+export function isKeyed(write: Write): write is KeyedCreate {
+  return write.kind === "create" && write.idempotency !== undefined;
+}
 
 const hashBytes = 32;
 const lineHashBytes = hashBytes / 2;

@@ -37,7 +37,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       checkFile(database);
       if (isServing) checkSmallFile(database, file);
       useWriteAheadLog(database);
-      migrate(database);
+      migrate(database, undefined, options.onMigration);
       checkWritable(database);
     }
     return createStorage(file, identity, database, opened, options);
