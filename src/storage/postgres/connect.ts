@@ -85,14 +85,24 @@ export async function findServer(target: Target): Promise<Server> {
   try {
     return await Promise.any(hosts.map((host) => tryHost(target, host)));
   } catch (failure) {
-    const found = (failure as AggregateError).errors.map((error) => explain(error, target.url));
-    const named = hosts.map((host, index) => `${describeHost(host)}: ${found[index]}`);
-    const message = (hosts.length > 1 ? named : found).join("; ");
-    throw new PlantStoreError("unavailable", message, { cause: failure });
+    const { errors } = failure as AggregateError;
+    const refusals = new Map(hosts.map((host, index) => [host, errors[index]]));
+    throw noServer(target.url, refusals);
   }
 }
 
-async function tryHost(target: Target, host: Host): Promise<Server> {
+/** Why no host can be used, in words. Those without a refusal have not responded yet. */
+export function noServer(url: DatabaseUrl, refusals: ReadonlyMap<Host, unknown>): PlantStoreError {
+  const reasons = [...refusals].map(([host, error]) => {
+    const reason = explain(error, url);
+    return url.hosts.length > 1 ? `${describeHost(host)}: ${reason}` : reason;
+  });
+  const cause = new AggregateError(refusals.values());
+  return new PlantStoreError("unavailable", reasons.join("; "), { cause });
+}
+
+/** Fails unless the host takes writes. */
+export async function tryHost(target: Target, host: Host): Promise<Server> {
   const isEncrypted = target.url.tls !== "disable";
   let route: Route | undefined = { ...host, isEncrypted, takesOptions: true };
   for (;;) {

@@ -286,6 +286,24 @@ describe("of several servers", () => {
   });
 });
 
+describe("a host that stays silent", () => {
+  test("does not hold up the search on the others", async () => {
+    const first = await openRelay();
+    const second = await openRelay("lost");
+    const silent = await openRelay("silent");
+    const url = urlThrough(await makeDatabase(servers[0]), first, second, silent);
+    // Far longer than the others take.
+    const patient = { ...limits, connectTimeoutMs: 20_000, statementTimeoutMs: 10_000 };
+    const storage = await open(url, patient);
+    first.turn("lost");
+    const found = ending(storage.countTokenChanges());
+    // By then the second has refused.
+    await Bun.sleep(300);
+    second.turn("passed");
+    expect(await found).toBe("done");
+  });
+});
+
 describe("a server that is killed", () => {
   test("leaves all of it unavailable, and never ends the process", async () => {
     const [server] = servers;

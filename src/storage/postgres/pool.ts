@@ -11,12 +11,14 @@ import {
   cut,
   findServer,
   inTime,
+  noServer,
   type Server,
   type Target,
+  tryHost,
   withConnection,
 } from "./connect.ts";
 import { ConnectionLost, explain, hasState, isLost, reasonOf } from "./errors.ts";
-import { type DatabaseUrl, maskUrl, parseUrl } from "./url.ts";
+import { type DatabaseUrl, type Host, maskUrl, parseUrl } from "./url.ts";
 
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
 const graceMs = 1_000;
@@ -49,8 +51,8 @@ export class PrimaryPool {
   #target: Target;
   #pool: Pool | undefined;
   #search: Search | undefined;
-  /** Why the last try found no server. */
-  #searchFailure: unknown;
+  /** Why each host could not be used when it was last tried. */
+  readonly #refusals = new Map<Host, unknown>();
   #isClosed = false;
   /** Clients that have reported an error, so that their connection is gone. */
   readonly #lost = new WeakSet<ClientBase>();
@@ -190,7 +192,8 @@ export class PrimaryPool {
     try {
       return await before(giveUpAtMs, search.found);
     } catch {
-      throw new ConnectionLost("No server takes writes.", { cause: this.#searchFailure });
+      const cause = noServer(this.#target.url, this.#refusals);
+      throw new ConnectionLost("No server takes writes.", { cause });
     }
   }
 
@@ -202,15 +205,28 @@ export class PrimaryPool {
     return this.#search;
   }
 
+  /** Tries each host on its own, so that a silent one does not hold up the others. */
   async #searchOn(): Promise<Pool> {
+    const { hosts } = this.#target.url;
+    const over = new AbortController();
+    this.#refusals.clear();
+    try {
+      const server = await Promise.any(hosts.map((host) => this.#keepTrying(host, over.signal)));
+      const pool = this.#connectTo(server);
+      this.#search = undefined;
+      return pool;
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #keepTrying(host: Host, over: AbortSignal): Promise<Server> {
     for (let pauseMs = pauseMinMs; ; pauseMs = Math.min(pauseMs * 2, pauseMaxMs)) {
       try {
-        const pool = this.#connectTo(await findServer(this.#target));
-        this.#search = undefined;
-        return pool;
+        return await tryHost(this.#target, host);
       } catch (error) {
-        this.#searchFailure = error;
-        if (this.#isClosed) throw error;
+        this.#refusals.set(host, error);
+        if (this.#isClosed || over.aborted) throw error;
       }
       await Bun.sleep(pauseMs * (0.5 + Math.random()));
     }
