@@ -69,10 +69,14 @@ export class Load {
 
   /** Stops the clients, and returns every broken promise. */
   async finish(): Promise<string[]> {
-    await this.workload.stop();
-    await this.#readiness.stop();
+    await this[Symbol.asyncDispose]();
     await this.#checkAlive();
     return this.#instances.ledger.audit(await this.#list());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.workload.stop();
+    await this.#readiness.stop();
   }
 
   async #checkAlive(): Promise<void> {

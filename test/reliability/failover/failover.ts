@@ -47,7 +47,7 @@ export class FailoverTrial {
   async run(loss: Loss, seed: number, extraOutageMs = 0): Promise<Failover> {
     const dice = makeDice(spread(seed));
     const { ledger } = this.#instances;
-    const load = this.#instances.startLoad(seed);
+    await using load = this.#instances.startLoad(seed);
     await Bun.sleep(500 + dice(500));
     await this.#lose(loss, dice);
     await Bun.sleep(400 + dice(1_200) + extraOutageMs);

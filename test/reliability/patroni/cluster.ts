@@ -172,7 +172,11 @@ function etcdCommand(folder: string, port: number, peerPort: number): string[] {
     "initial-advertise-peer-urls": peers,
     "initial-cluster": `etcd=${peers}`,
   };
-  return ["etcd", ...Object.entries(options).map(([name, value]) => `--${name}=${value}`)];
+  return [
+    "etcd",
+    "--enable-v2",
+    ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
+  ];
 }
 
 /** Open to the user that PostgreSQL runs as. */

@@ -106,7 +106,8 @@ export class PatroniNode {
       scope: "plants",
       name: this.name,
       restapi: { listen: api, connect_address: api },
-      etcd3: { host: `127.0.0.1:${etcdPort}` },
+      // Not `etcd3`: before Patroni 3.0.3, a leader that was frozen overwrites the lock with it.
+      etcd: { host: `127.0.0.1:${etcdPort}` },
       bootstrap: {
         dcs: {
           ...timing,

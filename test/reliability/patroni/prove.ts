@@ -13,15 +13,15 @@ if (missing !== undefined) {
   process.stdout.write(`skipped: ${missing}\n`);
   process.exit(0);
 }
+process.stdout.write(`${PatroniCluster.versions()}; ${JSON.stringify(timing)}\n`);
+
+let instances: LoadedInstances | undefined;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, async () => {
     await instances?.stop();
     process.exit(1);
   });
 }
-
-let instances: LoadedInstances | undefined;
-process.stdout.write(`${PatroniCluster.versions()}; ${JSON.stringify(timing)}\n`);
 const cluster = await PatroniCluster.start();
 const loaded = await LoadedInstances.start(cluster.url);
 instances = loaded;
@@ -37,7 +37,7 @@ await prove({
   async run(seed) {
     const failure = failures[seed % failures.length] as Failure;
     const dice = makeDice(spread(seed));
-    const load = loaded.startLoad(seed);
+    await using load = loaded.startLoad(seed);
     // At any moment of Patroni's loop.
     await Bun.sleep(1_000 + dice(timing.loop_wait * 1_000));
     const leader = await cluster.leader();
@@ -62,15 +62,23 @@ await prove({
         `${seconds(patroniMs)}, ours ${seconds(ownMs)}; ${loaded.ledger.promises} promises, ` +
         `${faults.length} broken\n`,
     );
-    return { faults, figures: { [failure]: 1 } };
+    const count = (kind: string) => faults.filter((fault) => fault.startsWith(kind)).length;
+    return {
+      faults,
+      figures: {
+        [failure]: 1,
+        lost: count("lost: "),
+        doubled: count("duplicated: "),
+        "back again": count("back again: "),
+      },
+    };
   },
   async conclude() {
-    const { present, absent, unknown } = loaded.ledger.counts;
     await loaded.stop();
     return {
       isFault: false,
       text:
-        `${present} plants present, ${absent} absent, ${unknown} unknown; gap ${spanOf(gapsMs)}; ` +
+        `${loaded.ledger.promises} confirmed writes; gap ${spanOf(gapsMs)}; ` +
         `Patroni's part ${spanOf(patroniPartsMs)}; ours ${spanOf(ownPartsMs)}`,
     };
   },
