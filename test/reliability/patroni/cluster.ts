@@ -9,8 +9,7 @@ import { runStatement } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { PatroniNode, serverEnvironment, spawnServer } from "./node.ts";
 
-export const failures = ["killed", "frozen", "stopped"] as const;
-export type Failure = (typeof failures)[number];
+export type Failure = "killed" | "frozen" | "stopped";
 
 const nodesCount = 3;
 const password = "s3cret-of-the-cluster";
