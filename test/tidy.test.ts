@@ -121,7 +121,7 @@ describe("imports", () => {
     expect(wrong).toEqual([]);
   });
 
-  test.each(["sqlite", "postgres"])(
+  test.each(listFiles("src/storage/*/engine.ts").map((path) => basename(dirname(path))))(
     "of the %s engine come from the one place that chooses engines",
     (engine) => {
       const users = sources.filter(
