@@ -81,7 +81,7 @@ export interface ListOptions {
 /** Resolves once the writes are on stable storage. */
 export interface PlantWriter {
   write(write: Write): Promise<Outcome>;
-  /** Applies the writes in their order, together: if it rejects, none of them is visible. */
+  /** Applies the writes in their order, all or none, as `PlantStorage.apply` does. */
   writeAll(writes: readonly Write[]): Promise<readonly Outcome[]>;
 }
 

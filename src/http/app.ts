@@ -102,7 +102,7 @@ export function createApp(deps: AppDeps): App {
       .then((found) => authorize(found, operation, exchange));
   }
 
-  /** Checks the rate limit and the scope of a known caller, then whether the request waited long. */
+  /** Checks the caller's rate limit and scope, then whether the request waited too long. */
   function authorize(
     caller: Caller,
     operation: Operation,

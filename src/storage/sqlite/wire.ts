@@ -1,5 +1,5 @@
 /**
- * Writes and outcomes as text, to be sent between threads: a string isn't cloned, so that takes half
+ * Writes and outcomes as text, to be sent between threads. A string isn't cloned, so it takes half
  * the time of objects.
  */
 import type { Outcome, Write } from "../../domain/storage.ts";

@@ -128,7 +128,7 @@ function commitWaiting(): void {
   for (const { writes } of groups) {
     for (const write of writes) {
       const isAppend = write.kind === "create" && write.id === undefined;
-      if (isChange(outcomes[from++])) versions.change(write.garden, isAppend);
+      if (isChange(outcomes[from++] as Outcome)) versions.change(write.garden, isAppend);
     }
   }
   from = 0;
@@ -139,8 +139,20 @@ function commitWaiting(): void {
   }
 }
 
-function isChange(outcome: Outcome | undefined): boolean {
-  return outcome?.kind === "deleted" || (outcome?.kind === "created" && !outcome.replayed);
+/** No default, so that the compiler asks about a new outcome: cached lists depend on it. */
+function isChange(outcome: Outcome): boolean {
+  switch (outcome.kind) {
+    case "created":
+      return !outcome.replayed;
+    case "deleted":
+      return true;
+    case "taken":
+    case "full":
+    case "exhausted":
+    case "mismatch":
+    case "missing":
+      return false;
+  }
 }
 
 /** SQLite's own count changes with every commit of another connection than this one. */
