@@ -1,4 +1,4 @@
-/** The contents page of the contract: every promise of the interface that a client can see. */
+/** The contract, by topic: every promise of the interface that a client can see. */
 import type { Row } from "./row.ts";
 import { createRows, deleteRows, idempotencyRows } from "./rows/create-and-delete.ts";
 import { listRows } from "./rows/list.ts";

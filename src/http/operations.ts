@@ -1,4 +1,4 @@
-/** The contents page: every operation, its parameters, its responses, and what it runs. */
+/** The list of all operations: each with its parameters, its responses, and what it runs. */
 import * as v from "valibot";
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import { countedIdMax } from "../domain/storage.ts";

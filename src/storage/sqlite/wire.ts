@@ -1,11 +1,11 @@
 /**
- * Writes and outcomes as text, for the way between the threads. A string crosses without being
- * cloned: 48 writes and their outcomes take 39 µs this way, and 82 µs as objects.
+ * Writes and outcomes as text, to be sent between threads. A string isn't cloned, so it takes half
+ * the time of objects.
  */
 import type { Outcome, Write } from "../../domain/storage.ts";
 
-/** JSON has no bigint, so an id travels as text. */
-type OnTheWay<Value> = Value extends { readonly id: bigint }
+/** JSON has no bigint, so an id is sent as text. */
+type Packed<Value> = Value extends { readonly id: bigint }
   ? Omit<Value, "id"> & { readonly id: string }
   : Value extends { readonly id: bigint | undefined }
     ? Omit<Value, "id"> & { readonly id?: string }
@@ -16,7 +16,7 @@ export function packWrites(writes: readonly Write[]): string {
 }
 
 export function unpackWrites(text: string): Write[] {
-  const packed: OnTheWay<Write>[] = JSON.parse(text);
+  const packed: Packed<Write>[] = JSON.parse(text);
   return packed.map(
     (write) => ({ ...write, id: write.id === undefined ? undefined : BigInt(write.id) }) as Write,
   );
@@ -30,7 +30,7 @@ export function packOutcomes(outcomes: readonly Outcome[]): string {
 }
 
 export function unpackOutcomes(text: string): Outcome[] {
-  const packed: OnTheWay<Outcome>[] = JSON.parse(text);
+  const packed: Packed<Outcome>[] = JSON.parse(text);
   return packed.map((outcome) =>
     outcome.kind === "created" ? { ...outcome, id: BigInt(outcome.id) } : outcome,
   );
