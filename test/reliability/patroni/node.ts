@@ -106,8 +106,8 @@ export class PatroniNode {
       scope: "plants",
       name: this.name,
       restapi: { listen: api, connect_address: api },
-      // Not `etcd3`: with it, a leader of Patroni 3.0.2 that was frozen can overwrite the lock of its
-      // successor (patroni/patroni#2689), and confirmed writes are lost.
+      // Not `etcd3`: with it, a leader of Patroni 3.0.2 that was frozen can overwrite the lock of
+      // its successor (patroni/patroni#2689), and confirmed writes are lost.
       etcd: { host: `127.0.0.1:${etcdPort}` },
       bootstrap: {
         dcs: {
