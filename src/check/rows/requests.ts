@@ -37,7 +37,7 @@ export const requestRows = rowsOf("requests", {
   ),
   "a create without a body is 400": ["POST /plants", { errors: [""] }],
   "a body where none is taken is 400": each(
-    ["GET /plants?limit=1", "DELETE /plants/{1}"],
+    ["GET /plants?limit=1", "DELETE /plants/{1}", "GET /plants/{1}", "GET /me"],
     [{ request: "{each}", body: "{}" }, { errors: [""] }],
   ),
   "a body may come in chunks": [
@@ -57,6 +57,8 @@ export const requestRows = rowsOf("requests", {
     ["GET /plants?limit=1&{each}=3", { errors: ["{each}"] }],
     [{ request: "POST /plants?{each}=3", body: plant(1) }, { errors: ["{each}"] }],
     ["DELETE /plants/{1}?{each}=3", { errors: ["{each}"] }],
+    ["GET /plants/{1}?{each}=3", { errors: ["{each}"] }],
+    ["GET /me?{each}=3", { errors: ["{each}"] }],
   ),
   "a repeated query parameter is 400 and named": each(
     ["limit=1&limit=1", "limit=1&limit=2"],
