@@ -114,7 +114,7 @@ export const limitRows = rowsOf("limits", {
   "a body of 64 KiB is taken": [sized(bodyBytesMax), 201],
   "a body of one byte more is 413": [sized(bodyBytesMax + 1), tooLarge],
   "a body over 64 KiB is 413 before all of it has arrived": {
-    hint: `${hint} (nginx: client_max_body_size 64k)`,
+    hint: `${hint} (nginx: proxy_request_buffering off)`,
     steps: [
       create(plant(1), tooLarge, { "Content-Length": String(bodyBytesMax + 1) }),
       [{ request: "POST /plants", chunks: ['{"id":{1}}', " ".repeat(bodyBytesMax)] }, tooLarge],
