@@ -72,7 +72,7 @@ export async function run(baseUrl: string, token: string) {
 `;
 
 const withHeyApi = `
-import { createPlant, deletePlant, getPlant, listPlants, readMe } from "./sdk";
+import { createPlant, deletePlant, getPlant, listPlants, getMe } from "./sdk";
 import { client } from "./sdk/client.gen";
 
 export async function run(baseUrl: string, token: string) {
@@ -94,7 +94,7 @@ export async function run(baseUrl: string, token: string) {
     parseAs: "text",
   });
   const tagged = await listPlants({ query: { tag: "shade" } });
-  const me = await readMe();
+  const me = await getMe();
   const user: string | undefined = me.data?.user;
   return {
     created: typeof created.data === "object" ? { ...created.data, name: created.data.name } : {},

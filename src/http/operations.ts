@@ -237,8 +237,8 @@ const deletePlant = plantOperation({
   },
 });
 
-const readMe = plantOperation({
-  name: "readMe",
+const getMe = plantOperation({
+  name: "getMe",
   method: "GET",
   path: "/me",
   scope: "read",
@@ -323,7 +323,7 @@ export const operations: readonly DocumentedOperation[] = [
   listPlants,
   getPlant,
   deletePlant,
-  readMe,
+  getMe,
   readOpenApi,
   checkHealth,
   checkReadiness,
