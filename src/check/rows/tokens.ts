@@ -62,16 +62,16 @@ export const tokenRows = rowsOf("tokens", {
   ],
 });
 
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const isMe: ResponseCheck = ({ json }) => {
   const { user, garden, scope, expiresAt, ...others } = json ?? {};
-  const isText = [user, garden].every((each) => typeof each === "string" && each !== "");
-  const isTime = /^\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(
-    expiresAt ?? "2026-12-31T00:00:00.000Z",
-  );
-  if (isText && ["read", "write"].includes(scope) && isTime && Object.keys(others).length === 0) {
-    return undefined;
+  for (const [name, value] of Object.entries({ user, garden })) {
+    if (typeof value !== "string" || value === "") return `${name} is ${JSON.stringify(value)}`;
   }
-  return "the body must have user, garden, scope and possibly expiresAt";
+  if (scope !== "read" && scope !== "write") return `scope is ${JSON.stringify(scope)}`;
+  if (expiresAt !== undefined && !time.test(expiresAt)) return `expiresAt is ${expiresAt}`;
+  const [other] = Object.keys(others);
+  return other && `${other} must not be there`;
 };
 const hasScope =
   (scope: string): ResponseCheck =>
