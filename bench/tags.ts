@@ -49,7 +49,6 @@ interface Contender {
   readonly title: string;
   readonly seat: Seat;
   readonly action: Action;
-  readonly rounds: Round[];
 }
 
 const workspace = new Workspace();
@@ -77,36 +76,32 @@ In a garden of ${plants} plants; both are this build, and one has lost the index
 
 async function measureLists(large: Prepared): Promise<string> {
   const small = await prepare(smallPlants);
-  const seats = [await start(small), await start(large)];
+  const [smallSeat, largeSeat] = [await start(small), await start(large)];
   const rows: string[][] = [];
   for (const kind of kinds) {
-    const contenders = [small, large].map(
-      ({ directory, token, plants }, index): Contender => ({
-        title: `${kind.title}, ${plants.toLocaleString("en")} plants`,
-        seat: seats[index] as Seat,
-        action: describeList(directory, token, kind, plants),
-        rounds: [],
-      }),
-    );
-    const [base, other] = await takeTurns(contenders);
-    const ratio = (base?.answersPerSecond ?? 0) / (other?.answersPerSecond ?? 0);
-    rows.push(renderRow(contenders[0], base, ""));
-    rows.push(renderRow(contenders[1], other, `${ratio.toFixed(2)} ×`, ratio <= listTimesMax));
+    const enter = ({ directory, token, plants }: Prepared, seat: Seat): Contender => ({
+      title: `${kind.title}, ${plants.toLocaleString("en")} plants`,
+      seat,
+      action: describeList(directory, token, kind, plants),
+    });
+    const [base, other] = await takeTurns(enter(small, smallSeat), enter(large, largeSeat));
+    const ratio = base.answersPerSecond / other.answersPerSecond;
+    rows.push(renderRow(base));
+    rows.push([...renderRow(other), `${ratio.toFixed(2)} ×`, verdict(ratio <= listTimesMax)]);
   }
-  for (const seat of seats) await seat.child.stop();
-  workspace.discard(small.directory);
-  return renderTable(header("lists by tag", "cost", `≤ ${listTimesMax} ×`), rows);
+  await smallSeat.child.stop();
+  await largeSeat.child.stop();
+  return renderTable(header("lists by tag", `≤ ${listTimesMax} ×`), rows);
 }
 
 async function measureCreates(): Promise<string> {
   const template = await prepare(createPlants);
   const rows: string[][] = [];
-  for (const [title, describe] of [
+  for (const [tags, describe] of [
     ["one tag", (token: string) => describePlantAction("create", token, 0)],
     ["1,000 tags", describeTaggedCreate],
   ] as const) {
-    const contenders: Contender[] = [];
-    for (const hasIndex of [false, true]) {
+    const enter = async (hasIndex: boolean): Promise<Contender> => {
       const directory = workspace.copyDirectory(template.directory, "create");
       const seat = await Seat.start(plantStore, directory);
       // Not before all threads have prepared their lists by tag. None is asked for here.
@@ -115,24 +110,17 @@ async function measureCreates(): Promise<string> {
         withDatabase(directory, (database) => database.run("DROP INDEX plants_by_tag"));
       }
       await seat.rest();
-      const action = describe(template.token, directory);
-      contenders.push({
-        title: `${title}, ${hasIndex ? "with" : "without"} it`,
-        seat,
-        action,
-        rounds: [],
-      });
-    }
-    const [without, having] = await takeTurns(contenders);
-    const cost = 1 - (having?.answersPerSecond ?? 0) / (without?.answersPerSecond ?? 0);
-    rows.push(renderRow(contenders[0], without, ""));
-    rows.push(renderRow(contenders[1], having, percent(cost), cost <= indexCostMax));
-    for (const { seat } of contenders) {
-      await seat.child.stop();
-      workspace.discard(seat.directory);
-    }
+      const title = `${tags}, ${hasIndex ? "with" : "without"} the index`;
+      return { title, seat, action: describe(template.token, directory) };
+    };
+    const contenders = [await enter(false), await enter(true)] as const;
+    const [without, having] = await takeTurns(...contenders);
+    const cost = 1 - having.answersPerSecond / without.answersPerSecond;
+    rows.push(renderRow(without));
+    rows.push([...renderRow(having), percent(cost), verdict(cost <= indexCostMax)]);
+    for (const { seat } of contenders) await seat.child.stop();
   }
-  return renderTable(header("creates, the index", "cost", `≤ ${percent(indexCostMax)}`), rows);
+  return renderTable(header("creates", `≤ ${percent(indexCostMax)}`), rows);
 }
 
 /** By a command that opens the file. The service does the same when it starts. */
@@ -233,11 +221,15 @@ function describeTaggedCreate(token: string, directory: string): Action {
   };
 }
 
-/** Returns the median round of each. */
-async function takeTurns(contenders: readonly Contender[]): Promise<Round[]> {
+interface Median extends Round {
+  readonly title: string;
+}
+
+async function takeTurns(base: Contender, other: Contender): Promise<[Median, Median]> {
+  const entries = [base, other].map((contender) => ({ ...contender, measured: [] as Round[] }));
   // Round 0 warms up.
   for (let round = 0; round <= rounds; round++) {
-    for (const { title, seat, action, rounds: measured } of contenders) {
+    for (const { title, seat, action, measured } of entries) {
       showProgress(`${title}: round ${round} of ${rounds}`);
       await seat.wake();
       const mix = [{ action, weight: 1 }];
@@ -248,32 +240,29 @@ async function takeTurns(contenders: readonly Contender[]): Promise<Round[]> {
       await seat.rest();
     }
   }
-  return contenders.map(({ rounds: measured }) => medianRound(measured));
+  const medians = entries.map(({ title, measured }) => ({ title, ...medianRound(measured) }));
+  return medians as [Median, Median];
 }
 
-function header(what: string, cost: string, target: string): string[] {
-  const figures = ["answers/s", "p50 ms", "p99 ms", "CPU µs", "faults", "others"];
-  return [`${what}, ${connections} connections`, ...figures, cost, target];
+function header(what: string, target: string): string[] {
+  const figures = ["answers/s", "p50 ms", "p99 ms", "CPU µs", "faults", "others", "cost"];
+  return [`${what}, ${connections} connections`, ...figures, target];
 }
 
-function renderRow(
-  contender: Contender | undefined,
-  round: Round | undefined,
-  cost: string,
-  isMet?: boolean,
-): string[] {
-  if (!contender || !round) return [];
+function renderRow(median: Median): string[] {
   return [
-    contender.title,
-    Math.round(round.answersPerSecond).toLocaleString("en"),
-    round.p50Ms.toFixed(2),
-    round.p99Ms.toFixed(2),
-    round.cpuMicrosecondsPerAnswer.toFixed(0),
-    String(round.faults),
-    percent(round.othersCpuShare),
-    cost,
-    isMet === undefined ? "" : isMet ? "yes" : "NO",
+    median.title,
+    Math.round(median.answersPerSecond).toLocaleString("en"),
+    median.p50Ms.toFixed(2),
+    median.p99Ms.toFixed(2),
+    median.cpuMicrosecondsPerAnswer.toFixed(0),
+    String(median.faults),
+    percent(median.othersCpuShare),
   ];
+}
+
+function verdict(isMet: boolean): string {
+  return isMet ? "yes" : "NO";
 }
 
 function percent(share: number): string {
