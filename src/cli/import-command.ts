@@ -21,7 +21,7 @@ import { onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
-const concurrencyDefault = 4;
+const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
 const chunkBytes = 64 * 1024;

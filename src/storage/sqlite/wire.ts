@@ -5,21 +5,12 @@
 import type { Outcome, Write } from "../../domain/storage.ts";
 
 /** JSON has no bigint, so an id travels as text. */
-type OnTheWay<Value> = Value extends { readonly id: bigint }
-  ? Omit<Value, "id"> & { readonly id: string }
-  : Value extends { readonly id: bigint | undefined }
-    ? Omit<Value, "id"> & { readonly id?: string }
-    : Value;
-
 export function packWrites(writes: readonly Write[]): string {
   return JSON.stringify(writes.map((write) => ({ ...write, id: write.id?.toString() })));
 }
 
 export function unpackWrites(text: string): Write[] {
-  const packed: OnTheWay<Write>[] = JSON.parse(text);
-  return packed.map(
-    (write) => ({ ...write, id: write.id === undefined ? undefined : BigInt(write.id) }) as Write,
-  );
+  return unpackIds(JSON.parse(text));
 }
 
 export function packOutcomes(outcomes: readonly Outcome[]): string {
@@ -30,8 +21,13 @@ export function packOutcomes(outcomes: readonly Outcome[]): string {
 }
 
 export function unpackOutcomes(text: string): Outcome[] {
-  const packed: OnTheWay<Outcome>[] = JSON.parse(text);
-  return packed.map((outcome) =>
-    outcome.kind === "created" ? { ...outcome, id: BigInt(outcome.id) } : outcome,
-  );
+  return unpackIds(JSON.parse(text));
+}
+
+/** In place: copies of all the objects would take longer than parsing them. */
+function unpackIds<Item extends object>(items: Item[]): Item[] {
+  for (const item of items as { id?: string | bigint }[]) {
+    if (item.id !== undefined) item.id = BigInt(item.id);
+  }
+  return items;
 }
