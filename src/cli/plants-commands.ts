@@ -1,4 +1,4 @@
-/** `plantstore plants add|get|list|delete` and `whoami`: the plants of a running service, by its HTTP API. */
+/** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 import {
   type Deletion,
   type Plant,

@@ -39,7 +39,8 @@ test("npm packs the code, its types, the documentation and the license", async (
 }, 30_000);
 
 test("Node imports it, and TypeScript finds its types", async () => {
-  const program = 'import { PlantStore } from "plantstore-client"; console.log(PlantStore.name);';
+  const program =
+    'import { PlantStore } from "plantstore-client"; new PlantStore({ url: "http://a", token: "t" });';
   const { exitCode } = await Bun.$`node --input-type=module -e ${program}`.cwd(folder.path).quiet();
   expect(exitCode).toBe(0);
   const source = join(folder.path, "use.ts");
