@@ -79,11 +79,14 @@ function isSpace(code: number): boolean {
   return code === 32 || code === 9 || code === 10 || code === 13;
 }
 
+const backslash = 92;
+
 /** From an opening quote to after the closing one. */
 function skipString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   // A quote after an odd number of backslashes does not close.
-  while (text[end - 1] === "\\" && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  while (text.charCodeAt(end - 1) === backslash && isEscaped(text, end))
+    end = text.indexOf('"', end + 1);
   return end + 1;
 }
 
