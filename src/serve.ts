@@ -49,6 +49,11 @@ export async function serve(
     limits,
     onFailure,
     plantsMax: usage.plantsMax,
+    onMigration(work) {
+      log.event("info", "migrating", { work });
+      // SQLite migrates in this thread, which writes nothing until it is done.
+      log.flush();
+    },
   });
   try {
     const service = await start(config, storage, log, onFailure);

@@ -63,19 +63,20 @@ export class Authenticator {
 
   /**
    * What is cached: the caller, or the refusal; absent if storage or the issuer must be asked. It
-   * returns the refusal instead of throwing it: 5 % more refusals a second.
+   * returns the refusal because throwing it is slower.
    */
   recall(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
     if (this.#isConfirmed(nowMs)) {
       const known = this.#known.get(token);
-      if (known !== undefined) return this.#admit(token, known, nowMs);
+      if (known !== undefined) return this.#checkKnown(token, known, nowMs);
       if (this.#refused.has(token)) return tokenRefused;
     }
     return this.#jwts?.recall(token);
   }
 
-  #admit(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
+  /** A cached token may have expired since. */
+  #checkKnown(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
     if (tokenState(known, nowMs) === "active") {
       known.usedAtMs = nowMs;
       return known.caller;

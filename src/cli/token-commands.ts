@@ -142,6 +142,7 @@ async function withStorage<Result>(
   const storage = await openStorage(address, {
     isServing: false,
     limits: readLimits(call.flags),
+    onMigration: (work) => call.terminal.say(`Migrating ${maskAddress(address)}: ${work}.`),
     ...options,
   });
   try {

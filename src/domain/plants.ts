@@ -29,13 +29,13 @@ export interface ListQuery {
 export interface Listing {
   readonly first: readonly Plant[];
   /** The pages after `first`; absent when `first` is all there is to send. */
-  readonly rest?: Pages;
+  readonly rest?: PlantPages;
   /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
   readonly next?: ListQuery;
 }
 
 /** Not an async generator: a suspended one keeps the page that it yielded last. */
-export interface Pages {
+export interface PlantPages {
   /** Absent after the last page. */
   next(): Promise<readonly Plant[] | undefined>;
   /** Call it when no further pages are needed. */
@@ -65,7 +65,7 @@ export interface Plants {
   delete(caller: Caller, id: PlantId): Promise<void>;
 }
 
-/** A page is read at one moment and sent as one piece: 500 plants, or fewer with long names. */
+/** A page is read at one moment and sent as one chunk: 500 plants, or fewer with long names. */
 const pagePlantsMax = 500;
 /** A list with a limit up to this is read at one moment if it fits into a page's text. */
 const snapshotPlantsMax = 2_000;
@@ -271,7 +271,7 @@ class Lists {
     scope: ListScope,
     after: PlantId | undefined,
     bound: { readonly last?: PlantId; readonly count?: number } = {},
-  ): Pages {
+  ): PlantPages {
     const { last, count = Number.POSITIVE_INFINITY } = bound;
     let remaining = count;
     let position = after;

@@ -81,7 +81,7 @@ export interface ListOptions {
 /** Resolves once the writes are on stable storage. */
 export interface PlantWriter {
   write(write: Write): Promise<Outcome>;
-  /** Applies the writes in their order, together: if it rejects, none of them is visible. */
+  /** Applies the writes in their order, all or none, as `PlantStorage.apply` does. */
   writeAll(writes: readonly Write[]): Promise<readonly Outcome[]>;
 }
 
@@ -151,19 +151,20 @@ export interface TokenStorage {
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
 
-/** How much is in a bucket of a rate limit: as long as it takes to run out. */
+/** A leaky bucket of a rate limit. */
 export interface BucketLevel {
   /** An integer from 0 to 2^53−1. */
   readonly key: number;
+  /** How long the bucket takes to drain, if nothing is added. */
   readonly levelMs: number;
 }
 
-/** The buckets that the processes have in common. They run out by themselves. */
+/** The buckets of a rate limit that all processes share. They drain by themselves, with time. */
 export interface BucketStorage {
-  /** Adds to buckets, and returns how much each of them holds then. */
+  /** Adds to the levels of buckets, and returns their new levels. */
   pour(pours: readonly BucketLevel[]): Promise<readonly BucketLevel[]>;
 
-  /** Drops those that have run out. */
+  /** Deletes the buckets that have drained. */
   forgetEmpty(): Promise<void>;
 }
 
@@ -175,8 +176,8 @@ export interface Storage extends PlantStorage, TokenStorage {
   ping(): Promise<void>;
 
   /**
-   * What another thread of this process needs to work on the same storage: to be transferred to it,
-   * and given as `OpenOptions.joins` there. Absent where a thread needs nothing but the address.
+   * What another thread of this process needs to open the same storage. Absent where a thread needs
+   * nothing but the address.
    */
   share(): StorageShare | undefined;
 
@@ -184,16 +185,23 @@ export interface Storage extends PlantStorage, TokenStorage {
   close(): Promise<void>;
 }
 
-/** One thread's way to what the threads of a process have in common. */
+/** For one thread. Only the engine knows what is in it. */
 export interface StorageShare {
-  readonly end: MessagePort;
-  /** Counts the changes of gardens; a change is counted before it is acknowledged. */
-  readonly versions: SharedArrayBuffer;
-  /** Where the first of the files is, which links led to when the process opened it. */
-  readonly path: string;
-  /** Which files they are: another one may have taken a name before a thread opens it. */
-  readonly files: string;
+  /** Post it to the thread, which opens the storage with it as `OpenOptions.joins`. */
+  readonly state: unknown;
+  /** The parts of `state` that must be transferred, not copied. */
+  readonly transfer: readonly MessagePort[];
 }
+
+/** How many idempotency keys a garden may hold that may hold `plantsMax` plants. */
+export function keysMaxOf(plantsMax: number): number {
+  return Math.max(10 * plantsMax, 10_000);
+}
+
+/** The highest id chosen by a client that moves the counter of assigned ids. */
+export const countedIdMax: PlantId = 2n ** 52n;
+
+// How storage is opened, backed up and restored: for whoever does that, not for the domain.
 
 /** How a process means to use the storage that it opens. */
 export interface OpenOptions {
@@ -201,8 +209,8 @@ export interface OpenOptions {
   readonly isServing: boolean;
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
-  /** What `share` gave, in another thread of the process that serves the storage. */
-  readonly joins?: StorageShare | undefined;
+  /** `StorageShare.state`, in another thread of the process that serves the storage. */
+  readonly joins?: unknown;
   /**
    * Another thread of this process has opened it: that it cannot be reached just now is no failure.
    */
@@ -211,8 +219,10 @@ export interface OpenOptions {
   readonly plantsMax?: number | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
-  /** Told in which schema it has made a new storage, by an engine that keeps several apart so. */
+  /** Called with the schema's name when a new store was created in it; only where there are any. */
   readonly onNewSchema?: ((name: string) => void) | undefined;
+  /** Called before a migration that may take minutes, with what it does. */
+  readonly onMigration?: ((work: string) => void) | undefined;
   /** The default unless given. An engine without connections has no use for it. */
   readonly limits?: ConnectionLimits;
 }
@@ -248,11 +258,3 @@ export const defaultConnectionLimits: ConnectionLimits = {
   connectTimeoutMs: 3_000,
   statementTimeoutMs: 5_000,
 };
-
-/** How many idempotency keys a garden may hold that may hold `plantsMax` plants. */
-export function keysMaxOf(plantsMax: number): number {
-  return Math.max(10 * plantsMax, 10_000);
-}
-
-/** The highest id chosen by a client that moves the counter of assigned ids. */
-export const countedIdMax: PlantId = 2n ** 52n;

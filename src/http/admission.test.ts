@@ -74,10 +74,10 @@ test("a request that fails after it waited fails for its caller alone", async ()
   while (done.length < 1) await nextTick();
 });
 
-test("a tick makes a bounded number of pieces of long lists, in turn", async () => {
-  const admission = makeAdmission({ piecesMax: 2 });
+test("a tick makes a bounded number of chunks of long lists, in turn", async () => {
+  const admission = makeAdmission({ chunksMax: 2 });
   const made: number[] = [];
-  for (let list = 0; list < 5; list++) admission.nextPiece().then(() => made.push(list));
+  for (let list = 0; list < 5; list++) admission.nextChunk().then(() => made.push(list));
   await nextTick();
   expect(made).toEqual([0, 1]);
   while (made.length < 5) await nextTick();
@@ -88,9 +88,9 @@ test("a bounded number of writes is in flight; others wait, and reads don't wait
   const admission = makeAdmission({ inFlightMax: 2 });
   const ends: (() => void)[] = [];
   const write = () => new Promise<string>((resolve) => ends.push(() => resolve("written")));
-  const writes = [1, 2, 3].map(() => admission.run("write", write));
+  const writes = [1, 2, 3].map(() => admission.withPermit("write", write));
   expect(ends).toHaveLength(2);
-  expect(await admission.run("read", async () => "read")).toBe("read");
+  expect(await admission.withPermit("read", async () => "read")).toBe("read");
   ends[0]?.();
   expect(await writes[0]).toBe("written");
   expect(ends).toHaveLength(3);
@@ -101,11 +101,11 @@ test("a bounded number of writes is in flight; others wait, and reads don't wait
 test("work that waits too long for the storage is refused, and what fails makes room", async () => {
   const admission = makeAdmission({ inFlightMax: 1, waitMs: 20 });
   const stuck = Promise.withResolvers<never>();
-  const first = admission.run("write", () => stuck.promise).catch((error) => error.message);
-  const second = await admission.run("write", async () => {}).catch((error) => error);
+  const first = admission.withPermit("write", () => stuck.promise).catch((error) => error.message);
+  const second = await admission.withPermit("write", async () => {}).catch((error) => error);
   expect(second).toBeInstanceOf(PlantStoreError);
   expect(second.code).toBe("unavailable");
   stuck.reject(new Error("the disk is gone"));
   expect(await first).toBe("the disk is gone");
-  expect(await admission.run("write", async () => "written")).toBe("written");
+  expect(await admission.withPermit("write", async () => "written")).toBe("written");
 });

@@ -1,7 +1,7 @@
 /**
- * The one place that refuses requests when there are too many. It bounds how long one tick of the
- * event loop spends on requests and how many reads and writes are in flight. Requests beyond that
- * wait in line, and those that would wait too long are refused with `overloaded`.
+ * The queue of requests. It bounds how long one tick of the event loop spends on requests, and how
+ * many reads and writes are in flight. What is beyond that waits, and what has waited too long is
+ * refused with `overloaded`.
  */
 import { overloaded } from "../domain/errors.ts";
 
@@ -11,12 +11,15 @@ export interface AdmissionOptions {
    * sending: commits, timers and other threads' messages would wait for seconds.
    */
   readonly tickMs: number;
-  /** Started in any tick, however slow: the runtime breaks pipelines of requests that wait. */
+  /**
+   * Started in any tick, however slow: the runtime closes a connection if it has pipelined requests
+   * on it and one of them waits.
+   */
   readonly startedMin: number;
   /** Under load a tick may run requests twice as long as it took to read them, up to this. */
   readonly crowdedTickMs: number;
-  /** Pieces of long lists that are made in a tick. */
-  readonly piecesMax: number;
+  /** Chunks of long lists that are made in a tick. */
+  readonly chunksMax: number;
   readonly waitingMax: number;
   readonly waitMs: number;
   /** Reads and writes that the storage works on at the same time, each. */
@@ -27,7 +30,7 @@ export const admissionDefaults: AdmissionOptions = {
   tickMs: 25,
   startedMin: 32,
   crowdedTickMs: 100,
-  piecesMax: 8,
+  chunksMax: 8,
   waitingMax: 16_384,
   waitMs: 500,
   inFlightMax: 1_024,
@@ -35,24 +38,24 @@ export const admissionDefaults: AdmissionOptions = {
 
 interface Waiter {
   readonly sinceMs: number;
-  readonly run: (isAdmitted: boolean) => void;
+  readonly resume: (isAdmitted: boolean) => void;
 }
 
 export class Admission {
   readonly #options: AdmissionOptions;
-  readonly #read: Lane;
-  readonly #write: Lane;
+  readonly #read: Semaphore;
+  readonly #write: Semaphore;
   /** Requests that wait for a later tick, the oldest first. */
   #waiting: Waiter[] = [];
-  #pieces: (() => void)[] = [];
+  #chunks: (() => void)[] = [];
   #isTicking = false;
   #tickStartMs = 0;
   #started = 0;
 
   constructor(options = admissionDefaults) {
     this.#options = options;
-    this.#read = new Lane(options);
-    this.#write = new Lane(options);
+    this.#read = new Semaphore(options);
+    this.#write = new Semaphore(options);
   }
 
   /** Runs a request now or in a later tick. `isAdmitted` is false if it waited too long. */
@@ -68,7 +71,7 @@ export class Admission {
     return new Promise((resolve, reject) => {
       this.#waiting.push({
         sinceMs: nowMs,
-        run(isAdmitted) {
+        resume(isAdmitted) {
           try {
             resolve(run(isAdmitted));
           } catch (error) {
@@ -79,15 +82,15 @@ export class Admission {
     });
   }
 
-  /** Resolves in a later tick, when it is this list's turn to make its next piece. */
-  nextPiece(): Promise<void> {
+  /** Resolves in a later tick, when it is this list's turn to make its next chunk. */
+  nextChunk(): Promise<void> {
     if (!this.#isTicking) this.#schedule(performance.now());
-    return new Promise((resolve) => this.#pieces.push(resolve));
+    return new Promise((resolve) => this.#chunks.push(resolve));
   }
 
-  /** Hands work to the storage. Fails with `overloaded` if it would have to wait too long. */
-  run<Result>(kind: "read" | "write", work: () => Promise<Result>): Promise<Result> {
-    return (kind === "read" ? this.#read : this.#write).run(work);
+  /** Runs work of the storage, now or later. Fails with `overloaded` if it waited too long. */
+  withPermit<Result>(kind: "read" | "write", work: () => Promise<Result>): Promise<Result> {
+    return (kind === "read" ? this.#read : this.#write).withPermit(work);
   }
 
   #schedule(nowMs: number): void {
@@ -98,7 +101,7 @@ export class Admission {
   }
 
   readonly #tick = () => {
-    const { tickMs, crowdedTickMs, piecesMax, waitingMax, waitMs } = this.#options;
+    const { tickMs, crowdedTickMs, chunksMax, waitingMax, waitMs } = this.#options;
     const nowMs = performance.now();
     const readMs = nowMs - this.#tickStartMs;
     this.#isTicking = false;
@@ -109,18 +112,18 @@ export class Admission {
       const endMs = nowMs + Math.min(Math.max(tickMs, 2 * readMs), crowdedTickMs);
       let done = 0;
       while (done < this.#waiting.length && performance.now() < endMs) {
-        this.#waiting[done++]?.run(true);
+        this.#waiting[done++]?.resume(true);
       }
       this.#waiting.splice(0, done);
-      for (const { run } of late) run(false);
+      for (const { resume } of late) resume(false);
     }
-    for (const resolve of this.#pieces.splice(0, piecesMax)) resolve();
-    if (this.#waiting.length + this.#pieces.length > 0) this.#schedule(performance.now());
+    for (const resolve of this.#chunks.splice(0, chunksMax)) resolve();
+    if (this.#waiting.length + this.#chunks.length > 0) this.#schedule(performance.now());
   };
 }
 
-/** Work in flight, and the queue for it. */
-class Lane {
+/** Bounds the work in flight; the rest waits in line. */
+class Semaphore {
   readonly #options: AdmissionOptions;
   readonly #waiting: Waiter[] = [];
   #inFlight = 0;
@@ -130,14 +133,14 @@ class Lane {
     this.#options = options;
   }
 
-  run<Result>(work: () => Promise<Result>): Promise<Result> {
+  withPermit<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#inFlight < this.#options.inFlightMax) return this.#begin(work);
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(overloaded);
     this.#timer ??= setInterval(() => this.#refuseLate(), this.#options.waitMs / 4);
     return new Promise((resolve, reject) => {
       this.#waiting.push({
         sinceMs: performance.now(),
-        run: (isAdmitted) => (isAdmitted ? resolve(this.#begin(work)) : reject(overloaded)),
+        resume: (isAdmitted) => (isAdmitted ? resolve(this.#begin(work)) : reject(overloaded)),
       });
     });
   }
@@ -151,13 +154,13 @@ class Lane {
 
   readonly #end = () => {
     this.#inFlight--;
-    this.#waiting.shift()?.run(true);
+    this.#waiting.shift()?.resume(true);
   };
 
   #refuseLate(): void {
     const oldestMs = performance.now() - this.#options.waitMs;
     while ((this.#waiting[0]?.sinceMs ?? Number.POSITIVE_INFINITY) < oldestMs) {
-      this.#waiting.shift()?.run(false);
+      this.#waiting.shift()?.resume(false);
     }
     if (this.#waiting.length > 0) return;
     clearInterval(this.#timer);

@@ -1,7 +1,7 @@
 /**
- * The pipeline of a request, stage by stage: admission, host, path, method, token, rate, scope,
- * content type and body, the operation, the response. One catch turns an error into a problem, and
- * one log line ends it.
+ * The pipeline of a request, stage by stage: the queue, host, path, method, token, rate, scope,
+ * content type and body, the operation, the response. What waited too long in the queue is refused
+ * after the scope. One catch turns an error into a problem, and one log line ends it.
  */
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
@@ -11,7 +11,7 @@ import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { Tracer } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
-import { checkFraming, hasBody } from "./body.ts";
+import { checkFraming, hasBody, sendsJsonLines } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
 import {
@@ -22,11 +22,11 @@ import {
 } from "./headers.ts";
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
-import { pages } from "./pages.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
 import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
+import { webPages } from "./web-pages.ts";
 
 export interface AppDeps {
   readonly context: Context;
@@ -53,7 +53,7 @@ export interface App {
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
-  const all = [...operations, ...pages];
+  const all = [...operations, ...webPages];
   const findRoute = createRouter(context.basePath, all);
   const cache = new ResponseCache();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
@@ -80,32 +80,34 @@ export function createApp(deps: AppDeps): App {
     if (request.method === "OPTIONS" && !route.isOpen) {
       return { status: 204, headers: preflightHeaders(route.allow) };
     }
-    let operation = route.operations.get(request.method);
-    if (!operation) {
+    const found = route.operations.get(request.method);
+    if (!found) {
       throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
     }
-    const { jsonLines: many } = operation;
-    const sentType = many && (request.headers.get("content-type") ?? "");
-    if (many?.body?.type.pattern.test(sentType ?? "")) operation = many;
+    const operation = found.jsonLines && sendsJsonLines(request) ? found.jsonLines : found;
     exchange.operation = operation;
 
     if (!operation.scope) {
       if (!exchange.isPathExact && match.variable === "") throw inexactPath;
-      return run(operation, exchange);
+      return runOperation(operation, exchange);
     }
     exchange.trace?.enter("authenticate");
     exchange.token = readBearerToken(request.headers);
     const token = exchange.token ?? "";
     const caller = authenticator.recall(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
-    if (caller) return admit(caller, operation, exchange);
+    if (caller) return authorize(caller, operation, exchange);
     return admission
-      .run("read", () => authenticator.authenticate(token))
-      .then((found) => admit(found, operation, exchange));
+      .withPermit("read", () => authenticator.authenticate(token))
+      .then((found) => authorize(found, operation, exchange));
   }
 
-  /** The caller is known: checks the rate limit, then the scope. */
-  function admit(caller: Caller, operation: Operation, exchange: Exchange): Reply | Promise<Reply> {
+  /** Checks the caller's rate limit and scope, then whether the request waited too long. */
+  function authorize(
+    caller: Caller,
+    operation: Operation,
+    exchange: Exchange,
+  ): Reply | Promise<Reply> {
     exchange.caller = caller;
     if (limiter) {
       // Every request of the caller counts, also a refused one.
@@ -116,8 +118,8 @@ export function createApp(deps: AppDeps): App {
       throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
     }
     if (!exchange.isAdmitted) return explain(overloaded, exchange);
-    if (!operation.isCacheable || exchange.body !== "none") return run(operation, exchange);
-    return findOrRun(caller, operation, exchange);
+    const isCacheable = operation.isCacheable && exchange.body === "none";
+    return isCacheable ? findOrRun(caller, operation, exchange) : runOperation(operation, exchange);
   }
 
   /** The cached reply, or a new one. */
@@ -128,12 +130,12 @@ export function createApp(deps: AppDeps): App {
   ): Reply | Promise<Reply> {
     // Read before the plants are: a list that misses a later commit must not count as current.
     const version = context.readVersion(caller.garden);
-    if (!version) return run(operation, exchange);
+    if (!version) return runOperation(operation, exchange);
     // A garden's name holds no line break.
     const key = `${caller.garden}\n${operation.name}?${exchange.query}`;
     const cached = cache.find(key, version);
     if (cached) return cached;
-    const making = run(operation, exchange);
+    const making = runOperation(operation, exchange);
     if (!cache.isWanted(key)) return making;
     return making.then((reply) => {
       const ready = prepare(reply, exchange);
@@ -142,7 +144,7 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  async function run(operation: Operation, exchange: Exchange): Promise<Reply> {
+  async function runOperation(operation: Operation, exchange: Exchange): Promise<Reply> {
     const { scope, body } = operation;
     exchange.trace?.enter("read request");
     const input = await readInput(operation, exchange, admission);
@@ -153,7 +155,7 @@ export function createApp(deps: AppDeps): App {
     }
     exchange.trace?.enter(operation.name);
     if (!scope) return operation.run(context, input);
-    return admission.run(scope, () => operation.run(context, input));
+    return admission.withPermit(scope, () => operation.run(context, input));
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
@@ -185,13 +187,13 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  /** A long list goes out piece by piece, in turn with others, while its token is valid. */
+  /** A long list goes out chunk by chunk, in turn with others, while its token is valid. */
   function paced(source: TextSource, exchange: Exchange): TextSource {
     let hasBegun = false;
     return {
       async next() {
         if (hasBegun) {
-          await admission.nextPiece();
+          await admission.nextChunk();
           await authenticator.authenticate(exchange.token ?? "");
         }
         hasBegun = true;

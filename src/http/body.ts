@@ -55,6 +55,10 @@ export function checkFraming(headers: Headers): void {
   throw unclear("Transfer-Encoding", "must be chunked, and nothing else.");
 }
 
+export function sendsJsonLines({ headers }: Request): boolean {
+  return jsonLines.pattern.test(headers.get("content-type") ?? "");
+}
+
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
 export function checkContentType(headers: Headers, { pattern }: BodyType): void {
   const type = headers.get("content-type");

@@ -28,7 +28,7 @@ export interface Reply {
   /** All headers but the request id, for a response that is sent more than once. */
   readonly prepared?: Headers | undefined;
   /**
-   * Complete text, or a stream of pieces, made as the client reads them. A file is a blob, which
+   * Complete text, or a stream of chunks, made as the client reads them. A file is a blob, which
    * all its readers share; the runtime copies text and bytes for each of them.
    */
   readonly body?: string | Blob | TextSource | undefined;
@@ -95,7 +95,9 @@ export type SchemaName =
   | "PlantDraft"
   | "Plant"
   | "PlantList"
-  | "Lines"
+  | "PlantLines"
+  | "ResultLines"
+  | "Result"
   | "Me"
   | "Text"
   | "Document";

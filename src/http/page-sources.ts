@@ -1,6 +1,6 @@
 /**
- * The sources of the pages, bundled from `console/`. A build of the single executable replaces this
- * module with one that holds the finished texts.
+ * The sources of the web pages, bundled from `console/`. A build of the single executable replaces
+ * this module with one that holds the finished texts.
  */
 import { join } from "node:path";
 

@@ -1,7 +1,7 @@
-/** Lists that go out in several pieces. */
+/** Lists that go out in several chunks. */
 import { describe, expect, test } from "bun:test";
 import type { Plant } from "../domain/plant.ts";
-import type { Pages } from "../domain/plants.ts";
+import type { PlantPages } from "../domain/plants.ts";
 import { renderList } from "./response.ts";
 
 const fern: Plant = { id: 9_007_199_254_740_993n, name: "Fern", tag: "hall" };
@@ -13,17 +13,17 @@ describe("a list", () => {
     const rest = { next: async () => others.shift(), close() {} };
     const body = renderList({ first, rest }, ["tag"]);
     if (typeof body !== "object" || body instanceof Blob) throw new Error("The list came whole.");
-    const pieces: string[] = [];
-    for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
-      pieces.push(piece);
+    const chunks: string[] = [];
+    for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
+      chunks.push(chunk);
     }
-    return pieces;
+    return chunks;
   }
 
   test("of several pages is one JSON array, page by page", async () => {
-    const pieces = await renderPages([[fern, rose], [fern], [rose]]);
-    expect(pieces).toHaveLength(4);
-    expect(JSON.parse(pieces.join(""))).toEqual([
+    const chunks = await renderPages([[fern, rose], [fern], [rose]]);
+    expect(chunks).toHaveLength(4);
+    expect(JSON.parse(chunks.join(""))).toEqual([
       { tag: "hall" },
       { tag: "" },
       { tag: "hall" },
@@ -41,7 +41,7 @@ describe("a list", () => {
 
   test("reads no page before it is asked for it", () => {
     let isRead = false;
-    const rest: Pages = {
+    const rest: PlantPages = {
       async next() {
         isRead = true;
         return undefined;

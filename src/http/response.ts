@@ -1,6 +1,6 @@
 /** Renders plants, links and locations. */
 import type { Plant, PlantField, PlantId } from "../domain/plant.ts";
-import type { Listing, ListQuery, Pages } from "../domain/plants.ts";
+import type { Listing, ListQuery, PlantPages } from "../domain/plants.ts";
 import type { Reply } from "./operation.ts";
 import type { TextSource } from "./stream.ts";
 
@@ -18,20 +18,20 @@ export function textReply(body: string, contentType = plainText): Reply {
   return { status: 200, contentType, body };
 }
 
-/** The frozen form of a plant: its name and tag, and nothing else unless the client asks. */
-const frozenFields: readonly PlantField[] = ["name", "tag"];
+/** What a plant shows unless the client asks for other fields. The interface promises these. */
+const defaultFields: readonly PlantField[] = ["name", "tag"];
 
-export function renderPlant(plant: Plant, fields = frozenFields): string {
+export function renderPlant(plant: Plant, fields = defaultFields): string {
   return renderItems([plant], fields);
 }
 
 /** A list that is one page goes out whole; a longer one is rendered as the client takes it. */
-export function renderList(listing: Listing, fields = frozenFields): Reply["body"] {
+export function renderList(listing: Listing, fields = defaultFields): Reply["body"] {
   const first = renderItems(listing.first, fields);
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
 }
 
-function renderPages(first: string, rest: Pages, fields: readonly PlantField[]): TextSource {
+function renderPages(first: string, rest: PlantPages, fields: readonly PlantField[]): TextSource {
   let text: string | undefined = `[${first}`;
   let isOpen = true;
   return {
@@ -67,7 +67,7 @@ function renderItems(plants: readonly Plant[], fields: readonly PlantField[]): s
 
 const needsNoEscape = /^[ !#-[\]-~]*$/;
 
-/** As `JSON.stringify` does, three times as fast on plain text: 1.6 µs, not 4.7, for 20 plants. */
+/** Like `JSON.stringify`, but three times as fast on plain text, which most names are. */
 function quote(text: string): string {
   return needsNoEscape.test(text) ? `"${text}"` : JSON.stringify(text);
 }

@@ -15,10 +15,10 @@ beforeEach(() => {
   ends = 0;
 });
 
-function source(pieces: readonly (string | Promise<string>)[]): TextSource {
+function source(chunks: readonly (string | Promise<string>)[]): TextSource {
   return {
     async next() {
-      return pieces[made++];
+      return chunks[made++];
     },
     close() {
       isFreed = true;
@@ -31,7 +31,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("sends all pieces as UTF-8, in order", async () => {
+test("sends all chunks as UTF-8, in order", async () => {
   const text = await new Response(streamText(source(["[", "ß🌱", "]"]), onEnd)).text();
   expect(text).toBe("[ß🌱]");
   expect(isFreed).toBe(true);
@@ -43,7 +43,7 @@ test("ends also when there is nothing to send", async () => {
   expect(ends).toBe(1);
 });
 
-test("makes a piece only when the client takes it", async () => {
+test("makes a chunk only when the client takes it", async () => {
   const reader = streamText(source(Array.from({ length: 100 }, String)), onEnd).getReader();
   await settle();
   expect(made).toBe(0);
@@ -67,7 +67,7 @@ test("breaks off where the source fails, so that a cut list does not pass for a 
 });
 
 describe("a client that leaves", () => {
-  test("between two pieces frees the source and ends once", async () => {
+  test("between two chunks frees the source and ends once", async () => {
     const reader = streamText(source(["a", "b", "c"]), onEnd).getReader();
     await reader.read();
     await settle();
@@ -84,7 +84,7 @@ describe("a client that leaves", () => {
     expect(ends).toBe(1);
   });
 
-  test("while a piece is being made frees the source and ends once", async () => {
+  test("while a chunk is being made frees the source and ends once", async () => {
     const slow = Promise.withResolvers<string>();
     const reader = streamText(source(["a", slow.promise, "c"]), onEnd).getReader();
     await reader.read();

@@ -1,15 +1,15 @@
 /**
- * Sends text piece by piece, at the pace of the client: the next piece is made when the last one
+ * Sends text chunk by chunk, at the pace of the client: the next chunk is made when the last one
  * has left, so a slow reader holds no more than one in memory.
  */
 
 const encoder = new TextEncoder();
 
-/** Not an async generator: a suspended one keeps the piece that it yielded last. */
+/** Not an async generator: a suspended one keeps the chunk that it yielded last. */
 export interface TextSource {
-  /** Absent after the last piece. */
+  /** Absent after the last chunk. */
   next(): Promise<string | undefined>;
-  /** Call it when no further pieces are needed. */
+  /** Call it when no further chunks are needed. */
   close(): void;
 }
 
@@ -28,10 +28,10 @@ export function streamText(source: TextSource, onEnd: (error?: unknown) => void)
     {
       async pull(controller) {
         try {
-          const piece = await source.next();
+          const chunk = await source.next();
           // The client may have left meanwhile.
           if (hasEnded) return;
-          if (piece !== undefined) return controller.enqueue(encoder.encode(piece));
+          if (chunk !== undefined) return controller.enqueue(encoder.encode(chunk));
           controller.close();
           end();
         } catch (error) {
@@ -42,7 +42,7 @@ export function streamText(source: TextSource, onEnd: (error?: unknown) => void)
       },
       cancel: () => end(),
     },
-    // The runtime holds the piece that is being sent; nothing else is queued.
+    // The runtime holds the chunk that is being sent; nothing else is queued.
     { highWaterMark: 0 },
   );
 }

@@ -15,7 +15,7 @@ export type ToThread =
   | {
       readonly kind: "open";
       readonly config: ListenerConfig;
-      readonly joins: StorageShare | undefined;
+      readonly joins: StorageShare["state"];
       readonly logFormat: LogFormat;
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
@@ -81,8 +81,13 @@ export class ListenerThread {
           return this.#stopped.resolve();
       }
     };
-    const opening: ToThread = { kind: "open", config, joins, logFormat: log.format };
-    this.#worker.postMessage(opening, joins ? [joins.end] : []);
+    const opening: ToThread = {
+      kind: "open",
+      config,
+      joins: joins?.state,
+      logFormat: log.format,
+    };
+    this.#worker.postMessage(opening, joins ? [...joins.transfer] : []);
   }
 
   /** Absent if it has never reported any. */

@@ -30,13 +30,13 @@ export function startThreadTasks(
 ): PeriodicTasks {
   const tasks = new PeriodicTasks(log);
   tasks.start("token refresh", intervals.refreshTokensMs, () => authenticator.refresh());
-  tasks.start("note of token uses", intervals.noteTokenUsesMs, () => authenticator.noteUses());
+  tasks.start("token use update", intervals.noteTokenUsesMs, () => authenticator.noteUses());
   if (limiter && storage.buckets) {
-    tasks.start("exchange of rates", intervals.exchangeRatesMs, () => limiter.exchange());
+    tasks.start("rate limit exchange", intervals.exchangeRatesMs, () => limiter.exchange());
   }
   if (jwts) {
     const refresh = () => jwts.refreshKeys();
-    tasks.start("refresh of issuer's keys", intervals.refreshIssuerKeysMs, refresh, "at once");
+    tasks.start("issuer key refresh", intervals.refreshIssuerKeysMs, refresh, "at once");
   }
   return tasks;
 }
@@ -49,12 +49,12 @@ export function startProcessTasks(
   isRateLimited: boolean,
 ): PeriodicTasks {
   const tasks = new PeriodicTasks(log);
-  tasks.start("forgetting of keys", intervals.forgetIdempotencyKeysMs, async () => {
+  tasks.start("idempotency key cleanup", intervals.forgetIdempotencyKeysMs, async () => {
     while (await storage.forgetKeys(Date.now() - keyGraceMs));
   });
   const { buckets } = storage;
   if (isRateLimited && buckets) {
-    tasks.start("forgetting of rates", intervals.forgetRatesMs, () => buckets.forgetEmpty());
+    tasks.start("rate limit cleanup", intervals.forgetRatesMs, () => buckets.forgetEmpty());
   }
   return tasks;
 }

@@ -1,6 +1,6 @@
 /**
  * Gathers writes that wait at the same time into one durable commit and resolves each after it. It
- * knows no engine: a commit is whatever `apply` does. The admission queue bounds how many wait.
+ * knows no engine: a commit is whatever `apply` does. `http/admission.ts` bounds how many wait.
  */
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/storage.ts";

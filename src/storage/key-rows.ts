@@ -4,7 +4,7 @@
  * longer than the plants.
  */
 import type { PlantId } from "../domain/plant.ts";
-import type { CreateWrite, Idempotency, Outcome } from "../domain/storage.ts";
+import type { CreateWrite, Idempotency, Outcome, Write } from "../domain/storage.ts";
 
 /** A row as an engine stores it. */
 export interface KeyRow {
@@ -22,10 +22,14 @@ export interface KeyRow {
 
 export type KeyedCreate = CreateWrite & { readonly idempotency: Idempotency };
 
+export function isKeyed(write: Write): write is KeyedCreate {
+  return write.kind === "create" && write.idempotency !== undefined;
+}
+
 const hashBytes = 32;
 const lineHashBytes = hashBytes / 2;
 const idBytes = 8;
-const linesPerRow = 128;
+export const linesPerRow = 128;
 
 /** A row in use: for each of its requests a hash of the request, and the plant's id. */
 interface Row {
@@ -128,7 +132,7 @@ function toStored({ garden, keyHash, hashBytes, entries, expiresAtMs }: Row): Ke
 }
 
 /** The key of the row that a write uses. */
-export function keyHashOf({ key, line }: Idempotency): Buffer {
+export function keyHashOf({ key, line }: Pick<Idempotency, "key" | "line">): Buffer {
   if (line === undefined) return sha256(key);
   // The rows of a batch are next to each other.
   const hash = Buffer.alloc(lineHashBytes + 4);

@@ -25,6 +25,9 @@ interface Engine {
     makeFile: (path: string) => Promise<void>,
   ): Promise<string | undefined>;
 
+  /** Whether an address is the path of a file. */
+  readonly isFile: boolean;
+
   /** The address as it may be shown and logged: without a password. */
   describe(address: string): string;
 
@@ -39,6 +42,7 @@ const sqlite: Engine = {
     (await import("./sqlite/backup.ts")).backupSqlite(path, target, options),
   restore: async (path, options, makeFile) =>
     (await import("./sqlite/backup.ts")).restoreSqlite(path, options, makeFile),
+  isFile: true,
   describe: (path) => path,
   isSame: isSameFile,
 };
@@ -56,6 +60,7 @@ const postgres: Engine = {
     const { restorePostgres } = await import("./postgres/backup.ts");
     return restorePostgres(url, options, makeFile, openScratch);
   },
+  isFile: false,
   describe: maskUrl,
   isSame: isSamePostgres,
 };
@@ -94,12 +99,12 @@ export async function inspectFile(path: string, { mustBeWhole = false } = {}) {
 
 /** Whether it is the path of a file. */
 export function isFile(address: string): boolean {
-  return findEngine(address) === sqlite;
+  return findEngine(address)?.isFile ?? false;
 }
 
-/** Also an address of no engine may hold a password. */
+/** An address that no engine takes may hold a password, too. */
 export function maskAddress(address: string): string {
-  return (findEngine(address) ?? postgres).describe(address);
+  return findEngine(address)?.describe(address) ?? maskUrl(address);
 }
 
 export function isSameDatabase(one: string, other: string): boolean {
@@ -107,7 +112,7 @@ export function isSameDatabase(one: string, other: string): boolean {
   return engine !== undefined && engine === findEngine(other) && engine.isSame(one, other);
 }
 
-/** Also through links. Whoever opens a file reports that it cannot be read. */
+/** Follows links. False if either cannot be read: whoever opens it reports that. */
 function isSameFile(one: string, other: string): boolean {
   try {
     const [first, second] = [statSync(one), statSync(other)];

@@ -40,12 +40,17 @@ async function readTokens(address: string) {
 test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", async () => {
   const back = join(folder.path, "back.db");
   const fern = { body: '{"name":"Farn \u{1f33f}","tag":"é"}', headers: { "Idempotency-Key": "k" } };
+  const lines = {
+    body: '{"name":"line","id":-5}\n',
+    headers: { "Content-Type": "application/jsonl", "Idempotency-Key": "k" },
+  };
   let token = "";
   {
     await using service = await startService({ database: file });
     token = service.token;
     const ids = ["9007199254740993", "-9223372036854775808", "9223372036854775807"];
     await service.call("POST /plants", fern);
+    await service.call("POST /plants", lines);
     for (const id of ids) {
       await service.call("POST /plants", { body: `{"name":"${id}","id":${id}}` });
     }
@@ -64,7 +69,7 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
   ] as const) {
     const copied = await copy(from, to);
     expect(copied).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(copied.out)).toMatchObject({ plants: 2 + lastId, tokens: users.length });
+    expect(JSON.parse(copied.out)).toMatchObject({ plants: 3 + lastId, tokens: users.length });
     expect(await readTokens(to)).toEqual(await readTokens(from));
     expect(await readPlants(to)).toEqual(await readPlants(from));
     // A later token comes after those that were copied.
@@ -75,10 +80,12 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     expect(service.token).toBe("");
     const again = await service.call("POST /plants", { ...fern, token });
     expect(again.headers.get("idempotency-replayed")).toBe("true");
+    const linesAgain = await service.call("POST /plants", { ...lines, token });
+    expect(await linesAgain.text()).toBe('{"status":201,"id":-5,"replayed":true}\n');
     const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
     expect(next.headers.get("location")).toBe(`/plants/${++lastId}`);
     const list = (await (await service.call("GET /plants", { token })).json()) as unknown[];
-    expect(list).toHaveLength(2 + lastId);
+    expect(list).toHaveLength(3 + lastId);
     service.signal("SIGTERM");
     await service.exited;
   }

@@ -43,6 +43,9 @@ async function checkData(database: string, answers: KeptAnswers): Promise<void> 
   const listed = await service.call("GET /plants?fields=id,name,tag", { token: readToken });
   expect(await listed.text()).toBe(plants);
 
+  const tagged = await service.call("GET /plants?tag=chosen&fields=id", { token: readToken });
+  expect(await tagged.text()).toMatch(/^\[(\{"id":-?\d+\},?){5}\]\s*$/);
+
   const headers = { "Idempotency-Key": keyed.key };
   const again = await service.call("POST /plants", { token, headers, body: keyed.body });
   expect([again.status, again.headers.get("location")]).toEqual([201, keyed.location]);

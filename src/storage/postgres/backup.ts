@@ -50,10 +50,10 @@ export async function restorePostgres(
   makeFile: (path: string) => Promise<void>,
   openFile: (path: string) => Database,
 ): Promise<undefined> {
-  const pool = await PrimaryPool.open(url, limits, async (client) => {
+  const pool = await PrimaryPool.open(url, limits, async (client, withConnection) => {
     // Instances of an older version may be using it, and could not start again.
     if ((await readSchema(client)) > 0) await requireNewest(client);
-    await migrate(client);
+    await migrate(client, { withConnection });
     await requireRights(client);
   });
   let folder: string | undefined;

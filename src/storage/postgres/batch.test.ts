@@ -42,10 +42,11 @@ test("ids that clients chose are stepped over, however many there are in a row",
 });
 
 test("a key that an instance of 0.3 has kept replays", async () => {
-  await database.query("INSERT INTO idempotency_keys VALUES ('home', 'k', 'r', 7, 1000)");
-  const keyed = (request: string, nowMs: number) =>
-    create({ idempotency: { key: "k", request, nowMs, expiresAtMs: nowMs + 1_000 } });
-  expect(await storage.apply([keyed("r", 0), keyed("other", 0)])).toEqual([
+  const request = JSON.stringify([null, "Fern", ""]);
+  await database.query("INSERT INTO idempotency_keys VALUES ('home', 'k', $1, 7, 1000)", [request]);
+  const keyed = (name: string, nowMs: number) =>
+    create({ name, idempotency: { key: "k", nowMs, expiresAtMs: nowMs + 1_000 } });
+  expect(await storage.apply([keyed("Fern", 0), keyed("other", 0)])).toEqual([
     ...[created(7n, true), { kind: "mismatch" } as const],
   ]);
   expect(await storage.apply([keyed("other", 1_000)])).toEqual([created(1n)]);

@@ -5,14 +5,14 @@
 import type { ClientBase, QueryResult } from "pg";
 import { assignedIdMax, type PlantId } from "../../domain/plant.ts";
 import { keysMaxOf, type Outcome, type Write } from "../../domain/storage.ts";
+import { isKeyed, type KeyRow, keyHashOf, sha256 } from "../key-rows.ts";
 import {
   type Decision,
   decide,
   type GardenLimits,
   type GardenState,
-  hashOf,
   type Known,
-  type StoredKey,
+  pair,
 } from "./decide.ts";
 
 export interface BatchOptions {
@@ -77,16 +77,21 @@ interface Demand {
 }
 
 /** Of the gardens to lock: without limits, deletions don't wait for the row of their garden. */
-function demandsOf(writes: readonly Write[], isLimited: boolean): Demand[] {
+function demandsOf(
+  writes: readonly Write[],
+  keys: readonly KeyPlace[],
+  isLimited: boolean,
+): Demand[] {
   const demands = new Map<string, Demand>();
   for (const write of writes) {
     const { garden } = write;
     const demand = demands.get(garden) ?? { garden, plants: 0, keys: 0 };
-    if (write.kind === "create") {
-      demand.plants++;
-      if (write.idempotency) demand.keys++;
-    }
+    if (write.kind === "create") demand.plants++;
     demands.set(garden, demand);
+  }
+  for (const { garden } of keys) {
+    const demand = demands.get(garden);
+    if (demand) demand.keys++;
   }
   return (
     [...demands.values()]
@@ -94,6 +99,24 @@ function demandsOf(writes: readonly Write[], isLimited: boolean): Demand[] {
       // Everyone takes locks in the same order, so that nobody waits in a circle.
       .sort((one, other) => (one.garden < other.garden ? -1 : 1))
   );
+}
+
+/** A row of keys that a batch uses. */
+interface KeyPlace {
+  readonly garden: string;
+  readonly keyHash: Buffer;
+  /** Absent if the row is of lines, which versions before 0.4 did not have. */
+  readonly key: string | undefined;
+}
+
+function keyPlacesOf(writes: readonly Write[]): KeyPlace[] {
+  const places = new Map<string, KeyPlace>();
+  for (const { garden, idempotency } of writes.filter(isKeyed)) {
+    const keyHash = keyHashOf(idempotency);
+    const key = idempotency.line === undefined ? idempotency.key : undefined;
+    places.set(pair(garden, keyHash), { garden, keyHash, key });
+  }
+  return [...places.values()];
 }
 
 interface Reading {
@@ -110,20 +133,14 @@ async function read(
 ): Promise<Reading> {
   const limits =
     plantsMax === undefined ? undefined : { plants: plantsMax, keys: keysMaxOf(plantsMax) };
-  const demands = demandsOf(writes, limits !== undefined);
+  const keyPlaces = keyPlacesOf(writes);
+  const demands = demandsOf(writes, keyPlaces, limits !== undefined);
   const gardens = demands.map(({ garden }) => garden);
   const deleted = writes.filter((write) => write.kind === "delete");
   const chosen = writes.flatMap(({ kind, garden, id }) =>
     kind === "create" && id !== undefined ? [{ garden, id }] : [],
   );
-  const keyed = writes.flatMap((write) =>
-    write.kind === "create" && write.idempotency
-      ? [{ garden: write.garden, key: write.idempotency.key }]
-      : [],
-  );
-  const keyGardens = keyed.map(({ garden }) => garden);
-  const keyHashes = keyed.map(({ key }) => Buffer.from(hashOf(key), "hex"));
-  const keyTexts = keyed.map(({ key }) => key);
+  const singleKeys = keyPlaces.filter(({ key }) => key !== undefined);
   const count = (limit: keyof GardenLimits) => {
     const adding = limits ? demands.filter((demand) => demand[limit] > 0) : [];
     return queryFor(client, adding, countStatements[limit], [
@@ -139,8 +156,14 @@ async function read(
       queryFor(client, demands, lockStatement, [gardens]),
       queryFor(client, deleted, deleteStatement, placesOf(deleted)),
       queryFor(client, chosen, findPlantsStatement, placesOf(chosen)),
-      queryFor(client, keyed, findKeysStatement, [keyGardens, keyHashes]),
-      queryFor(client, keyed, findOlderKeysStatement, [keyGardens, keyTexts]),
+      queryFor(client, keyPlaces, findKeysStatement, [
+        keyPlaces.map(({ garden }) => garden),
+        keyPlaces.map(({ keyHash }) => keyHash),
+      ]),
+      queryFor(client, singleKeys, findOlderKeysStatement, [
+        singleKeys.map(({ garden }) => garden),
+        singleKeys.map(({ key }) => key),
+      ]),
       count("plants"),
       count("keys"),
       queryFor(client, searchedIds > 0 ? demands : [], searchStatement, [gardens, searchedIds]),
@@ -187,7 +210,7 @@ const findPlantsStatement = `
     JOIN unnest($1::text[], $2::bigint[]) AS chosen (garden, id) USING (garden, id)`;
 
 const findKeysStatement = `
-  SELECT garden, key_hash, request_hash, plant_id, expires_at_ms FROM idempotency_hashes
+  SELECT garden, key_hash, request_hash, plant_id, lines, expires_at_ms FROM idempotency_hashes
     JOIN unnest($1::text[], $2::bytea[]) AS sent (garden, key_hash) USING (garden, key_hash)`;
 
 /** Of versions before 0.4, which may still be writing them during an upgrade. */
@@ -244,9 +267,10 @@ async function store(client: ClientBase, decision: Decision, known: Known): Prom
     ]),
     queryFor(client, keys, insertKeysStatement, [
       keys.map(({ garden }) => garden),
-      keys.map(({ keyHash }) => Buffer.from(keyHash, "hex")),
-      keys.map(({ requestHash }) => Buffer.from(requestHash, "hex")),
+      keys.map(({ keyHash }) => keyHash),
+      keys.map(({ requestHash }) => requestHash),
       keys.map(({ plantId }) => plantId),
+      keys.map(({ lines }) => lines),
       keys.map(({ expiresAtMs }) => expiresAtMs),
     ]),
     client.query("COMMIT"),
@@ -266,10 +290,11 @@ const updateGardensStatement = `
     WHERE gardens.garden = moved.garden`;
 
 const insertKeysStatement = `
-  INSERT INTO idempotency_hashes (garden, key_hash, request_hash, plant_id, expires_at_ms)
-    SELECT * FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[])
+  INSERT INTO idempotency_hashes (garden, key_hash, request_hash, plant_id, lines, expires_at_ms)
+    SELECT * FROM
+      unnest($1::text[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bigint[])
     ON CONFLICT (garden, key_hash) DO UPDATE SET request_hash = excluded.request_hash,
-      plant_id = excluded.plant_id, expires_at_ms = excluded.expires_at_ms`;
+      plant_id = excluded.plant_id, lines = excluded.lines, expires_at_ms = excluded.expires_at_ms`;
 
 export function placesOf(
   places: readonly { readonly garden: string; readonly id: PlantId }[],
@@ -287,12 +312,13 @@ function toCounts({ rows }: Rows): Map<string, number> {
   return new Map(rows.map(({ garden, held }) => [garden, Number(held)]));
 }
 
-function toKeys({ rows }: Rows): StoredKey[] {
+function toKeys({ rows }: Rows): KeyRow[] {
   return rows.map((row) => ({
     garden: row.garden,
-    keyHash: row.key_hash?.toString("hex") ?? hashOf(row.key),
-    requestHash: row.request_hash?.toString("hex") ?? hashOf(row.request),
+    keyHash: row.key_hash ?? sha256(row.key),
+    requestHash: row.request_hash ?? sha256(row.request),
     plantId: row.plant_id,
+    lines: row.lines ?? null,
     expiresAtMs: Number(row.expires_at_ms),
   }));
 }

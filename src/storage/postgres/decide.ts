@@ -10,15 +10,7 @@ import {
   type Outcome,
   type Write,
 } from "../../domain/storage.ts";
-
-/** What the database keeps of an idempotency key. Hashes are hexadecimal here. */
-export interface StoredKey {
-  readonly garden: string;
-  readonly keyHash: string;
-  readonly requestHash: string;
-  readonly plantId: PlantId;
-  readonly expiresAtMs: number;
-}
+import { isKeyed, type KeyRow, KeyRows } from "../key-rows.ts";
 
 export interface NewPlant {
   readonly garden: string;
@@ -42,24 +34,20 @@ export interface Known {
   readonly gardens: ReadonlyMap<string, GardenState>;
   /** Plants that exist: those the batch names by id, and those in the way of ids to assign. */
   readonly plants: readonly { readonly garden: string; readonly id: PlantId }[];
-  readonly keys: readonly StoredKey[];
+  readonly keys: readonly KeyRow[];
   readonly limits: GardenLimits | undefined;
 }
 
 export interface Decision {
   readonly outcomes: readonly Outcome[];
   readonly plants: readonly NewPlant[];
-  readonly keys: readonly StoredKey[];
+  readonly keys: readonly KeyRow[];
   readonly gardens: ReadonlyMap<string, GardenState>;
 }
 
 /** One text for a garden and a name in it. No name of a garden holds the character between them. */
-export function pair(garden: string, rest: string | PlantId): string {
-  return `${garden}\0${rest}`;
-}
-
-export function hashOf(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+export function pair(garden: string, rest: Buffer | PlantId): string {
+  return `${garden}\0${typeof rest === "bigint" ? rest : rest.toString("hex")}`;
 }
 
 export function decide(writes: readonly Write[], known: Known): Decision {
@@ -74,41 +62,33 @@ class Batch {
   readonly #limits: GardenLimits | undefined;
   readonly #gardens: Map<string, GardenState>;
   readonly #exists: Set<string>;
-  readonly #keys: Map<string, StoredKey>;
+  readonly #keys: KeyRows;
   readonly #newPlants = new Map<string, NewPlant>();
-  readonly #newKeys = new Map<string, StoredKey>();
 
   constructor(known: Known) {
     this.#limits = known.limits;
     this.#gardens = new Map(known.gardens);
     this.#exists = new Set(known.plants.map(({ garden, id }) => pair(garden, id)));
-    this.#keys = new Map(known.keys.map((key) => [pair(key.garden, key.keyHash), key]));
+    const rows = new Map(known.keys.map((row) => [pair(row.garden, row.keyHash), row]));
+    this.#keys = new KeyRows((garden, keyHash) => rows.get(pair(garden, keyHash)));
   }
 
   create(write: CreateWrite): Outcome {
-    const { garden, idempotency } = write;
-    const key = idempotency && { ...idempotency, hash: hashOf(idempotency.key) };
-    const stored = key && this.#keys.get(pair(garden, key.hash));
-    if (stored && stored.expiresAtMs > key.nowMs) {
-      if (stored.requestHash !== hashOf(key.request)) return { kind: "mismatch" };
-      return { kind: "created", id: stored.plantId, replayed: true };
-    }
+    const { garden } = write;
+    const keyed = isKeyed(write) ? write : undefined;
+    const earlier = keyed && this.#keys.recall(keyed);
+    if (earlier) return earlier;
     if (write.id !== undefined && this.#exists.has(pair(garden, write.id))) {
       return { kind: "taken" };
     }
-    const isNewKey = key !== undefined && stored === undefined;
+    const isNewKey = keyed !== undefined && this.#keys.needsRow(keyed);
     const full = this.#full(garden, "plants") ?? (isNewKey && this.#full(garden, "keys"));
     if (full) return full;
     const id = write.id ?? this.#nextId(garden);
     if (id === undefined) return { kind: "exhausted" };
     this.#add(write, id);
     if (isNewKey) this.#count(garden, "keys", 1);
-    if (key) {
-      const { hash: keyHash, request, expiresAtMs } = key;
-      const entry = { garden, keyHash, requestHash: hashOf(request), plantId: id, expiresAtMs };
-      this.#keys.set(pair(garden, keyHash), entry);
-      this.#newKeys.set(pair(garden, keyHash), entry);
-    }
+    if (keyed) this.#keys.remember(keyed, id);
     return { kind: "created", id, replayed: false };
   }
 
@@ -123,7 +103,7 @@ class Batch {
   changes(): Omit<Decision, "outcomes"> {
     return {
       plants: [...this.#newPlants.values()],
-      keys: [...this.#newKeys.values()],
+      keys: this.#keys.changed(),
       gardens: this.#gardens,
     };
   }

@@ -25,10 +25,10 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
     await pool.settle();
     return createStorage(pool, options);
   }
-  const pool = await PrimaryPool.open(url, options.limits, async (client) => {
+  const pool = await PrimaryPool.open(url, options.limits, async (client, withConnection) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchema(client)) === 0;
-    await migrate(client);
+    await migrate(client, { withConnection, onMigration: options.onMigration });
     await requireRights(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");
@@ -55,23 +55,33 @@ function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
 
 interface List {
   readonly garden: string;
+  readonly tag: string | undefined;
   readonly first: PlantId;
   readonly count: number;
 }
 
-function createReader(runner: TransactionRunner): PlantReader {
-  const lists = new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
+/** The plants of a `list`: of its garden, or of its tag there, from `first` on. */
+const inGarden = "plants.garden = list.garden AND id >= first ORDER BY id";
+/**
+ * A range, although it is of one tag, because no other index has its order. Otherwise a planner
+ * that takes the tag for a common one reads the whole garden.
+ */
+const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
+  AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`;
+
+function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
+  return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
     const { rows } = await runner.read(
-      `SELECT position, id, name, tag
-         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
-           AS list (garden, first, count, position)
+      `SELECT position, id, name, plant.tag
+         FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+           AS list (garden, tag, first, count, position)
          CROSS JOIN LATERAL (SELECT * FROM (
-             SELECT id, name, tag FROM plants
-               WHERE plants.garden = list.garden AND id >= first ORDER BY id LIMIT $4) AS page
+             SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS page
            ORDER BY id LIMIT count) AS plant
          ORDER BY position, id`,
       [
         group.map(({ garden }) => garden),
+        group.map(({ tag }) => tag),
         group.map(({ first }) => first),
         group.map(({ count }) => count),
         // Bounds the planner's estimate; otherwise large gardens trigger just-in-time compilation.
@@ -85,30 +95,39 @@ function createReader(runner: TransactionRunner): PlantReader {
     }
     return pages;
   });
+}
+
+function createReader(runner: TransactionRunner): PlantReader {
+  const lists = { ofGarden: groupLists(runner, inGarden), ofTag: groupLists(runner, inTag) };
+  const source =
+    "plants, (SELECT $1::text AS garden, $2::text AS tag, $3::bigint AS first) AS list";
   return {
-    async list(garden, after, count, textMax) {
+    async list(garden, after, count, { textMax, tag } = {}) {
       const first = idAfter(after);
       if (first === undefined) return [];
-      if (textMax === undefined) return lists.read({ garden, first, count });
+      if (textMax === undefined) {
+        const group = tag === undefined ? lists.ofGarden : lists.ofTag;
+        return group.read({ garden, tag, first, count });
+      }
       const { rows } = await runner.read(
         `SELECT id, name, tag FROM (
            SELECT *, row_number() OVER by_id AS row,
              sum(length(name) + length(tag)) OVER by_id AS text
-           FROM (SELECT id, name, tag FROM plants
-             WHERE garden = $1 AND id >= $2 ORDER BY id LIMIT $3) AS plants
+           FROM (SELECT id, name, plants.tag FROM ${source}
+             WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS page
            WINDOW by_id AS (ORDER BY id)
-         ) AS counted WHERE row = 1 OR text <= $4 ORDER BY id`,
-        [garden, first, count, Math.floor(textMax)],
+         ) AS counted WHERE row = 1 OR text <= $5 ORDER BY id`,
+        [garden, tag, first, count, Math.floor(textMax)],
       );
       return rows as Plant[];
     },
-    async seek(garden, after, count) {
+    async seek(garden, after, count, tag) {
       const first = idAfter(after);
       if (first === undefined) return undefined;
       const { rows } = await runner.read(
-        `SELECT max(id) AS id FROM (SELECT id FROM plants
-           WHERE garden = $1 AND id >= $2 ORDER BY id LIMIT $3) AS sought`,
-        [garden, first, count],
+        `SELECT max(id) AS id FROM (SELECT id FROM ${source}
+           WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS sought`,
+        [garden, tag, first, count],
       );
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },

@@ -30,8 +30,10 @@ function makeGroups(seed: number): Write[][] {
     () => create({ garden: any(gardens), id: any(ids) }),
     (nowMs) => {
       const times = { nowMs, expiresAtMs: nowMs + 20 };
-      const idempotency = { key: `k${pick(5)}`, request: `r${pick(2)}`, ...times };
-      return create({ garden: any(gardens), id: any([undefined, any(ids)]), idempotency });
+      const line = any([undefined, pick(300)]);
+      const idempotency = { key: `k${pick(5)}`, line, ...times };
+      const id = any([undefined, any(ids)]);
+      return create({ garden: any(gardens), id, name: `Plant ${pick(2)}`, idempotency });
     },
   ];
   return Array.from({ length: 80 }, (_, round) => {

@@ -88,6 +88,7 @@ const reasons: Readonly<Record<string, string>> = {
     "SELECT, INSERT, UPDATE and DELETE to use them)",
   "42P07": "it holds tables of another program",
   "53300": "the server has no connection left",
+  "57014": "the role's statement_timeout is too short (to migrate, connect once without PgBouncer)",
   "57P03": "the server is starting or stopping",
   READ_ONLY: "the server takes no writes: it is a standby or read-only",
   ECONNREFUSED: nothingListens,

@@ -1,18 +1,36 @@
 /**
  * Brings a database to the newest schema, one numbered step at a time, each applied once and whole.
+ * Instances of the version before can go on meanwhile.
  */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
+import type { OpenOptions } from "../../domain/storage.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import limits from "./migrations/0002-limits.sql" with { type: "text" };
 import keyHashes from "./migrations/0003-key-hashes.sql" with { type: "text" };
+import lines from "./migrations/0004-lines.sql" with { type: "text" };
+import plantsByTag from "./migrations/0005-plants-by-tag.sql" with { type: "text" };
+import type { WithConnection } from "./pool.ts";
 import { runLong } from "./transaction.ts";
 
+/** Made while others write, so not in a transaction. */
+interface IndexStep {
+  readonly index: string;
+  readonly table: string;
+  readonly statement: string;
+}
+
+type Step = string | IndexStep;
+
 /** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
-const migrations: readonly string[] = [start, limits, keyHashes];
+const migrations: readonly Step[] = [
+  ...[start, limits, keyHashes, lines],
+  { index: "plants_by_tag", table: "plants", statement: plantsByTag },
+];
 
 /** Of several instances that start at once, the one that holds this lock migrates. Any number. */
 const lockKey = 0x504c4e54;
+const lockPauseMs = 100;
 
 const tables = [
   ...["plants", "gardens", "idempotency_hashes", "idempotency_keys"],
@@ -67,24 +85,66 @@ export async function requireNewest(client: ClientBase): Promise<void> {
   );
 }
 
+export interface MigrateOptions {
+  readonly withConnection: WithConnection;
+  readonly onMigration?: OpenOptions["onMigration"];
+  readonly steps?: readonly Step[];
+}
+
 /** The lock ends with the transaction, so it also works through PgBouncer. */
-export async function migrate(
-  client: ClientBase,
-  steps: readonly string[] = migrations,
-): Promise<void> {
-  if ((await readSchema(client, steps.length)) === steps.length) return;
-  await runLong(client, "write", async () => {
-    await client.query(`SELECT pg_advisory_xact_lock(${lockKey}::bigint)`);
-    const from = await readSchema(client, steps.length);
-    if (from === 0) {
-      await client.query(
-        `CREATE TABLE plantstore_schema
-           (one bigint NOT NULL PRIMARY KEY CHECK (one = 1), version bigint NOT NULL);
-         INSERT INTO plantstore_schema (one, version) VALUES (1, 0)`,
-      );
-    }
-    for (const step of steps.slice(from)) await client.query(step);
-    await client.query(`UPDATE plantstore_schema SET version = ${steps.length}`);
+export async function migrate(client: ClientBase, options: MigrateOptions): Promise<void> {
+  const { steps = migrations } = options;
+  while ((await readSchema(client, steps.length)) < steps.length) {
+    const isLocked = await runLong(client, "write", async () => {
+      // To wait for it would take a snapshot, and whoever makes an index waits for older snapshots.
+      const lock = `SELECT pg_try_advisory_xact_lock(${lockKey}::bigint) AS is_locked`;
+      const { rows } = await client.query(lock);
+      if (rows[0]?.is_locked) await migrateFurther(client, options);
+      return rows[0]?.is_locked === true;
+    });
+    if (!isLocked) await Bun.sleep(lockPauseMs);
+  }
+}
+
+/** As far as one transaction goes: up to an index, which comes first in the next one. */
+async function migrateFurther(client: ClientBase, options: MigrateOptions): Promise<void> {
+  const { steps = migrations } = options;
+  const from = await readSchema(client, steps.length);
+  if (from === 0) {
+    await client.query(
+      `CREATE TABLE plantstore_schema
+         (one bigint NOT NULL PRIMARY KEY CHECK (one = 1), version bigint NOT NULL);
+       INSERT INTO plantstore_schema (one, version) VALUES (1, 0)`,
+    );
+  }
+  let schema = from;
+  for (const step of steps.slice(from)) {
+    if (typeof step === "string") await client.query(step);
+    // Nobody writes to new tables yet.
+    else if (from === 0) await client.query(step.statement.replace("CONCURRENTLY", ""));
+    else if (schema === from) await makeIndex(step, options);
+    else break;
+    schema++;
+  }
+  await client.query(`UPDATE plantstore_schema SET version = ${schema}`);
+}
+
+/** An attempt that failed has left an invalid index, which is made again. */
+async function makeIndex(step: IndexStep, options: MigrateOptions): Promise<void> {
+  const { index, table, statement } = step;
+  options.onMigration?.(`making the index ${index}; this may take minutes`);
+  await options.withConnection(async (client) => {
+    // An attempt whose process was killed may still be at work. This waits for it, also without a
+    // snapshot.
+    await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE UPDATE EXCLUSIVE MODE; COMMIT`);
+    const { rows } = await client.query(
+      `SELECT indisvalid AS is_valid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+         WHERE relname = $1 AND relnamespace = current_schema()::regnamespace`,
+      [index],
+    );
+    if (rows[0]?.is_valid) return;
+    await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
+    await client.query(statement);
   });
 }
 

@@ -34,6 +34,16 @@ describeStorage("PostgreSQL behind a pooler", async (options) => {
   };
 });
 
+test("an index is made by two at the same time behind a pooler", async () => {
+  await database.query("DROP INDEX plants_by_tag; UPDATE plantstore_schema SET version = 4");
+  const opened = await Promise.all([1, 2].map(() => openPostgres(url, { isServing: true })));
+  await Promise.all(opened.map((storage) => storage.close()));
+  const indexes = await database.query(
+    "SELECT indisvalid FROM pg_index WHERE indexrelid = 'plants_by_tag'::regclass",
+  );
+  expect(indexes).toEqual([{ indisvalid: true }]);
+});
+
 test("the pooler keeps no session, so that the above means something", async () => {
   const client = new Client(url);
   await client.connect();

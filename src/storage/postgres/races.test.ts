@@ -53,7 +53,7 @@ function times<Result>(count: number, make: (index: number) => Result): Result[]
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-const idempotency = (key: string) => ({ key, request: "r", nowMs: 0, expiresAtMs: 1_000 });
+const idempotency = (key: string) => ({ key, nowMs: 0, expiresAtMs: 1_000 });
 
 describe("instances at the same time", () => {
   test("assign every id once, without a gap, whatever else is in their groups", async () => {

@@ -20,7 +20,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const idempotency = (key: string) => ({ key, request: "r", nowMs: 0, expiresAtMs: 1_000 });
+const idempotency = (key: string) => ({ key, nowMs: 0, expiresAtMs: 1_000 });
 const gardenOf = (index: number, size: number) => ({ garden: `garden ${size} ${index}` });
 const high = (size: number) => ({ garden: `high ${size}` });
 
@@ -47,6 +47,10 @@ const cases: Record<string, Case> = {
   },
   "creates with keys": {
     write: (index, size) => create({ idempotency: idempotency(`key ${size} ${index}`) }),
+    roundTrips: 2,
+  },
+  "lines with a key": {
+    write: (line, size) => create({ idempotency: { ...idempotency(`lines ${size}`), line } }),
     roundTrips: 2,
   },
   "creates above 2^52, every second id of which is taken": {

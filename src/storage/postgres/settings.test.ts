@@ -68,7 +68,7 @@ test.each([
 ])("where %s is %s, all is as usual", async (name, value) => {
   await database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
   const storage = await open();
-  const idempotency = { key: "\\k'", request: "r", nowMs: 1, expiresAtMs: 2 ** 52 };
+  const idempotency = { key: "\\k'", nowMs: 1, expiresAtMs: 2 ** 52 };
   const keyed = create({ name: "\\n'", idempotency });
   expect(await storage.apply([create(), keyed])).toEqual([created(1n), created(2n)]);
   expect(await storage.apply([keyed])).toEqual([created(2n, true)]);

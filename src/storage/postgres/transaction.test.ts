@@ -50,9 +50,7 @@ async function close(): Promise<void> {
   await database.drop();
 }
 
-const keyed = create({
-  idempotency: { key: "k", request: "r", nowMs: 0, expiresAtMs: 1_000 },
-});
+const keyed = create({ idempotency: { key: "k", nowMs: 0, expiresAtMs: 1_000 } });
 
 /** Ends the connection of the storage, or what runs on it, once it waits for something. */
 async function strike(how: "terminate" | "cancel", waitingFor: string): Promise<void> {

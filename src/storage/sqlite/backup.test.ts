@@ -155,7 +155,7 @@ test("a restore that fails leaves nothing, and no empty store", async () => {
     throw new Error("enough");
   });
   expect(await failing.catch((error) => error)).toMatchObject({ message: "enough" });
-  expect(readdirSync(join(folder.path, "data"))).toEqual(["plants.db-serving"]);
+  expect(readdirSync(join(folder.path, "data"))).toEqual([]);
 });
 
 const { signal } = new AbortController();

@@ -4,8 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
-import { createErrorMapper } from "../map-errors.ts";
-import { mapError } from "./errors.ts";
+import { mapErrors } from "./errors.ts";
 import { checkFile, migrate } from "./migrate.ts";
 import {
   checkSmallFile,
@@ -18,14 +17,21 @@ import {
   useWriteAheadLog,
 } from "./open.ts";
 import { createTokenStorage } from "./tokens.ts";
-import { WorkerClient } from "./worker-client.ts";
+import { WorkerClient, type WorkerShare } from "./worker-client.ts";
 
-const mapErrors = createErrorMapper(mapError);
+/** What another thread of the process needs to open the same file. */
+interface Share extends WorkerShare {
+  /** The file's path, with all links resolved. */
+  readonly path: string;
+  /** Identifies the file and its WAL files: others may have their names by now. */
+  readonly files: string;
+}
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
-  const { joins, isServing } = options;
+  const joins = options.joins as Share | undefined;
+  const { isServing } = options;
   try {
     const file = joins?.path ?? locate(path, options.mustExist);
     if (joins === undefined && isServing) opened.push(lockForServing(file));
@@ -37,10 +43,10 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       checkFile(database);
       if (isServing) checkSmallFile(database, file);
       useWriteAheadLog(database);
-      migrate(database);
+      migrate(database, undefined, options.onMigration);
       checkWritable(database);
     }
-    return createStorage(file, identity, database, opened, options);
+    return createStorage({ file, identity, database, opened, joins }, options);
   } catch (error) {
     for (const database of opened) database.close();
     throw explainOpening(path, error);
@@ -54,19 +60,25 @@ function locate(path: string, mustExist = false): string {
   return createFile(path);
 }
 
+interface OpenFile {
+  readonly file: string;
+  readonly identity: Stats;
+  readonly database: Database;
+  /** All connections, to be closed in this order. */
+  readonly opened: readonly Database[];
+  readonly joins: Share | undefined;
+}
+
 function createStorage(
-  file: string,
-  identity: Stats,
-  database: Database,
-  opened: readonly Database[],
+  { file, identity, database, opened, joins }: OpenFile,
   options: OpenOptions,
 ): Storage {
   const { list, seek } = createReader(database);
   const tokens = createTokenStorage(database);
-  // A thread that joins uses the files that the worker has open, whatever has their names by now.
-  const files = options.joins?.files ?? identify(file, identity);
+  // A thread that joins uses the files that the worker has open.
+  const files = joins?.files ?? identify(file, identity);
   const checkStillThere = watchFiles(file, files);
-  let worker = options.joins ? WorkerClient.join(options.joins) : undefined;
+  let worker = joins ? WorkerClient.join(joins) : undefined;
   // A command may never need one.
   if (options.isServing) worker ??= WorkerClient.start(file, options);
 
@@ -96,7 +108,11 @@ function createStorage(
       checkStillThere();
       return startedWorker().apply(writes);
     },
-    share: () => ({ ...startedWorker().share(), path: file, files }),
+    share() {
+      const shared = startedWorker().share();
+      const state: Share = { ...shared, path: file, files };
+      return { state, transfer: [shared.port] };
+    },
     forgetKeys: (nowMs) => startedWorker().forgetKeys(nowMs),
     noteTokenUses: (uses) => startedWorker().noteTokenUses(uses),
     async close() {
@@ -165,7 +181,7 @@ function createReader(database: Database): PlantReader {
 
 type Value = string | bigint | number;
 
-/** `LIMIT +?`: with a bare parameter SQLite plans the query anew each time, 23 µs instead of 14. */
+/** `LIMIT +?`: with a bare parameter SQLite plans the query again each time. */
 function prepareLists(database: Database, source: string) {
   const fromStart = `FROM ${source} ORDER BY id LIMIT +?`;
   const fromAfter = `FROM ${source} AND id > ? ORDER BY id LIMIT +?`;

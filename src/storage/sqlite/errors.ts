@@ -31,8 +31,21 @@ export function mapError(error: unknown): unknown {
   return failure ? new PlantStoreError(failure[1], failure[2], { cause: error }) : error;
 }
 
+/** Makes a method fail with the domain's errors. */
+export function mapErrors<Values extends unknown[], Result>(
+  method: (...values: Values) => Promise<Result>,
+): (...values: Values) => Promise<Result> {
+  return async (...values) => {
+    try {
+      return await method(...values);
+    } catch (error) {
+      throw mapError(error);
+    }
+  };
+}
+
 /**
- * The same for a commit. One that failed may be in the log nevertheless: nobody sees it there and
+ * `mapError` for a commit. One that failed may be in the log nevertheless: nobody sees it there and
  * the next one overwrites it, but a start after a crash that comes first would find it.
  */
 export function mapCommitError(error: unknown): unknown {

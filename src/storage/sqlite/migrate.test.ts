@@ -74,6 +74,15 @@ describe("migrate", () => {
     expect(tables(database)).toEqual(["a", "b"]);
   });
 
+  test("is reported if there is something to migrate", () => {
+    const reports: string[] = [];
+    const report = (work: string) => reports.push(work);
+    for (const steps of [[first], [first, second], [first, second]]) {
+      migrate(open(), steps, report);
+    }
+    expect(reports).toEqual(["from schema 1 to 2; this may take minutes"]);
+  });
+
   test("makes the tables that the service needs", () => {
     const database = open();
     migrate(database);

@@ -1,6 +1,7 @@
 /** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
+import type { OpenOptions } from "../../domain/storage.ts";
 import { sha256 } from "../key-rows.ts";
 import start from "./migrations/0001-start.sql" with { type: "text" };
 import keyHashes from "./migrations/0002-key-hashes.sql" with { type: "text" };
@@ -36,13 +37,18 @@ export function requireStore(database: Database): void {
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
-export function migrate(database: Database, steps: readonly Step[] = migrations): void {
+export function migrate(
+  database: Database,
+  steps: readonly Step[] = migrations,
+  onMigration?: OpenOptions["onMigration"],
+): void {
   if (readPragma(database, "user_version") === BigInt(steps.length)) return;
   // The lock comes first, so that of two processes that start at once only one migrates.
   database
     .transaction(() => {
       checkFile(database, steps.length);
       const from = Number(readPragma(database, "user_version"));
+      if (from > 0) onMigration?.(`from schema ${from} to ${steps.length}; this may take minutes`);
       for (const step of steps.slice(from)) {
         if (typeof step === "string") database.run(step);
         else step(database);

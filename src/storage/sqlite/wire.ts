@@ -4,7 +4,7 @@
  */
 import type { Outcome, Write } from "../../domain/storage.ts";
 
-/** JSON has no bigint, so an id travels as text. */
+/** JSON has no bigint, so an id is sent as text. */
 export function packWrites(writes: readonly Write[]): string {
   return JSON.stringify(writes.map((write) => ({ ...write, id: write.id?.toString() })));
 }

@@ -12,7 +12,7 @@ let thread: WorkerClient;
 beforeEach(() => {
   const { port1, port2 } = new MessageChannel();
   worker = port1;
-  thread = WorkerClient.join({ end: port2, versions: new SharedArrayBuffer(4) });
+  thread = WorkerClient.join({ port: port2, versions: new SharedArrayBuffer(4) });
 });
 
 afterEach(async () => {

@@ -1,6 +1,6 @@
 /** A thread's connection to the worker: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
-import type { OpenOptions, Outcome, StorageShare, TokenUse, Write } from "../../domain/storage.ts";
+import type { OpenOptions, Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import { unknownOutcome } from "./errors.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
@@ -12,14 +12,14 @@ export type WorkerRequest =
       readonly plantsMax: number | undefined;
       readonly versions: SharedArrayBuffer;
     }
-  | { readonly kind: "join"; readonly end: MessagePort }
+  | { readonly kind: "join"; readonly port: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
   | { readonly kind: "vacuum-into"; readonly target: string }
   | { readonly kind: "close" };
 
-export type Reply =
+export type WorkerReply =
   | { readonly result: unknown }
   | {
       readonly code: ErrorCode | undefined;
@@ -27,7 +27,12 @@ export type Reply =
       readonly cause: string | undefined;
     };
 
-type WorkerClientShare = Pick<StorageShare, "end" | "versions">;
+/** What another thread joins by; the port must be transferred to it. */
+export interface WorkerShare {
+  readonly port: MessagePort;
+  /** Counts the changes of gardens; a change is counted before it is acknowledged. */
+  readonly versions: SharedArrayBuffer;
+}
 
 interface Waiter {
   readonly resolve: (result: unknown) => void;
@@ -37,29 +42,29 @@ interface Waiter {
 const closeMs = 2_000;
 
 export class WorkerClient {
-  readonly #end: Worker | MessagePort;
+  readonly #port: Worker | MessagePort;
   readonly versions: GardenVersions;
   readonly #onFailure: ((message: string) => void) | undefined;
-  /** The worker answers each end in the order of its requests, so the oldest waiter is meant. */
+  /** The worker replies in the order of the requests, so a reply is for the oldest waiter. */
   readonly #waiting: Waiter[] = [];
   #failure: Error | undefined;
   #isClosed = false;
 
   private constructor(
-    end: Worker | MessagePort,
+    port: Worker | MessagePort,
     versions: GardenVersions,
     onFailure?: (message: string) => void,
   ) {
-    this.#end = end;
+    this.#port = port;
     this.versions = versions;
     this.#onFailure = onFailure;
-    end.onmessage = (event: MessageEvent<Reply>) => this.#settle(event.data);
-    end.addEventListener("close", () => {
+    port.onmessage = (event: MessageEvent<WorkerReply>) => this.#settle(event.data);
+    port.addEventListener("close", () => {
       if (!this.#isClosed) this.#fail("The worker has ended.");
     });
   }
 
-  /** Starts the worker, on the file at `path`; `onFailure` is told when it breaks down. */
+  /** Starts the worker, on the file at `path`; `onFailure` is called when it breaks down. */
   static start(
     path: string,
     { plantsMax, onFailure }: Pick<OpenOptions, "plantsMax" | "onFailure"> = {},
@@ -74,15 +79,14 @@ export class WorkerClient {
   }
 
   /** Joins the worker that another thread of this process has started. */
-  static join({ end, versions }: WorkerClientShare): WorkerClient {
-    return new WorkerClient(end, new GardenVersions(versions));
+  static join({ port, versions }: WorkerShare): WorkerClient {
+    return new WorkerClient(port, new GardenVersions(versions));
   }
 
-  /** What another thread joins by; its end is to be transferred. */
-  share(): WorkerClientShare {
+  share(): WorkerShare {
     const { port1, port2 } = new MessageChannel();
-    this.#end.postMessage({ kind: "join", end: port1 } satisfies WorkerRequest, [port1]);
-    return { end: port2, versions: this.versions.memory };
+    this.#port.postMessage({ kind: "join", port: port1 } satisfies WorkerRequest, [port1]);
+    return { port: port2, versions: this.versions.memory };
   }
 
   async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
@@ -106,7 +110,7 @@ export class WorkerClient {
   /** Ends the worker at once, whatever it is doing. */
   terminate(): void {
     this.#isClosed = true;
-    if (this.#end instanceof Worker) this.#end.terminate();
+    if (this.#port instanceof Worker) this.#port.terminate();
   }
 
   /** Fails with `unavailable` if the worker has broken down. */
@@ -114,25 +118,25 @@ export class WorkerClient {
     if (this.#failure) throw this.#failure;
   }
 
-  /** Whoever started the worker ends it. If it does not answer any more, it is not waited for. */
+  /** Whoever started the worker ends it. It is not waited for if it no longer replies. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (!(this.#end instanceof Worker)) return this.#end.close();
+    if (!(this.#port instanceof Worker)) return this.#port.close();
     const closing = this.#request({ kind: "close" }).catch(() => {});
     await Promise.race([closing, Bun.sleep(closeMs)]);
-    this.#end.terminate();
+    this.#port.terminate();
   }
 
   #request(request: WorkerRequest): Promise<unknown> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
-      this.#end.postMessage(request);
+      this.#port.postMessage(request);
       // Only once it was sent: else every later reply would be taken for that of the one before.
       this.#waiting.push({ resolve, reject });
     });
   }
 
-  #settle(reply: Reply): void {
+  #settle(reply: WorkerReply): void {
     const waiter = this.#waiting.shift();
     if (!waiter) return;
     if ("result" in reply) waiter.resolve(reply.result);

@@ -10,18 +10,19 @@ import { mapError, unavailable } from "./errors.ts";
 import { connect, readPragma } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
-import type { Reply, WorkerRequest } from "./worker-client.ts";
+import type { WorkerReply, WorkerRequest } from "./worker-client.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
 
 const otherProcessesMs = 1_000;
 
-type End = Pick<MessagePort, "postMessage" | "onmessage">;
+/** A thread that has joined: the port to it, or for the thread that started this one, `self`. */
+type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 
-/** The writes of one end that wait for a commit. */
+/** The writes of one request that wait for a commit. */
 interface Group {
-  readonly end: End;
+  readonly port: Port;
   readonly writes: readonly Write[];
 }
 
@@ -33,7 +34,8 @@ let connection:
 let versions = new GardenVersions();
 let waiting: Group[] = [];
 
-function opened(): Writer {
+/** Connects, unless there is a connection. */
+function openWriter(): Writer {
   if (connection) return connection.writer;
   let database: Database | undefined;
   try {
@@ -55,8 +57,8 @@ function disconnect(): void {
   connection = undefined;
 }
 
-/** As the domain's error. A connection that failed is not used again. */
-function explain(thrown: unknown): unknown {
+/** Maps to the domain's error. A connection that failed is not used again. */
+function handleFailure(thrown: unknown): unknown {
   const error = mapError(thrown);
   if (error instanceof PlantStoreError && error.code === "unavailable") disconnect();
   return error;
@@ -68,14 +70,14 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
       path = request.path;
       plantsMax = request.plantsMax;
       versions = new GardenVersions(request.versions);
-      opened();
+      openWriter();
       return;
     case "join":
-      return attend(request.end);
+      return listenTo(request.port);
     case "forget-keys":
-      return opened().forgetKeys(request.nowMs);
+      return openWriter().forgetKeys(request.nowMs);
     case "note-token-uses":
-      return opened().noteTokenUses(request.uses);
+      return openWriter().noteTokenUses(request.uses);
     case "vacuum-into":
       return vacuumInto(request.target);
     case "close":
@@ -106,9 +108,9 @@ function commitWaiting(): void {
   if (groups.length === 0) return;
   let outcomes: readonly Outcome[];
   try {
-    outcomes = opened().apply(groups.flatMap((group) => group.writes));
+    outcomes = openWriter().apply(groups.flatMap((group) => group.writes));
   } catch (thrown) {
-    const error = explain(thrown);
+    const error = handleFailure(thrown);
     if (groups.length > 1 && !(error instanceof PlantStoreError)) {
       // One of the writes failed, not the storage: the other groups may succeed.
       for (const group of groups) {
@@ -117,7 +119,7 @@ function commitWaiting(): void {
       }
       return;
     }
-    for (const { end } of groups) end.postMessage(toReply(error));
+    for (const { port } of groups) port.postMessage(toReply(error));
     return;
   }
   // Outside the catch above, which would apply all of it again.
@@ -126,19 +128,31 @@ function commitWaiting(): void {
   for (const { writes } of groups) {
     for (const write of writes) {
       const isAppend = write.kind === "create" && write.id === undefined;
-      if (isChange(outcomes[from++])) versions.change(write.garden, isAppend);
+      if (isChange(outcomes[from++] as Outcome)) versions.change(write.garden, isAppend);
     }
   }
   from = 0;
-  for (const { end, writes } of groups) {
+  for (const { port, writes } of groups) {
     const result = packOutcomes(outcomes.slice(from, from + writes.length));
     from += writes.length;
-    end.postMessage({ result } satisfies Reply);
+    port.postMessage({ result } satisfies WorkerReply);
   }
 }
 
-function isChange(outcome: Outcome | undefined): boolean {
-  return outcome?.kind === "deleted" || (outcome?.kind === "created" && !outcome.replayed);
+/** No default, so that the compiler asks about a new outcome: cached lists depend on it. */
+function isChange(outcome: Outcome): boolean {
+  switch (outcome.kind) {
+    case "created":
+      return !outcome.replayed;
+    case "deleted":
+      return true;
+    case "taken":
+    case "full":
+    case "exhausted":
+    case "mismatch":
+    case "missing":
+      return false;
+  }
 }
 
 /** SQLite's own count changes with every commit of another connection than this one. */
@@ -149,7 +163,7 @@ function noticeOtherProcesses(): void {
   connection.dataVersion = found;
 }
 
-function toReply(error: unknown): Reply {
+function toReply(error: unknown): WorkerReply {
   return {
     code: error instanceof PlantStoreError ? error.code : undefined,
     message: error instanceof Error ? error.message : String(error),
@@ -157,10 +171,10 @@ function toReply(error: unknown): Reply {
   };
 }
 
-function attend(end: End): void {
-  end.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
+function listenTo(port: Port): void {
+  port.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
     if (request.kind === "apply") {
-      waiting.push({ end, writes: unpackWrites(request.writes) });
+      waiting.push({ port, writes: unpackWrites(request.writes) });
       if (waiting.length === 1) setImmediate(commitWaiting);
       return;
     }
@@ -168,12 +182,12 @@ function attend(end: End): void {
     commitWaiting();
     try {
       const result = perform(request);
-      if (request.kind !== "join") end.postMessage({ result } satisfies Reply);
+      if (request.kind !== "join") port.postMessage({ result } satisfies WorkerReply);
     } catch (thrown) {
-      end.postMessage(toReply(explain(thrown)));
+      port.postMessage(toReply(handleFailure(thrown)));
     }
   };
 }
 
 setInterval(noticeOtherProcesses, otherProcessesMs);
-attend(self as unknown as End);
+listenTo(self as unknown as Port);

@@ -12,7 +12,7 @@ import {
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
-import { type KeyedCreate, type KeyRow, KeyRows } from "../key-rows.ts";
+import { isKeyed, type KeyRow, KeyRows } from "../key-rows.ts";
 import { mapCommitError } from "./errors.ts";
 import { Quota } from "./quota.ts";
 
@@ -30,10 +30,6 @@ interface StoredKey {
   readonly plant_id: bigint;
   readonly lines: Uint8Array | null;
   readonly expires_at_ms: bigint;
-}
-
-function isKeyed(write: CreateWrite): write is KeyedCreate {
-  return write.idempotency !== undefined;
 }
 
 export function createWriter(database: Database, plantsMax?: number): Writer {

@@ -63,7 +63,7 @@ export class FailoverTrial {
   async run(loss: Loss, seed: number, extraOutageMs = 0): Promise<Failover> {
     const dice = makeDice(spread(seed));
     const ledger = this.#ledger;
-    const workload = new Workload(this.#instances, ledger, clientsCount, seed);
+    const workload = new Workload(this.#instances, ledger, { clients: clientsCount, seed });
     await Bun.sleep(500 + dice(500));
     const readiness = new Readiness(this.#instances, ledger);
     await this.#lose(loss, dice);

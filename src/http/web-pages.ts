@@ -37,7 +37,7 @@ const referencePolicy = [
 const loadConsole = memoizeAsync(() => buildPage("console", readConsole));
 const loadReference = memoizeAsync(() => buildPage("reference", readReference));
 
-export const pages: readonly Operation[] = [
+export const webPages: readonly Operation[] = [
   {
     name: "readConsole",
     method: "GET",

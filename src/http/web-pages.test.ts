@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import type { Context } from "./operation.ts";
-import { pages } from "./pages.ts";
+import { webPages } from "./web-pages.ts";
 
 async function read(name: string, headers: HeadersInit, parameters = {}): Promise<Blob> {
-  const operation = pages.find((page) => page.name === name);
+  const operation = webPages.find((page) => page.name === name);
   const input = { caller: undefined, headers: new Headers(headers), parameters, body: undefined };
   // Pages use nothing of the context.
   const reply = await operation?.run({} as Context, input);
