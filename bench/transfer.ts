@@ -18,7 +18,7 @@ import { renderTable } from "./report/text-table.ts";
 const rawSeconds = 10;
 const connections = 64;
 const lines = Number(process.argv[2] ?? 1_000_000);
-/** What is there already takes two requests a line, and a part of it tells enough. */
+/** What is there already is read and compared, and a part of it tells enough. */
 const partLines = Math.min(lines, 100_000);
 const workspace = new Workspace();
 
