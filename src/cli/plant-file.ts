@@ -34,33 +34,21 @@ export function chooseFormat(call: Call, path: string): Format {
 }
 
 /**
- * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
- * `CliError` if the file isn't UTF-8, or a CSV file has no usable header.
+ * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Fields are
+ * not checked; see `validate`. Throws a `CliError` if the file isn't UTF-8, or a CSV file has no
+ * usable header.
  */
-export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
-  for (const row of format === "csv" ? readCsv(chunks) : readJson(chunks)) {
-    yield "draft" in row ? validate(row) : row;
-  }
-}
-
-/** Refuses a row with the id of an earlier one: the service would keep whichever comes first. */
-export function* refuseRepeatedIds(rows: Iterable<Row>): Generator<Row, void> {
-  const ids = new Set<bigint>();
-  for (const row of rows) {
-    const id = "draft" in row && row.draft.id !== undefined ? BigInt(row.draft.id) : undefined;
-    if (id === undefined || !ids.has(id)) yield row;
-    else yield { line: row.line, column: row.column, error: `an earlier row has the id ${id}` };
-    if (id !== undefined) ids.add(id);
-  }
+export function readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  return format === "csv" ? readCsv(chunks) : readJson(chunks);
 }
 
 /** The service checks this too; here it is found before anything is sent. */
-function validate(row: Row & { draft: PlantDraft }): Row {
+export function validate(row: Row): Row {
+  if ("error" in row) return row;
   const { success, issues } = v.safeParse(plantDraftSchema, row.draft);
   if (success) return row;
-  const { draft: _, ...place } = row;
   const errors = issues.map((issue) => `${v.getDotPath(issue)} ${issue.message}`);
-  return { ...place, error: errors.join("; ") };
+  return { line: row.line, column: row.column, error: errors.join("; ") };
 }
 
 const fieldNames = ["id", "name", "tag"] as const;
@@ -114,7 +102,7 @@ function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
       const error = "a quote is not closed where it should be, or the line is too long";
       yield { line, error: `${error}; ${nothingAfter}` };
       return;
-    } else yield { line, ...readCsvPlant(record, columns) };
+    } else yield Object.assign(readCsvPlant(record, columns), { line });
   }
 }
 
@@ -176,7 +164,7 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
       yield { ...place, error: `this is not closed, or too long; ${nothingAfter}` };
       return;
     }
-    if (record.text.trim() === "") continue;
+    if (!/\S/.test(record.text)) continue;
     if (isArray) {
       const kind = /^[[\],]$/.test(record.text) ? record.text : "a plant";
       const expected = followers[previous] ?? [];
@@ -189,7 +177,7 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
       previous = kind;
       if (kind !== "a plant") continue;
     }
-    yield { ...place, ...readJsonPlant(record.text) };
+    yield Object.assign(readJsonPlant(record.text), place);
   }
   if (!["start", "]"].includes(previous)) {
     yield { line: 1, error: "the array that starts here is not closed" };
@@ -201,11 +189,13 @@ function readJsonPlant(text: string): Reading {
   const object = parseJsonObject(text);
   if (!object) return { error: whyNotObject(text) };
   const { members, repeatedKeys } = object;
-  const unknown = Object.keys(members).find((key) => !fieldNames.some((name) => name === key));
-  if (unknown !== undefined) return { error: `there is no field ${JSON.stringify(unknown)}` };
+  for (const key in members) {
+    if (key !== "id" && key !== "name" && key !== "tag") {
+      return { error: `there is no field ${JSON.stringify(key)}` };
+    }
+  }
   if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
-  const { tag = "", ...others } = members;
-  return { draft: { tag, ...others } as PlantDraft };
+  return { draft: members as unknown as PlantDraft };
 }
 
 /** The runtime's parser says what it stumbled over, but not where. */

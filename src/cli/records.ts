@@ -37,7 +37,7 @@ export function* splitRecords<Record extends Scanned>(
     while (at < text.length) {
       const record = scan(text, at);
       if (record === undefined || record.end - at > recordLengthMax) break;
-      yield { ...position, record };
+      yield { line: position.line, column: position.column, record };
       position = advance(position, text.slice(at, record.end));
       at = record.end;
     }
@@ -66,9 +66,13 @@ function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
 
 /** The position after the text. */
 function advance({ line, column }: Position, text: string): Position {
-  const lines = text.split("\n");
-  const lastLength = lines.at(-1)?.length ?? 0;
-  return { line: line + lines.length - 1, column: (lines.length > 1 ? 1 : column) + lastLength };
+  let breaks = 0;
+  let lineStart = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", lineStart)) {
+    breaks++;
+    lineStart = at + 1;
+  }
+  return { line: line + breaks, column: (breaks > 0 ? 1 : column) + text.length - lineStart };
 }
 
 /** Of JSON Lines: a line. Of an array: white space, a bracket, a comma or an element. */

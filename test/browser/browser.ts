@@ -44,14 +44,19 @@ export interface OpenPage {
 /** Opening a page takes several times as long as loading another address, so tests share pages. */
 const idlePages = new Map<string, Page>();
 
-/** The only origin that pages may call. */
-let allowedOrigin = "";
+/** The only origins that pages may call. */
+let allowedOrigins: readonly string[] = [];
 
-export async function openPage(url: string, options: PageOptions = {}): Promise<OpenPage> {
+/** The page may call its own service, and the others given. */
+export async function openPage(
+  url: string,
+  options: PageOptions = {},
+  others: readonly string[] = [],
+): Promise<OpenPage> {
   const kind = JSON.stringify(options);
   const page = idlePages.get(kind) ?? (await makePage(options));
   idlePages.delete(kind);
-  allowedOrigin = new URL(url).origin;
+  allowedOrigins = [url, ...others].map((each) => new URL(each).origin);
   await page.mouse.move(0, 0);
   await page.goto(url);
   return {
@@ -88,7 +93,7 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
   });
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url());
-    if (protocol !== "data:" && origin !== allowedOrigin) troubles.push(request.url());
+    if (protocol !== "data:" && !allowedOrigins.includes(origin)) troubles.push(request.url());
   });
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
