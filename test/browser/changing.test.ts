@@ -91,7 +91,7 @@ describe.skipIf(isBrowserMissing)("adding a plant", () => {
     for (const place of ["#rows .name", "#rows .tag", ".chip"]) {
       expect(await page.locator(`${place} bdi`).count()).toBe(1);
     }
-    await page.click("#rows button");
+    await page.click("#rows .action button");
     expect(await page.textContent("#undo-text bdi")).toBe(name);
     await inspect(page, "right-to-left");
   });
