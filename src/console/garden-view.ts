@@ -357,12 +357,12 @@ export class GardenView {
 }
 
 function describeMe({ user, garden, scope, expiresAt }: Me): Node {
-  const access = scope === "write" ? "can read and write" : "can only read";
+  const access = scope === "write" ? "read and write" : "read only";
   const format = { dateStyle: "long", timeStyle: "short" } as const;
   const expiry = expiresAt
     ? `expires ${new Date(expiresAt).toLocaleString("en", format)}`
     : "never expires";
-  return message`${user} · garden ${garden} · token ${access}, ${expiry}`;
+  return message`${user} · garden ${garden} · ${access} · ${expiry}`;
 }
 
 /** Which plants the title counts. */
@@ -382,8 +382,10 @@ function listenForShortcuts(actions: Readonly<Record<string, () => void>>): void
   document.addEventListener("keydown", (event) => {
     const { key, target, altKey, ctrlKey, metaKey } = event;
     const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
+    const isBehindDialog = document.querySelector("dialog[open]") !== null;
     const action = actions[key];
-    if (!action || isTyping || !areOn.checked || altKey || ctrlKey || metaKey) return;
+    if (!action || isTyping || isBehindDialog || !areOn.checked || altKey || ctrlKey || metaKey)
+      return;
     event.preventDefault();
     action();
   });

@@ -50,8 +50,9 @@ export class Transfers {
       void this.#run(message`Export`, (stop) => this.#export(stop));
     });
     this.#button.addEventListener("click", () => {
-      if (this.#running) this.#running.abort();
-      else this.#hide();
+      if (this.#running) return this.#running.abort();
+      show(find("transfer"), false);
+      find("garden-title").focus();
     });
   }
 
@@ -61,11 +62,6 @@ export class Transfers {
     this.#running = undefined;
     this.#pendingKeys.clear();
     show(find("transfer"), false);
-  }
-
-  #hide(): void {
-    show(find("transfer"), false);
-    find("garden-title").focus();
   }
 
   /** `work` resolves to a report. The advice is for when it failed or was stopped. */
