@@ -112,7 +112,7 @@ describe("JSON Lines", () => {
   });
 
   test.each<[string, string]>([
-    ["name,tag", "--format csv"],
+    ["name,tag", "is the file CSV?"],
     ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],

@@ -88,7 +88,8 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
   const page = await context.newPage();
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    const isRefusal = refusal.test(message.text()) && message.location().url.includes("/plants");
+    const isRefusal =
+      refusal.test(message.text()) && /\/(?:plants|me)\b/.test(message.location().url);
     if (["error", "warning"].includes(message.type()) && !isRefusal) troubles.push(message.text());
   });
   page.on("request", (request) => {

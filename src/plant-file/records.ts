@@ -1,5 +1,7 @@
 /** The bytes of a file → its records and where each starts, in constant memory. */
-import { usageError } from "./cli-error.ts";
+
+/** The file can't be read at all. */
+export class PlantFileError extends Error {}
 
 export interface Scanned {
   /** The offset after the record. */
@@ -22,7 +24,7 @@ const recordLengthMax = 64 * 1024;
 
 /**
  * `scan` returns the record that starts at an offset, or nothing if the text ends before the record
- * does. Throws a `CliError` if the file isn't UTF-8.
+ * does. Throws a `PlantFileError` if the file isn't UTF-8.
  */
 export function* splitRecords<Record extends Scanned>(
   chunks: Iterable<Uint8Array>,
@@ -60,7 +62,7 @@ function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: chunk !== undefined });
   } catch {
-    throw usageError("The file is not UTF-8. Convert it first, such as with iconv.");
+    throw new PlantFileError("The file is not UTF-8. Convert it first, such as with iconv.");
   }
 }
 
