@@ -29,8 +29,8 @@ export function chooseFormat(call: Call, path: string): Format {
 }
 
 /**
- * Fields are not checked; see `validate`. Throws a `CliError` if the file isn't UTF-8, or a CSV file
- * has no usable header.
+ * Fields are not checked; see `validate`. Throws a `CliError` if the file isn't UTF-8, or if a CSV
+ * file has no usable header.
  */
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   try {

@@ -159,7 +159,7 @@ function* toChunks(bytes: Uint8Array): Generator<Uint8Array> {
 function checkTypes(row: Row): Row {
   if ("error" in row) return row;
   const { name, tag, id } = row.draft;
-  const areTexts = typeof name === "string" && typeof tag === "string";
+  const areTexts = typeof name === "string" && typeof (tag ?? "") === "string";
   if (areTexts && (id === undefined || typeof id === "bigint")) return row;
   return { line: row.line, error: "name and tag must be strings, and id a whole number" };
 }
