@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bare, bareThreads } from "./contenders/bare.ts";
 import type { Contender } from "./contenders/contender.ts";
-import { fastify } from "./contenders/fastify.ts";
+import { elysia, fastify, hono } from "./contenders/hand-written.ts";
 import { jsonServer } from "./contenders/json-server.ts";
 import { benchDirectory } from "./contenders/paths.ts";
 import { createPrevious, plantStore } from "./contenders/plant-store.ts";
@@ -101,7 +101,8 @@ async function measureParts(context: BenchContext, { scenarios: chosen, parts }:
 function chooseContenders(options: Options): { contenders: Contender[]; skipped: Skipped[] } {
   const pocketbase = createPocketbase(options.pocketbasePath);
   const previous = createPrevious(options.previousPath);
-  const all = [plantStore, previous, bare, bareThreads, fastify, pocketbase, jsonServer];
+  const peers = [hono, elysia, fastify, pocketbase, jsonServer];
+  const all = [plantStore, previous, bare, bareThreads, ...peers];
   const contenders: Contender[] = [];
   const skipped: Skipped[] = [];
   for (const contender of all.filter(({ name }) => options.contenders.has(name))) {

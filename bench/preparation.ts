@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { benchDirectory } from "./contenders/paths.ts";
 import { say, showProgress } from "./output.ts";
+import manifest from "./package.json" with { type: "json" };
 import { runToEnd } from "./process/children.ts";
 
 export async function prepareMachine(): Promise<void> {
@@ -18,12 +19,13 @@ export async function prepareMachine(): Promise<void> {
 }
 
 /** npm writes this file when it has put everything in place. */
-const installedMark = join(benchDirectory, "node_modules", ".package-lock.json");
+const installedMark = ".package-lock.json";
 const progressEveryMs = 5_000;
 
 async function installPeers(): Promise<void> {
-  const engine = join(benchDirectory, "node_modules", "better-sqlite3", "build", "Release");
-  if (existsSync(installedMark) && existsSync(join(engine, "better_sqlite3.node"))) return;
+  const engine = join("better-sqlite3", "build", "Release", "better_sqlite3.node");
+  const needed = [...Object.keys(manifest.dependencies), installedMark, engine];
+  if (needed.every((path) => existsSync(join(benchDirectory, "node_modules", path)))) return;
   say("First use: installing the peers into bench/node_modules. better-sqlite3 may be compiled,");
   say("which takes about two minutes; they do not count as the benchmark's.");
   const timer = setInterval(

@@ -9,6 +9,7 @@ import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
 import { readConsole } from "../src/http/page-sources.ts";
 import { build } from "./build.ts";
+import { buildClientPackage } from "./build-client.ts";
 
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
@@ -26,7 +27,7 @@ const licences = new Set([
 ]);
 
 /** What users download; more of it must be a decision. 1 MB of the package is the vendored Scalar. */
-const budgets = { executable: 130e6, package: 1_400e3, console: 20e3, client: 4e3 };
+const budgets = { executable: 130e6, package: 1_400e3, console: 24e3, client: 4e3 };
 
 interface Step {
   readonly name: string;
@@ -110,13 +111,15 @@ async function checkSizes(): Promise<string> {
   const executable = join(dist, "plantstore");
   await build(executable);
   await Bun.$`npm run -s build:client`.cwd(root).quiet();
+  const client = join(dist, "plantstore-client");
+  await buildClientPackage(client);
   const packed = await Bun.$`npm pack --dry-run --ignore-scripts --json`.cwd(root).quiet().json();
   const { script, style, page } = await readConsole();
   const sizes = {
     executable: statSync(executable).size,
     package: packed[0].size as number,
     console: gzipSync(script).length + gzipSync(style).length + gzipSync(page).length,
-    client: gzipSync(await bundleClient()).length,
+    client: gzipSync(readFileSync(join(client, "plant-store.js"))).length,
   };
   for (const [name, size] of Object.entries(sizes)) {
     const budget = budgets[name as keyof typeof budgets];
@@ -125,16 +128,6 @@ async function checkSizes(): Promise<string> {
   return Object.entries(sizes)
     .map(([name, size]) => `${name} ${(size / 1e3).toFixed(1)} kB`)
     .join(", ");
-}
-
-async function bundleClient(): Promise<string> {
-  const entrypoint = join(root, "src/client/plant-store.ts");
-  const { outputs } = await Bun.build({
-    entrypoints: [entrypoint],
-    target: "browser",
-    minify: true,
-  });
-  return (await outputs[0]?.text()) ?? "";
 }
 
 async function runScript(name: string, ...flags: string[]): Promise<string> {

@@ -18,32 +18,49 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const members = value as Record<string, unknown>;
-  const keys: string[] = [];
-  // The text is valid JSON, so a plain scan finds the members again.
+  let count = 0;
+  scanMembers(text, (keyStart, keyEnd, valueStart, valueEnd) => {
+    count++;
+    if (!startsNumber(text.charCodeAt(valueStart))) return;
+    const key = readString(text, keyStart, keyEnd);
+    // An earlier value of a repeated key is gone.
+    if (typeof members[key] !== "number" && typeof members[key] !== "bigint") return;
+    const source = text.slice(valueStart, valueEnd);
+    members[key] = exactInteger(source) ?? Number(source);
+  });
+  const isRepeating = count !== Object.keys(members).length;
+  return { members, repeatedKeys: isRepeating ? findRepeatedKeys(text) : [] };
+}
+
+/** The text is a valid JSON object, so a plain scan finds its members again. */
+function scanMembers(
+  text: string,
+  visit: (keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) => void,
+): void {
   for (let at = skipSpace(text, text.indexOf("{") + 1); text[at] !== "}"; ) {
     const keyEnd = skipString(text, at);
-    const key = readString(text, at, keyEnd);
-    keys.push(key);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const valueEnd = skipValue(text, valueStart);
-    if (typeof members[key] === "number" || typeof members[key] === "bigint") {
-      const source = text.slice(valueStart, valueEnd);
-      members[key] = exactInteger(source) ?? Number(source);
-    }
+    visit(at, keyEnd, valueStart, valueEnd);
     at = skipSpace(text, valueEnd);
     if (text[at] === ",") at = skipSpace(text, at + 1);
   }
-  return { members, repeatedKeys: findRepeated(keys, Object.keys(members).length) };
 }
 
-function findRepeated(keys: readonly string[], distinct: number): readonly string[] {
-  if (keys.length === distinct) return [];
+function findRepeatedKeys(text: string): readonly string[] {
   const seen = new Set<string>();
-  return keys.filter((key) => {
-    const isRepeated = seen.has(key);
+  const repeated: string[] = [];
+  scanMembers(text, (keyStart, keyEnd) => {
+    const key = readString(text, keyStart, keyEnd);
+    if (seen.has(key)) repeated.push(key);
     seen.add(key);
-    return isRepeated;
   });
+  return repeated;
+}
+
+/** A minus or a digit. */
+function startsNumber(code: number): boolean {
+  return code === 45 || (code >= 48 && code <= 57);
 }
 
 function readString(text: string, start: number, end: number): string {
@@ -62,11 +79,14 @@ function isSpace(code: number): boolean {
   return code === 32 || code === 9 || code === 10 || code === 13;
 }
 
+const backslash = 92;
+
 /** From an opening quote to after the closing one. */
 function skipString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   // A quote after an odd number of backslashes does not close.
-  while (text[end - 1] === "\\" && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  while (text.charCodeAt(end - 1) === backslash && isEscaped(text, end))
+    end = text.indexOf('"', end + 1);
   return end + 1;
 }
 
@@ -98,12 +118,14 @@ function skipValue(text: string, start: number): number {
 
 /** More digits than any 64-bit integer has. */
 const digitsMax = 20;
+const plainInteger = /^-?\d{1,19}$/;
 
 /**
  * The exact integer that a JSON number stands for (`1.0` and `1e3` are integers too); absent if it
  * isn't one. A huge number becomes one that is out of the 64-bit range.
  */
 export function exactInteger(source: string): bigint | undefined {
+  if (plainInteger.test(source)) return BigInt(source);
   const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);
   if (!parts) return undefined;
   const [, sign, whole = "", fraction = "", exponentText = "0"] = parts;

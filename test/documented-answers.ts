@@ -49,10 +49,17 @@ export class DocumentedAnswers {
     }
     const media = content[type ?? ""];
     if (!media) return `${path} answers ${answer.status} with ${type}`;
+    if (type === "application/jsonl") return this.#findLinesMismatch(media.schema, answer.text);
     return this.findMismatch(
       media.schema,
       type?.includes("json") ? parse(answer.text) : answer.text,
     );
+  }
+
+  #findLinesMismatch(schema: Described, text: string): string | undefined {
+    const { contentSchema } = this.resolve(schema) as { contentSchema?: object };
+    if (!contentSchema || !text.endsWith("\n")) return "these are not the lines of a schema";
+    return this.findMismatch(contentSchema, text.slice(0, -1).split("\n").map(parse));
   }
 
   /** Why a value does not fit a schema of the document; absent if it does. */

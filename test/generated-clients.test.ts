@@ -28,6 +28,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** JSON Lines, as they stand in a program. */
+const bulk = JSON.stringify('{"name":"Moss","tag":"shade"}\n{"name":"Ivy","id":7}\n{}\n');
+
 const withOpenApiFetch = `
 import createClient from "openapi-fetch";
 import type { paths } from "./schema";
@@ -38,15 +41,38 @@ export async function run(baseUrl: string, token: string) {
   const query = { limit: 10, fields: "id,name,tag" };
   const listed = await client.GET("/plants", { params: { query } });
   const id = listed.data?.[0]?.id ?? 0;
+  const got = await client.GET("/plants/{id}", { params: { path: { id }, query: { fields: "id" } } });
   const deleted = await client.DELETE("/plants/{id}", { params: { path: { id } } });
   const again = await client.DELETE("/plants/{id}", { params: { path: { id } } });
-  const error = again.error?.type;
-  return { created: created.data, listed: listed.data, status: deleted.response.status, error };
+  const withId = await client.POST("/plants", {
+    params: { query: { fields: "id" } },
+    body: { name: "Ivy", id: 7 },
+  });
+  const many = await client.POST("/plants", {
+    headers: { "Content-Type": "application/jsonl" },
+    body: ${bulk},
+    bodySerializer: (lines) => lines,
+    parseAs: "text",
+  });
+  const tagged = await client.GET("/plants", { params: { query: { tag: "shade" } } });
+  const me = await client.GET("/me");
+  const user: string | undefined = me.data?.user;
+  return {
+    created: typeof created.data === "object" ? { ...created.data, name: created.data.name } : {},
+    listed: listed.data,
+    got: got.data,
+    status: deleted.response.status,
+    error: again.error?.type,
+    withId: withId.data,
+    many: many.data,
+    tagged: tagged.data,
+    user,
+  };
 }
 `;
 
 const withHeyApi = `
-import { createPlant, deletePlant, listPlants } from "./sdk";
+import { createPlant, deletePlant, getPlant, listPlants, getMe } from "./sdk";
 import { client } from "./sdk/client.gen";
 
 export async function run(baseUrl: string, token: string) {
@@ -54,10 +80,33 @@ export async function run(baseUrl: string, token: string) {
   const created = await createPlant({ body: { name: "Fern" } });
   const listed = await listPlants({ query: { limit: 10, fields: "id,name,tag" } });
   const id = listed.data?.[0]?.id ?? 0;
+  const got = await getPlant({ path: { id }, query: { fields: "id" } });
   const deleted = await deletePlant({ path: { id } });
   const again = await deletePlant({ path: { id } });
-  const error = again.error?.type;
-  return { created: created.data, listed: listed.data, status: deleted.response?.status, error };
+  const withId = await createPlant({ query: { fields: "id" }, body: { name: "Ivy", id: 7 } });
+  // It generates a type for JSON bodies only, so text goes through the client.
+  const many = await client.post<string>({
+    url: "/plants",
+    security: [{ scheme: "bearer", type: "http" }],
+    headers: { "Content-Type": "application/jsonl" },
+    body: ${bulk},
+    bodySerializer: null,
+    parseAs: "text",
+  });
+  const tagged = await listPlants({ query: { tag: "shade" } });
+  const me = await getMe();
+  const user: string | undefined = me.data?.user;
+  return {
+    created: typeof created.data === "object" ? { ...created.data, name: created.data.name } : {},
+    listed: listed.data,
+    got: got.data,
+    status: deleted.response?.status,
+    error: again.error?.type,
+    withId: withId.data,
+    many: many.data,
+    tagged: tagged.data,
+    user,
+  };
 }
 `;
 
@@ -83,7 +132,7 @@ const generators = [
 ];
 
 test.each(generators)(
-  "$name: create, list and delete with what it generates",
+  "$name: every operation with what it generates",
   async ({ program, generate }) => {
     const target = mkdtempSync(join(folder, "client-"));
     await generate(await (await service.call("GET /openapi.json")).text(), target);
@@ -105,9 +154,18 @@ test.each(generators)(
     expect(await run(service.url, service.token)).toEqual({
       created: { name: "Fern", tag: "" },
       listed: [{ id: expect.any(Number), name: "Fern", tag: "" }],
+      got: { id: expect.any(Number) },
       status: 204,
       error: "urn:plantstore:problem:not-found",
+      withId: { id: 7 },
+      many: expect.stringMatching(/^\{"status":201,.*\n\{"status":409,.*\n\{"status":400,.*\n$/),
+      tagged: [{ name: "Moss", tag: "shade" }],
+      user: "gardener",
     });
+    // For the next client.
+    for (const { id } of await (await service.call("GET /plants?fields=id")).json()) {
+      await service.call(`DELETE /plants/${id}`);
+    }
   },
   60_000,
 );

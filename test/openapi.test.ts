@@ -21,6 +21,7 @@ const world = openWorld("SQLite");
 const limited = openWorld("SQLite", {
   usage: { rate: { requests: 4, windowSeconds: 86_400 }, plantsMax: 1 },
 });
+const quota = openWorld("SQLite", { usage: { rate: undefined, plantsMax: 2 } });
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked as the JSON that it is.
 const document = createOpenApi({ version, basePath: "" }) as any;
@@ -100,6 +101,29 @@ describe("the OpenAPI document", () => {
     };
     check(document);
   });
+});
+
+test("results of JSON Lines are as documented", async () => {
+  const token = await quota.makeToken({ user: "dora" });
+  const post = async (...lines: string[]) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/jsonl",
+      "idempotency-key": "k",
+    };
+    const response = await quota.fetch("POST /plants", { headers, body: lines.join("\n") });
+    const text = await response.text();
+    const answer = {
+      status: response.status,
+      header: (each: string) => response.headers.get(each) ?? undefined,
+      text,
+    };
+    expect(documented.findFault("/plants", "post", answer)).toBeUndefined();
+    return [...text.matchAll(/"status":(\d+)/g)].map(([, status]) => Number(status));
+  };
+  const fern = '{"name":"Fern","id":9007199254740993}';
+  expect(await post(fern, "{}", fern, '{"name":"Moss"}')).toEqual([201, 400, 409, 201]);
+  expect(await post(fern, "", '{"name":"Ivy"}', '{"name":"Ivy"}')).toEqual([201, 400, 507, 422]);
 });
 
 test("responses for a used key, a full garden and too many requests are as documented", async () => {

@@ -7,6 +7,8 @@ export const contenderNames = [
   "previous",
   "bare",
   "bare-threads",
+  "hono",
+  "elysia",
   "fastify",
   "pocketbase",
   "json-server",

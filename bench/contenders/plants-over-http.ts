@@ -1,4 +1,4 @@
-/** Plant Store's own requests, which `bare` and `fastify` answer in the same form. */
+/** Plant Store's own requests, which `bare` and the servers written by hand answer in the same form. */
 import { type Action, type Slot, slotMark } from "../load/action.ts";
 import { anyBody, emptyBody, jsonBody } from "../load/answer-check.ts";
 import {

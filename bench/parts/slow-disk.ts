@@ -1,7 +1,7 @@
 /** What a disk that takes 5 ms to sync does to writers, and to readers beside them. */
 import { join } from "node:path";
 import type { Contender, ContenderName } from "../contenders/contender.ts";
-import { fastify } from "../contenders/fastify.ts";
+import { fastify } from "../contenders/hand-written.ts";
 import { benchDirectory } from "../contenders/paths.ts";
 import { plantStore } from "../contenders/plant-store.ts";
 import type { Share } from "../load/action.ts";

@@ -15,6 +15,8 @@ const colors: Record<ContenderName, string> = {
   previous: "#a3c9a8",
   bare: "#8b949e",
   "bare-threads": "#c4cad1",
+  hono: "#d9653d",
+  elysia: "#c75b9b",
   fastify: "#4c8fd6",
   pocketbase: "#b07cd8",
   "json-server": "#d98a3d",

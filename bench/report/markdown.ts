@@ -89,9 +89,9 @@ function renderScenarios(results: Results): string {
 
 CPU is of one core, by the contender alone; wrk takes from the same cores; "others" is what processes
 took that have no part in this. Latencies are wrk's and count from the first request of a connection,
-also where the server is slow to accept it: Node 20 accepts one connection a turn of its loop, which
-shows in its p99 and lets some connections wait for most of a round. "Plant Store"
-is how many times as much Plant Store answered.`;
+also where the server is slow to accept it: Node 20 accepts one connection per tick of its event loop,
+which shows in its p99 and lets some connections wait for most of a round. "Plant
+Store" is how many times as much Plant Store answered.`;
 }
 
 function renderGrowth({ growth }: Results): string {

@@ -25,6 +25,7 @@ const sideBySide: readonly Target[] = [
     title: "list 20",
     against: [
       ["bare", 0.75],
+      ["hono", 3],
       ["fastify", 5],
       ["pocketbase", 50],
     ],
@@ -34,6 +35,7 @@ const sideBySide: readonly Target[] = [
     title: "create, durable",
     against: [
       ["bare", 0.65],
+      ["hono", 4],
       ["fastify", 8],
       ["pocketbase", 50],
     ],

@@ -1,6 +1,6 @@
 /** Compares a response with what a row expects of it. */
 import type { Expected } from "./row.ts";
-import type { ServiceResponse } from "./service.ts";
+import { errorsOf, type ServiceResponse } from "./service.ts";
 
 const codes: Readonly<Record<number, string>> = {
   400: "invalid-request",
@@ -40,15 +40,7 @@ function* mismatches(
     const [type, found] = [`urn:plantstore:problem:${code}`, response.json?.type];
     if (found !== type) yield `the type of the problem must be ${type}, and is ${found}`;
   }
-  if (errors) {
-    const show = (places: readonly string[]) => JSON.stringify([...new Set(places)].sort());
-    const found = response.errors.map(({ pointer, parameter, header }) =>
-      String(pointer ?? parameter ?? header),
-    );
-    if (show(found).toLowerCase() !== show(errors).toLowerCase()) {
-      yield `errors must name ${show(errors)}, and names ${show(found)}`;
-    }
-  }
+  if (errors) yield* errorMismatches(response.errors, errors);
   for (const [name, value] of Object.entries(headers)) {
     const must = findHeaderMismatch(response, name, value);
     if (must) yield `the header ${name} must ${must}, and is ${response.header(name) ?? "absent"}`;
@@ -57,9 +49,52 @@ function* mismatches(
     const [wanted, found] = [expected.json, response.json].map((json) => JSON.stringify(json));
     if (found !== wanted) yield `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
   }
+  if (expected.lines) yield* lineMismatches(response.lines, expected.lines);
   for (const part of before ? same : []) {
     const [wanted, found] = [before, response].map((each) => partOf(each, part));
     if (found !== wanted) yield `${part} must be ${wanted} as before, and is ${found}`;
+  }
+}
+
+function* errorMismatches(
+  found: ServiceResponse["errors"],
+  expected: readonly string[],
+): Generator<string> {
+  const show = (places: readonly string[]) => JSON.stringify([...new Set(places)].sort());
+  const named = show(
+    found.map(({ pointer, parameter, header }) => String(pointer ?? parameter ?? header)),
+  );
+  if (named.toLowerCase() !== show(expected).toLowerCase()) {
+    yield `errors must name ${show(expected)}, and names ${named}`;
+  }
+}
+
+function* lineMismatches(
+  found: ServiceResponse["lines"],
+  expected: NonNullable<Expected["lines"]>,
+): Generator<string> {
+  if (found.length !== expected.length) {
+    yield `there must be ${expected.length} lines, and there are ${found.length}`;
+  }
+  for (const [index, wanted] of expected.entries()) {
+    const line = found[index];
+    const at = `line ${index + 1}`;
+    const isErrors = Array.isArray(wanted);
+    if (typeof wanted === "object" && !isErrors) {
+      const [text, must] = [JSON.stringify(line), JSON.stringify(wanted)];
+      if (text !== must) yield `${at} must be ${must}, and is ${text}`;
+      continue;
+    }
+    const status = isErrors ? 400 : wanted;
+    if (line?.status !== status) yield `the status of ${at} must be ${status}, is ${line?.status}`;
+    if (status === 201) {
+      const id = JSON.stringify(line.id);
+      if (!/^-?\d+$/.test(id)) yield `the id of ${at} must be an integer, and is ${id}`;
+    } else if (line.code !== codes[status as number] || !line.detail) {
+      yield `${at} must have the code ${codes[status as number]} and a detail`;
+    }
+    if (isErrors)
+      for (const each of errorMismatches(errorsOf(line), wanted)) yield `${at}: ${each}`;
   }
 }
 

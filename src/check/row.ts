@@ -29,6 +29,8 @@ export interface Sent {
   readonly body?: object | string;
   /** A body as Latin-1 text, for bytes that are not UTF-8. */
   readonly bytes?: string;
+  /** A body of JSON Lines, with its `Content-Type`. */
+  readonly lines?: readonly (object | string)[];
   /** A body in chunks; it ends with an empty one. */
   readonly chunks?: readonly string[];
   /** Pads the body with spaces to this many bytes. */
@@ -60,6 +62,11 @@ export interface Expected {
   readonly json?: unknown;
   /** Where the validation errors are: a pointer into the body, a parameter or a header. */
   readonly errors?: readonly string[];
+  /**
+   * The body as JSON Lines, line by line: a status, the places of validation errors, or the line as
+   * JSON.
+   */
+  readonly lines?: readonly (number | readonly string[] | object)[];
   /** What must be as in the response before: `status`, `body` or a header. */
   readonly same?: readonly string[];
   /** For what the others can't say. */
@@ -117,6 +124,16 @@ export function create(
   headers: SentHeaders = {},
 ): Step {
   return [{ request: "POST /plants", body, headers }, expected];
+}
+
+/** Sends a create for each line, and expects a result for each. */
+export function createMany(
+  lines: NonNullable<Sent["lines"]>,
+  expected: NonNullable<Expected["lines"]>,
+  headers: SentHeaders = {},
+): Step {
+  const sent = { request: "POST /plants", lines, headers };
+  return [sent, { lines: expected, headers: { "Content-Type": /^application\/jsonl\b/i } }];
 }
 
 /** Creates the plants 1 to `count`, the last one first. */

@@ -37,6 +37,13 @@ export class Violation extends Error {
 }
 
 type ErrorMember = "pointer" | "parameter" | "header" | "detail";
+type FoundError = Readonly<Partial<Record<ErrorMember, unknown>>>;
+
+/** The validation errors of a problem, or of a line. */
+export function errorsOf(problem: { errors?: unknown } | undefined): readonly FoundError[] {
+  const errors = problem?.errors;
+  return Array.isArray(errors) ? errors.filter((each) => each && typeof each === "object") : [];
+}
 
 /** A response, together with its request. */
 export class ServiceResponse {
@@ -71,19 +78,19 @@ export class ServiceResponse {
   /** The body as JSON, with all digits of every integer; `undefined` if it isn't JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a service may send anything.
   get json(): any {
-    const keepDigits = (_key: string, value: unknown, context: { source: string }) =>
-      typeof value === "number" && !Number.isSafeInteger(value) ? rawNumber(context.source) : value;
-    try {
-      return JSON.parse(this.text, keepDigits as (key: string, value: unknown) => unknown);
-    } catch {
-      return undefined;
-    }
+    return parseJson(this.text);
+  }
+
+  /** The lines of a body of JSON Lines; a last one that isn't ended counts, too. */
+  // biome-ignore lint/suspicious/noExplicitAny: a service may send anything.
+  get lines(): any[] {
+    const isLines = /^application\/jsonl\b/i.test(this.header("Content-Type") ?? "");
+    return isLines ? this.text.replace(/\n$/, "").split("\n").map(parseJson) : [];
   }
 
   /** The validation errors of a problem. */
-  get errors(): readonly Readonly<Partial<Record<ErrorMember, unknown>>>[] {
-    const errors: unknown = this.json?.errors;
-    return Array.isArray(errors) ? errors.filter((each) => each && typeof each === "object") : [];
+  get errors(): readonly FoundError[] {
+    return errorsOf(this.json);
   }
 
   /** The id at the end of `Location`. */
@@ -101,6 +108,16 @@ export class ServiceResponse {
   get whole(): string {
     const lines = this.headers.map(([name, value]) => `${name}: ${value}`);
     return [`HTTP/1.1 ${this.status}`, ...lines, "", this.text + this.surplus].join("\n");
+  }
+}
+
+function parseJson(text: string) {
+  const keepDigits = (_key: string, value: unknown, context: { source: string }) =>
+    typeof value === "number" && !Number.isSafeInteger(value) ? rawNumber(context.source) : value;
+  try {
+    return JSON.parse(text, keepDigits as (key: string, value: unknown) => unknown);
+  } catch {
+    return undefined;
   }
 }
 

@@ -56,6 +56,18 @@ export class TestGardens {
     // There is no such plant, so nothing changes.
     const { status } = await this.#send(`DELETE /plants/${this.#freeFrom}`, this.tokens.write);
     if (status === 403) throw new CannotCheck("token-refused", "The token may only read.");
+    const { write, second } = this.tokens;
+    if (second !== undefined && (await this.#openSameGarden(write, second))) {
+      const message = "The second token (--token-2) must open another garden than the first.";
+      throw new CannotCheck("token-refused", message);
+    }
+  }
+
+  /** False where the service doesn't say. */
+  async #openSameGarden(...tokens: string[]): Promise<boolean> {
+    const [first, second] = await Promise.all(tokens.map((token) => this.#send("GET /me", token)));
+    const garden: unknown = first?.json?.garden;
+    return typeof garden === "string" && garden === second?.json?.garden;
   }
 
   /** The first of `idsOfRow` free ids. */
@@ -70,9 +82,13 @@ export class TestGardens {
     if ((status >= 300 && status < 500) || status === 507) return;
     const sent = [...body.matchAll(/"id":\s*(-?\d{1,19})(?![\d.e])/g)];
     const ids = locatedId === undefined ? sent.map(([, id = ""]) => BigInt(id)) : [locatedId];
-    for (const id of ids) this.#created.push({ id, token, isDeleted: false });
+    const lines = response?.lines ?? [];
+    for (const { id } of lines.filter((line) => line?.status === 201)) {
+      ids.push(BigInt(JSON.stringify(id)));
+    }
+    for (const id of new Set(ids)) this.#created.push({ id, token, isDeleted: false });
     const isReplay = response?.header("Idempotency-Replayed") !== undefined;
-    if (ids.length === 0 && !isReplay) this.#mayHaveLost = true;
+    if (ids.length === 0 && lines.length === 0 && !isReplay) this.#mayHaveLost = true;
   }
 
   /** Deletes what this run created, as far as the service lets it. */

@@ -14,9 +14,11 @@ export const catalog: Readonly<Record<string, Section>> = {
     "token create": async () => (await import("./token-commands.ts")).createTokenCommand,
     "token list": async () => (await import("./token-commands.ts")).listTokensCommand,
     "token revoke": async () => (await import("./token-commands.ts")).revokeTokenCommand,
+    whoami: async () => (await import("./plants-commands.ts")).whoamiCommand,
   },
   "Plants of a running service": {
     "plants add": async () => (await import("./plants-commands.ts")).addPlantCommand,
+    "plants get": async () => (await import("./plants-commands.ts")).getPlantsCommand,
     "plants list": async () => (await import("./plants-commands.ts")).listPlantsCommand,
     "plants delete": async () => (await import("./plants-commands.ts")).deletePlantCommand,
   },

@@ -125,9 +125,6 @@ function readTokens(call: Call): Tokens {
     const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
     throw new CliError(`A token is needed. ${advice}`, exitCodes.tokenRefused);
   }
-  if (write === second) {
-    throw usageError("--token-2 must open another garden than --token.");
-  }
   return { write, second, read: read("token-read", "_READ") };
 }
 

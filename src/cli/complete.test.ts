@@ -34,7 +34,8 @@ for (const shell of ["bash", "zsh", "fish"]) {
 type Case = [words: string[], offered: string[]];
 
 const everyCommand = [
-  ...["serve", "health", "check", "token", "plants", "backup", "restore", "import", "export"],
+  ...["serve", "health", "check", "token", "whoami", "plants", "backup", "restore", "import"],
+  "export",
   ...["copy", "completion", "help"],
 ];
 

@@ -13,15 +13,15 @@ import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
 import { CliError, exitCodes, fileError, toFileError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
-import { Importer, type RefusedRow, type ValidRow } from "./importer.ts";
-import { chooseFormat, formatFlag, type Row, readRows, refuseRepeatedIds } from "./plant-file.ts";
+import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
+import { chooseFormat, formatFlag, type Row, readRows, validate } from "./plant-file.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
-const concurrencyDefault = 64;
+const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
 const chunkBytes = 64 * 1024;
@@ -42,7 +42,7 @@ export const importCommand: Command = {
     },
     concurrency: {
       placeholder: "NUMBER",
-      help: "requests at a time; 1 assigns ids in the order of the rows",
+      help: `requests of ${requestRows} rows at a time; 1 assigns ids in the order of the rows`,
       fallback: String(concurrencyDefault),
     },
     batch: {
@@ -97,7 +97,8 @@ function checkRows(read: ReadRows, stopsAtFirst = false): FileCheck {
   let withId = 0;
   let withoutId = 0;
   const refused: RefusedRow[] = [];
-  for (const row of refuseRepeatedIds(read())) {
+  for (const unchecked of read()) {
+    const row = validate(unchecked);
     if ("error" in row) {
       refused.push(row);
       if (stopsAtFirst) break;
@@ -132,10 +133,16 @@ async function sendRows(
   importer: Importer,
 ): Promise<void> {
   const refusedPlaces = new Set(refused.map(renderPlace));
-  function* select(hasId: boolean): Generator<ValidRow> {
+  const isValid = (row: Row): row is ValidRow =>
+    "draft" in row && (refusedPlaces.size === 0 || !refusedPlaces.has(renderPlace(row)));
+  function* rowsWithIds(): Generator<ValidRow> {
     for (const row of read()) {
-      const isSelected = "draft" in row && (row.draft.id !== undefined) === hasId;
-      if (isSelected && !refusedPlaces.has(renderPlace(row))) yield row;
+      if (isValid(row) && row.draft.id !== undefined) yield row;
+    }
+  }
+  function* rowsWithoutIds(): Generator<ValidRow | undefined> {
+    for (const row of read()) {
+      yield isValid(row) && row.draft.id === undefined ? row : undefined;
     }
   }
   const readProgress = () => {
@@ -143,8 +150,8 @@ async function sendRows(
     return { count, share: count / Math.max(1, withId + withoutId) };
   };
   const work = async () => {
-    if (withId > 0) await importer.send(select(true));
-    if (withoutId > 0) await importer.send(select(false));
+    if (withId > 0) await importer.sendWithIds(rowsWithIds());
+    if (withoutId > 0) await importer.sendWithoutIds(rowsWithoutIds());
   };
   const startedAtMs = performance.now();
   // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.

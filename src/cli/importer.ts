@@ -1,26 +1,30 @@
-/** Sends rows to a service, many at a time. Safe to repeat: no row makes a second plant. */
-import { type PlantDraft, type PlantStore, PlantStoreProblem } from "../client/plant-store.ts";
+/** Sends rows to a service, many in a request. Safe to repeat: no row makes a second plant. */
+import type { CreateResult, Plant, PlantDraft, PlantStore } from "../client/plant-store.ts";
+import { CliError, exitCodes } from "./cli-error.ts";
 import type { Row } from "./plant-file.ts";
 import { describeErrors } from "./service-client.ts";
 
 export interface ImportOptions {
-  /** A row without an id is recognized by this name, its place in the file and its content. */
+  /** A row without an id is recognized by this name and its place in the file. */
   readonly batch: string;
   /** Whether the first refused row ends the import. */
   readonly isStopping: boolean;
+  /** How many requests are in flight. */
   readonly concurrency: number;
 }
 
 export type ValidRow = Extract<Row, { draft: unknown }>;
 export type RefusedRow = Extract<Row, { error: unknown }>;
+type Refusal = Exclude<CreateResult, { status: 201 }>;
 
-/** Problems with a single row. Any other would affect every row, and ends the import. */
-const rowCodes: readonly string[] = [
-  "invalid-request",
-  "conflict",
-  "too-large",
-  "idempotency-mismatch",
-];
+/**
+ * Rows in a request. So many fit into one whatever they hold, so where the next request starts
+ * depends on nothing but the number of rows, also after some were fixed.
+ */
+export const requestRows = 512;
+
+/** Keeps the place of a row that isn't sent: the service refuses it and remembers nothing. */
+const gap: PlantDraft = { name: "" };
 
 const idMin = -(2n ** 63n);
 
@@ -54,14 +58,58 @@ export class Importer {
     this.#cancelling.abort();
   }
 
+  /** Sends rows that have an id. */
+  sendWithIds(rows: Iterable<ValidRow>): Promise<void> {
+    return this.#sendAll(rows, async (group) => {
+      const { signal } = this.#cancelling;
+      const results = await this.#store.createMany(
+        group.map((row) => row.draft),
+        { signal },
+      );
+      const taken: ValidRow[] = [];
+      for (const [index, row] of group.entries()) {
+        const result = results[index] as CreateResult;
+        if (result.status === 201) this.stored++;
+        else if (result.status === 409) taken.push(row);
+        else this.#refuse(row, result);
+      }
+      if (taken.length > 0) await this.#compare(taken);
+    });
+  }
+
+  /**
+   * Sends rows without an id; in the place of any other row there is nothing. A later run sends the
+   * same rows with the same keys, so the service recognizes them.
+   */
+  sendWithoutIds(rows: Iterable<ValidRow | undefined>): Promise<void> {
+    return this.#sendAll(rows, async (group, number) => {
+      if (!group.some((row) => row !== undefined)) return;
+      const results = await this.#store.createMany(
+        group.map((row) => row?.draft ?? gap),
+        { signal: this.#cancelling.signal, idempotencyKey: this.#keyOf(number) },
+      );
+      for (const [index, row] of group.entries()) {
+        const result = results[index] as CreateResult;
+        if (row === undefined) continue;
+        if (result.status !== 201) this.#refuse(row, result);
+        else if (result.replayed) this.alreadyThere++;
+        else this.stored++;
+      }
+    });
+  }
+
   /** Throws the first problem that isn't about a single row. */
-  async send(rows: Iterator<ValidRow>): Promise<void> {
+  async #sendAll<Item>(
+    rows: Iterable<Item>,
+    send: (group: readonly Item[], number: number) => Promise<void>,
+  ): Promise<void> {
+    const iterator = rows[Symbol.iterator]();
+    let next = 0;
     const work = async () => {
       while (!this.isStopped) {
-        const { value: row, done } = rows.next();
-        if (done) return;
-        const error = await this.#sendRow(row);
-        if (error !== undefined) this.refused.push({ line: row.line, column: row.column, error });
+        const group = take(iterator, requestRows);
+        if (group.length === 0) return;
+        await send(group, next++);
       }
     };
     let failure: unknown;
@@ -75,40 +123,59 @@ export class Importer {
     if (failure !== undefined) throw failure;
   }
 
-  /** Resolves to why the row was refused, if it was. */
-  async #sendRow(row: ValidRow): Promise<string | undefined> {
-    const { draft } = row;
-    const { signal } = this.#cancelling;
-    const idempotencyKey = draft.id === undefined ? this.#keyOf(row) : undefined;
-    try {
-      const { replayed } = await this.#store.create(draft, { signal, idempotencyKey });
-      // With a random key, only a retry of this very request can be replayed.
-      if (replayed && idempotencyKey !== undefined) this.alreadyThere++;
-      else this.stored++;
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof PlantStoreProblem) || !rowCodes.includes(error.code)) throw error;
-      if (error.code !== "conflict" || draft.id === undefined) return describeErrors(error);
-      if (!(await this.#isThere(draft, BigInt(draft.id)))) {
-        return `another plant has the id ${draft.id}`;
-      }
-      this.alreadyThere++;
-      return undefined;
+  #refuse({ line, column }: ValidRow, refusal: Refusal): void {
+    // It would affect every row that follows.
+    if (refusal.code === "storage-full") throw new CliError(refusal.detail, exitCodes.unavailable);
+    this.refused.push({ line, column, error: describeRefusal(refusal) });
+  }
+
+  /** Rows whose ids are taken: by the same plant, or by another one. */
+  async #compare(rows: readonly ValidRow[]): Promise<void> {
+    const there = await this.#find(rows.map(({ draft }) => BigInt(draft.id ?? 0)));
+    for (const { draft, line, column } of rows) {
+      const plant = there.get(BigInt(draft.id ?? 0));
+      if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) this.alreadyThere++;
+      else this.refused.push({ line, column, error: `another plant has the id ${draft.id}` });
     }
   }
 
-  #keyOf({ line, column, draft }: ValidRow): string {
-    const place = column === undefined ? line : `${line}:${column}`;
-    const known = JSON.stringify([this.#options.batch, place, draft.name, draft.tag ?? ""]);
+  /** The plants with these ids. Ids that are close to each other take few requests. */
+  async #find(ids: readonly bigint[]): Promise<Map<bigint, Plant>> {
+    const found = new Map<bigint, Plant>();
+    let left = ids.toSorted((a, b) => (a < b ? -1 : 1));
+    for (let first = left[0]; first !== undefined; first = left[0]) {
+      const { plants } = await this.#store.page({
+        after: first === idMin ? undefined : first - 1n,
+        limit: left.length,
+        signal: this.#cancelling.signal,
+      });
+      for (const plant of plants) found.set(plant.id, plant);
+      const last = plants.at(-1)?.id;
+      left = last === undefined ? [] : left.filter((id) => id > last);
+    }
+    return found;
+  }
+
+  #keyOf(request: number): string {
+    const known = JSON.stringify([this.#options.batch, request]);
     return `import-${new Bun.CryptoHasher("sha256").update(known).digest("hex")}`;
   }
+}
 
-  async #isThere({ name, tag = "" }: PlantDraft, id: bigint): Promise<boolean> {
-    const after = id === idMin ? undefined : id - 1n;
-    const { signal } = this.#cancelling;
-    for await (const plant of this.#store.list({ after, limit: 1, signal })) {
-      return plant.id === id && plant.name === name && plant.tag === tag;
-    }
-    return false;
+function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
+  const items: Item[] = [];
+  while (items.length < count) {
+    const { value, done } = iterator.next();
+    if (done) break;
+    items.push(value);
   }
+  return items;
+}
+
+function describeRefusal(refusal: Refusal): string {
+  if (refusal.code !== "idempotency-mismatch") return describeErrors(refusal);
+  return (
+    "an earlier import stored another plant for this row; to store this one too, choose another " +
+    "name with --batch"
+  );
 }

@@ -1,24 +1,19 @@
-/** Files of plants as CSV, JSON Lines or a JSON array: read row by row, written page by page. */
+/** Files of plants: which format, which rows are valid, and how pages are written. */
 import * as v from "valibot";
-import type { Plant, PlantDraft } from "../client/plant-store.ts";
+import type { Plant } from "../client/plant-store.ts";
 import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
-import { parseJsonObject } from "../json-text.ts";
+import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
+import { PlantFileError } from "../plant-file/records.ts";
+import { type Row, readPlants } from "../plant-file/rows.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";
-import { type CsvRecord, renderCsvRecord, scanCsvRecord } from "./csv.ts";
-import { createJsonScanner, splitRecords } from "./records.ts";
 import { showSafely } from "./terminal.ts";
+
+export type { Row };
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
-
-/** A plant to create, or why there is none. */
-export type Row = {
-  readonly line: number;
-  /** In a JSON array, where several rows may share a line. */
-  readonly column?: number | undefined;
-} & ({ readonly draft: PlantDraft } | { readonly error: string });
 
 export const formatFlag = {
   placeholder: formats.join("|"),
@@ -34,37 +29,25 @@ export function chooseFormat(call: Call, path: string): Format {
 }
 
 /**
- * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
- * `CliError` if the file isn't UTF-8, or a CSV file has no usable header.
+ * Fields are not checked; see `validate`. Throws a `CliError` if the file isn't UTF-8, or if a CSV
+ * file has no usable header.
  */
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
-  for (const row of format === "csv" ? readCsv(chunks) : readJson(chunks)) {
-    yield "draft" in row ? validate(row) : row;
-  }
-}
-
-/** Refuses a row with the id of an earlier one: the service would keep whichever comes first. */
-export function* refuseRepeatedIds(rows: Iterable<Row>): Generator<Row, void> {
-  const ids = new Set<bigint>();
-  for (const row of rows) {
-    const id = "draft" in row && row.draft.id !== undefined ? BigInt(row.draft.id) : undefined;
-    if (id === undefined || !ids.has(id)) yield row;
-    else yield { line: row.line, column: row.column, error: `an earlier row has the id ${id}` };
-    if (id !== undefined) ids.add(id);
+  try {
+    yield* readPlants(chunks, format === "csv");
+  } catch (error) {
+    throw error instanceof PlantFileError ? usageError(showSafely(error.message)) : error;
   }
 }
 
 /** The service checks this too; here it is found before anything is sent. */
-function validate(row: Row & { draft: PlantDraft }): Row {
+export function validate(row: Row): Row {
+  if ("error" in row) return row;
   const { success, issues } = v.safeParse(plantDraftSchema, row.draft);
   if (success) return row;
-  const { draft: _, ...place } = row;
   const errors = issues.map((issue) => `${v.getDotPath(issue)} ${issue.message}`);
-  return { ...place, error: errors.join("; ") };
+  return { line: row.line, column: row.column, error: errors.join("; ") };
 }
-
-const fieldNames = ["id", "name", "tag"] as const;
-type FieldName = (typeof fieldNames)[number];
 
 /** Writes plants page by page, since nobody knows how many will come. */
 export class PlantWriter {
@@ -76,7 +59,7 @@ export class PlantWriter {
   }
 
   header(): string {
-    return this.#format === "csv" ? renderCsvRecord(fieldNames) : "";
+    return this.#format === "csv" ? renderCsvHeader() : "";
   }
 
   page(plants: readonly Plant[]): string {
@@ -84,7 +67,7 @@ export class PlantWriter {
     this.#count += plants.length;
     switch (this.#format) {
       case "csv":
-        return plants.map(({ id, name, tag }) => renderCsvRecord([String(id), name, tag])).join("");
+        return plants.map(renderCsvPlant).join("");
       case "jsonl":
         return plants.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
       case "json":
@@ -101,120 +84,4 @@ export class PlantWriter {
 /** The id is a JSON number with all its digits. */
 export function renderJsonPlant({ id, name, tag }: Plant): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
-}
-
-const nothingAfter = "nothing after it was read";
-
-function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
-  let columns: readonly FieldName[] | undefined;
-  for (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
-    if (record && record.fields.join("") === "" && record.fields.length === 1) continue;
-    if (columns === undefined) columns = readColumns(record);
-    else if (record === undefined || isAstray(record, columns)) {
-      const error = "a quote is not closed where it should be, or the line is too long";
-      yield { line, error: `${error}; ${nothingAfter}` };
-      return;
-    } else yield { line, ...readCsvPlant(record, columns) };
-  }
-}
-
-/**
- * Whether nobody can tell where the next record begins: its lines may be parts of a name, and would
- * be stored as plants.
- */
-function isAstray({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
-  const isValid = error === undefined && fields.length === columns.length;
-  return !isValid && fields.some((field) => field.includes("\n"));
-}
-
-function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
-  const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
-  const isValid =
-    given.includes("name") &&
-    new Set(given).size === given.length &&
-    given.every((field) => fieldNames.some((each) => each === field));
-  if (isValid) return given as FieldName[];
-  const start = showSafely(JSON.stringify(given.join(",")));
-  throw usageError(
-    "A CSV file must start with a line that names its columns: name, and optionally tag and id. " +
-      `This one starts with ${start}. For JSON Lines, pass --format jsonl.`,
-  );
-}
-
-type Reading = { readonly draft: PlantDraft } | { readonly error: string };
-
-function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
-  if (record.error !== undefined) return { error: record.error };
-  if (record.fields.length !== columns.length) {
-    return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
-  }
-  const read = (name: FieldName) => record.fields[columns.indexOf(name)] ?? "";
-  const draft = { name: read("name"), tag: read("tag") };
-  const id = read("id");
-  if (id === "") return { draft };
-  if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
-    return { error: "the id must be an integer without leading zeros" };
-  }
-  return { draft: { ...draft, id: BigInt(id) } };
-}
-
-/** What may follow what in an array. */
-const followers: Readonly<Record<string, readonly string[]>> = {
-  start: ["["],
-  "[": ["a plant", "]"],
-  ",": ["a plant"],
-  "a plant": [",", "]"],
-  "]": [],
-};
-
-function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
-  let previous = "start";
-  for (const { line, column, record } of splitRecords(chunks, createJsonScanner())) {
-    const isArray = record?.isInArray ?? previous !== "start";
-    const place = isArray ? { line, column } : { line };
-    if (record === undefined) {
-      yield { ...place, error: `this is not closed, or too long; ${nothingAfter}` };
-      return;
-    }
-    if (record.text.trim() === "") continue;
-    if (isArray) {
-      const kind = /^[[\],]$/.test(record.text) ? record.text : "a plant";
-      const expected = followers[previous] ?? [];
-      if (!expected.includes(kind)) {
-        const quoted = expected.map((each) => (each.length === 1 ? `"${each}"` : each));
-        const either = quoted.join(" or ") || "the end of the file";
-        yield { ...place, error: `expected ${either} here; ${nothingAfter}` };
-        return;
-      }
-      previous = kind;
-      if (kind !== "a plant") continue;
-    }
-    yield { ...place, ...readJsonPlant(record.text) };
-  }
-  if (!["start", "]"].includes(previous)) {
-    yield { line: 1, error: "the array that starts here is not closed" };
-  }
-}
-
-/** Checks what JSON allows and a plant doesn't; `validate` checks the types. */
-function readJsonPlant(text: string): Reading {
-  const object = parseJsonObject(text);
-  if (!object) return { error: whyNotObject(text) };
-  const { members, repeatedKeys } = object;
-  const unknown = Object.keys(members).find((key) => !fieldNames.some((name) => name === key));
-  if (unknown !== undefined) return { error: `there is no field ${JSON.stringify(unknown)}` };
-  if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
-  const { tag = "", ...others } = members;
-  return { draft: { tag, ...others } as PlantDraft };
-}
-
-/** The runtime's parser says what it stumbled over, but not where. */
-function whyNotObject(text: string): string {
-  try {
-    JSON.parse(text);
-    return "this is not a JSON object";
-  } catch (error) {
-    const reason = (error as Error).message.replace("JSON Parse error: ", "");
-    return `this is not a JSON object (${reason}); if the file is CSV, pass --format csv`;
-  }
 }

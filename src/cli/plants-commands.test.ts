@@ -17,7 +17,7 @@ test.each<[flags: string[], garden: string, messages: string[]]>([
   [[], "[]", ["There are no plants. Add one: plantstore plants add NAME"]],
   [
     ["--tag", "shade"],
-    moss,
+    "[]",
     ['There are no plants with the tag "shade". Add one: plantstore plants add NAME'],
   ],
   [["--limit", "0"], moss, []],

@@ -1,4 +1,4 @@
-/** `plantstore plants add|list|delete`: the plants of a running service, by its HTTP API. */
+/** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 import {
   type Deletion,
   type Plant,
@@ -61,13 +61,14 @@ export const listPlantsCommand: Command = {
   words: [],
   flags: {
     limit: { placeholder: "NUMBER", help: "at most so many", fallback: "all" },
-    tag: { placeholder: "TEXT", help: "only those with this tag, found by reading all" },
+    tag: { placeholder: "TEXT", help: "only those with exactly this tag" },
     json: jsonFlag,
   },
   settings: ["url"],
   variables,
   examples: [
     "plantstore plants list --limit 20",
+    'plantstore plants list --tag "living room"',
     "plantstore plants list --json | jq -r '.[].name'",
   ],
   async run(call) {
@@ -77,21 +78,34 @@ export const listPlantsCommand: Command = {
       const isTable = isForPeople(call);
       const writer = new PlantWriter("json");
       let count = 0;
-      // Plants are filtered by tag here, so the limit is counted here, too.
-      for await (const page of store.pages(tag === undefined ? { limit } : {})) {
-        const fitting = tag === undefined ? page : page.filter((plant) => plant.tag === tag);
-        const plants = fitting.slice(0, (limit ?? Number.POSITIVE_INFINITY) - count);
-        if (plants.length > 0) {
-          call.terminal.out(isTable ? renderPlants(plants, count === 0) : writer.page(plants));
-        }
+      for await (const plants of store.pages({ limit, tag })) {
+        call.terminal.out(isTable ? renderPlants(plants, count === 0) : writer.page(plants));
         count += plants.length;
-        if (count === limit) break;
       }
       if (!isTable) call.terminal.out(writer.footer());
       else if (count === 0 && limit !== 0) {
         const which = tag === undefined ? "" : ` with the tag "${showSafely(tag)}"`;
         call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
       }
+    });
+  },
+};
+
+export const getPlantsCommand: Command = {
+  name: "plants get",
+  summary: "Show plants by their ids.",
+  words: ["ID..."],
+  flags: { json: jsonFlag },
+  settings: ["url"],
+  variables,
+  examples: ["plantstore plants get 7", "plantstore plants get 7 8 -- -9"],
+  run: (call) => {
+    let isFirst = true;
+    return forEachPlant(call, async (store, id) => {
+      const plant = await store.get(id);
+      const isTable = isForPeople(call);
+      call.terminal.out(isTable ? renderPlants([plant], isFirst) : `${renderJsonPlant(plant)}\n`);
+      isFirst = false;
     });
   },
 };
@@ -109,38 +123,56 @@ export const deletePlantCommand: Command = {
     "plantstore plants delete -- -7",
   ],
   run: (call) =>
-    withStore(call, async (store) => {
-      const ids = call.words.map((word) => parseText("ID", word, plantId));
-      let exitCode: number | undefined;
-      for (const id of ids) {
-        const deletion = await tryToDelete(store, id);
-        if (deletion !== undefined) reportDeletion(call, id, deletion);
-        else {
-          call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
-          exitCode = exitCodes.notFound;
-        }
-      }
-      return exitCode;
-    }),
+    forEachPlant(call, async (store, id) => reportDeletion(call, id, await store.delete(id))),
 };
+
+export const whoamiCommand: Command = {
+  name: "whoami",
+  summary: "Show whose the token is, its garden and scope, and when it expires.",
+  words: [],
+  flags: { json: jsonFlag },
+  settings: ["url"],
+  variables,
+  examples: ["plantstore whoami", "plantstore whoami --json | jq -r .scope"],
+  async run(call) {
+    await withStore(call, async (store) => {
+      const me = await store.me();
+      if (!isForPeople(call)) return call.terminal.out(`${JSON.stringify(me)}\n`);
+      const { user, garden, scope, expiresAt = "never" } = me;
+      const rows = Object.entries({ user, garden, scope, expires: expiresAt });
+      call.terminal.out(renderTable(rows));
+    });
+  },
+};
+
+/** Takes each id of the call. Resolves to the exit code if a plant is missing. */
+async function forEachPlant(
+  call: Call,
+  act: (store: PlantStore, id: bigint) => Promise<void>,
+): Promise<number | undefined> {
+  return withStore(call, async (store) => {
+    const ids = call.words.map((word) => parseText("ID", word, plantId));
+    let exitCode: number | undefined;
+    for (const id of ids) {
+      try {
+        await act(store, id);
+      } catch (error) {
+        if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
+        // A wrong URL also responds with 404, but lists no plants.
+        await store.page({ limit: 1 });
+        call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
+        exitCode = exitCodes.notFound;
+      }
+    }
+    return exitCode;
+  });
+}
 
 function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
   const { terminal } = call;
   if (!isForPeople(call)) terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
   else if (confirmed) terminal.out(`Deleted plant ${id}.\n`);
   else terminal.out(`Plant ${id} is gone. A response was lost, so it may have been gone before.\n`);
-}
-
-/** Absent if there is no such plant. */
-async function tryToDelete(store: PlantStore, id: bigint): Promise<Deletion | undefined> {
-  try {
-    return await store.delete(id);
-  } catch (error) {
-    if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
-    // A wrong URL also responds with 404, but lists no plants.
-    for await (const _page of store.pages({ limit: 1 })) break;
-    return undefined;
-  }
 }
 
 function describe({ id, name, tag }: Plant): string {

@@ -5,6 +5,7 @@ import {
   type PlantStoreOptions,
   PlantStoreProblem,
   PlantStoreUnreachable,
+  type ValidationError,
 } from "../client/plant-store.ts";
 import { readSetting, readToken } from "../config.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
@@ -122,6 +123,10 @@ const advices: Readonly<Record<string, Outcome>> = {
   forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
   "not-found": [exitCodes.failed, "Check --url."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
+  "unsupported-media-type": [
+    exitCodes.failed,
+    "The service is older than this command: upgrade the service.",
+  ],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, "Try again later."],
   "storage-full": [exitCodes.unavailable, ""],
@@ -153,7 +158,13 @@ function describeStranger({ status }: PlantStoreProblem, url: string): Outcome {
 }
 
 /** Every validation error with its place, or what the problem says as a whole. */
-export function describeErrors({ errors, detail }: PlantStoreProblem): string {
+export function describeErrors({
+  errors = [],
+  detail,
+}: {
+  readonly errors?: readonly ValidationError[];
+  readonly detail: string;
+}): string {
   const described = errors.map((error) => {
     const { pointer, parameter, header } = error;
     return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();

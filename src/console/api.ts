@@ -1,5 +1,7 @@
 /** The service that this page came from, through the typed client. */
 import {
+  type CreateResult,
+  type Me,
   type Page,
   type Plant,
   type PlantDraft,
@@ -9,9 +11,15 @@ import {
 } from "../client/plant-store.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
-export type { Page, Plant, PlantDraft };
+export type { CreateResult, Me, Page, Plant, PlantDraft };
 
 export type Api = ReturnType<typeof connect>;
+
+/** What the page needs to show a garden. */
+export interface Opening {
+  readonly me: Me;
+  readonly first: Page;
+}
 
 const pageSize = 500;
 
@@ -21,10 +29,21 @@ export function connect(token: string, signal: AbortSignal) {
   // Somebody is waiting: few retries, and no long waits for a rate limit.
   const retryPolicy = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
   const store = new PlantStore({ url, token, ...retryPolicy });
+  const page = (after?: bigint, tag?: string) =>
+    store.page({ limit: pageSize, after, tag, signal });
   return {
-    page: (after?: bigint) => store.page({ limit: pageSize, after, signal }),
+    page,
+    async open(): Promise<Opening> {
+      const [me, first] = await Promise.all([store.me({ signal }), page()]);
+      return { me, first };
+    },
     create: (draft: PlantDraft, idempotencyKey: string) =>
       store.create(draft, { idempotencyKey, signal }),
+    createMany: (drafts: readonly PlantDraft[], idempotencyKey: string, stop: AbortSignal) =>
+      store.createMany(drafts, { idempotencyKey, signal: AbortSignal.any([signal, stop]) }),
+    /** Every plant, or those of a tag, a page at a time. */
+    pages: (tag: string | undefined, stop: AbortSignal) =>
+      store.pages({ tag, signal: AbortSignal.any([signal, stop]) }),
     delete: (id: bigint) => store.delete(id, { signal }),
   };
 }

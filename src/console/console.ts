@@ -1,5 +1,5 @@
 /** Starts the page: signing in and out. The rest is the garden view's. */
-import { type Api, connect, describeError, type Page, toRefusal } from "./api.ts";
+import { type Api, connect, describeError, type Opening, toRefusal } from "./api.ts";
 import { find, show } from "./elements.ts";
 import { drawFern } from "./fern.ts";
 import { GardenView } from "./garden-view.ts";
@@ -31,7 +31,7 @@ find("sign-out").addEventListener("click", async () => {
 const storageKey = "plantstore-token";
 const keptToken = tabStorage()?.getItem(storageKey);
 if (keptToken) enter(connect(keptToken, calls.signal));
-else signOut();
+else showSignIn();
 
 async function signIn(token: string): Promise<void> {
   if (button.disabled) return;
@@ -40,9 +40,9 @@ async function signIn(token: string): Promise<void> {
   button.disabled = true;
   try {
     const api = connect(token, calls.signal);
-    const first = await api.page();
+    const opening = await api.open();
     if (keepBox.checked) tabStorage()?.setItem(storageKey, token);
-    enter(api, first);
+    enter(api, opening);
   } catch (error) {
     showError(describeSignInError(error));
   } finally {
@@ -56,10 +56,10 @@ function describeSignInError(error: unknown): string {
   return isInvalid ? "This token is unknown, expired or revoked." : describeError(error);
 }
 
-function enter(api: Api, first?: Page): void {
+function enter(api: Api, opening?: Opening): void {
   tokenInput.value = "";
   showView("garden");
-  view.open(api, first);
+  view.open(api, opening);
 }
 
 /** Forgets everything, and shows the reason if there is one. */
@@ -71,6 +71,10 @@ function signOut(reason: string | Node = ""): void {
   find("sign-in-reason").replaceChildren(reason);
   show(find("sign-in-reason"), reason !== "");
   showError("");
+  showSignIn();
+}
+
+function showSignIn(): void {
   showView("sign-in");
   tokenInput.focus();
 }

@@ -1,5 +1,5 @@
-/** The plants loaded so far, by id, and how to filter and count them. */
-import type { Plant } from "./api.ts";
+/** The plants loaded so far, by id: all plants or those of one tag. */
+import type { Page, Plant } from "./api.ts";
 
 interface Entry {
   readonly plant: Plant;
@@ -7,27 +7,47 @@ interface Entry {
   readonly searched: string;
 }
 
-export interface Filter {
-  readonly text: string;
-  /** Only plants with this tag; any tag if absent. */
-  readonly tag: string | undefined;
-}
-
 export type TagCount = readonly [tag: string, plants: number];
 
 export class Garden {
+  /** Only plants with this tag; any tag if absent. */
+  readonly tag: string | undefined;
+  /** The id that the next page starts after; absent before the first page and after the last. */
+  next: bigint | undefined;
+  isLoading = false;
+  /** Why the last page didn't come. */
+  loadError: unknown;
   #entries: Entry[] = [];
   readonly #byId = new Map<bigint, Entry>();
   /** Ids that a page may still bring, because it was read before the plant was deleted. */
-  readonly #removed = new Set<bigint>();
+  readonly #removed: Set<bigint>;
   #tagCounts: readonly TagCount[] | undefined;
+
+  private constructor(tag: string | undefined, removed: Set<bigint>) {
+    this.tag = tag;
+    this.#removed = removed;
+  }
+
+  static ofAll(): Garden {
+    return new Garden(undefined, new Set());
+  }
+
+  /** Empty, but it knows what was removed here. */
+  ofTag(tag: string): Garden {
+    return new Garden(tag, this.#removed);
+  }
 
   get size(): number {
     return this.#entries.length;
   }
 
-  /** Adds a page. Plants already here stay as they are, and removed ones stay away. */
-  add(plants: readonly Plant[]): void {
+  /** Plants already here stay as they are, and removed ones stay away. */
+  addPage({ plants, next }: Page): void {
+    this.#add(plants);
+    this.next = next;
+  }
+
+  #add(plants: readonly Plant[]): void {
     this.#tagCounts = undefined;
     const last = this.#entries.at(-1)?.plant.id;
     const added: Entry[] = [];
@@ -52,7 +72,7 @@ export class Garden {
       this.remove(id);
       this.#removed.delete(id);
     }
-    this.add(plants);
+    this.#add(plants.filter(({ tag }) => this.tag === undefined || tag === this.tag));
   }
 
   remove(id: bigint): void {
@@ -63,11 +83,10 @@ export class Garden {
   }
 
   /** Plants that have every word of the text in their name, tag or id. */
-  select({ text, tag }: Filter): Plant[] {
+  select(text: string): Plant[] {
     const words = fold(text).split(/\s+/).filter(Boolean);
     const selected: Plant[] = [];
     for (const { plant, searched } of this.#entries) {
-      if (tag !== undefined && plant.tag !== tag) continue;
       if (words.every((word) => searched.includes(word))) selected.push(plant);
     }
     return selected;

@@ -8,17 +8,22 @@ import { find, make } from "./elements.ts";
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
 
+export interface ListEvents {
+  readonly onOpen: (plant: Plant) => void;
+  readonly onDelete: (plant: Plant) => void;
+}
+
 export class ListView {
   readonly #table = find("table");
   readonly #rows = find("rows");
   readonly #shown = new Map<Plant, HTMLElement>();
-  readonly #onDelete: (plant: Plant) => void;
+  readonly #events: ListEvents;
   #plants: readonly Plant[] = [];
   #canDelete = true;
   #isDrawing = false;
 
-  constructor(onDelete: (plant: Plant) => void) {
-    this.#onDelete = onDelete;
+  constructor(events: ListEvents) {
+    this.#events = events;
     addEventListener("scroll", () => this.#drawSoon(), { passive: true });
     addEventListener("resize", () => this.#drawSoon());
     this.#rows.addEventListener("keydown", (event) => this.#moveByKey(event));
@@ -54,9 +59,10 @@ export class ListView {
     const plant = this.#plants[place];
     if (!plant) return false;
     this.#scrollTo(place);
-    const button = this.#shown.get(plant)?.querySelector("button");
+    // "Delete", if it is offered.
+    const button = [...(this.#shown.get(plant)?.querySelectorAll("button") ?? [])].at(-1);
     button?.focus({ preventScroll: true });
-    return button !== null && button !== undefined;
+    return button !== undefined;
   }
 
   #scrollTo(index: number): void {
@@ -122,17 +128,23 @@ export class ListView {
 
   #makeRow(plant: Plant): HTMLElement {
     const { id, name, tag } = plant;
+    const opener = make(
+      "button",
+      { type: "button", class: "opener", "aria-haspopup": "dialog" },
+      make("bdi", {}, name),
+    );
+    opener.addEventListener("click", () => this.#events.onOpen(plant));
     const row = make(
       "div",
       { class: "row", role: "row" },
       make("span", { class: "number", role: "cell" }, String(id)),
-      make("span", { class: "name", role: "cell", title: name }, make("bdi", {}, name)),
+      make("span", { class: "name", role: "cell", title: name }, opener),
       make("span", { class: "tag", role: "cell", title: tag }, make("bdi", {}, tag)),
     );
     const action = make("span", { class: "action", role: "cell" });
     if (this.#canDelete) {
       const button = make("button", { type: "button", "aria-label": `Delete ${name}` }, "Delete");
-      button.addEventListener("click", () => this.#onDelete(plant));
+      button.addEventListener("click", () => this.#events.onDelete(plant));
       action.append(button);
     }
     row.append(action);

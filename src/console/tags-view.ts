@@ -1,6 +1,6 @@
 /** Plants by tag: chips that filter, and a small bar chart. */
 import { count, find, make } from "./elements.ts";
-import type { TagCount } from "./garden.ts";
+import type { Garden, TagCount } from "./garden.ts";
 
 const barsMax = 7;
 const chipsMax = 14;
@@ -12,7 +12,8 @@ export class TagsView {
   readonly #known = find("known-tags");
   readonly #onChoose: (tag: string | undefined) => void;
   #areAllShown = false;
-  #drawn: { readonly counts: readonly TagCount[]; readonly chosen: string | undefined } | undefined;
+  /** What was drawn, to draw only what changed. */
+  #drawn: readonly unknown[] = [];
 
   constructor(onChoose: (tag: string | undefined) => void) {
     this.#onChoose = onChoose;
@@ -20,12 +21,14 @@ export class TagsView {
     find<HTMLDetailsElement>("chart-box").open = matchMedia("(min-width: 60rem)").matches;
   }
 
-  /** Does nothing if the counts are still the same array. */
-  draw(counts: readonly TagCount[], chosen: string | undefined): void {
-    if (this.#drawn?.counts === counts && this.#drawn.chosen === chosen) return;
-    this.#drawn = { counts, chosen };
+  /** The tags of all plants loaded so far, and the chosen one. */
+  draw(all: Garden, shown: Garden): void {
+    const state = [all.countTags(), shown.tag, shown.size];
+    if (state.every((part, index) => part === this.#drawn[index])) return;
+    this.#drawn = state;
+    const counts = countWithChosen(all, shown);
     this.#chart.replaceChildren(...drawChart(counts));
-    this.#drawChips(counts, chosen);
+    this.#drawChips(counts, shown.tag);
     const tags = counts.map(([tag]) => tag).filter(Boolean);
     this.#known.replaceChildren(
       ...tags.slice(0, allChipsMax).map((tag) => make("option", { value: tag })),
@@ -62,6 +65,26 @@ export class TagsView {
     });
     return toggle;
   }
+}
+
+/** Of the chosen tag, more plants may be loaded than are in the list of all. */
+function countWithChosen(all: Garden, shown: Garden): readonly TagCount[] {
+  const counts = all.countTags();
+  const { tag } = shown;
+  if (tag === undefined || shown.isLoading) return counts;
+  const isListed = counts.some(([each]) => each === tag);
+  if (!isListed) return [...counts, [tag, shown.size]];
+  return counts.map((each) => (each[0] === tag ? [tag, shown.size] : each));
+}
+
+/** In the address, so that a reload and a bookmark keep it; browsers don't send this part. */
+export function readTagFromAddress(): string | undefined {
+  return new URLSearchParams(location.hash.slice(1)).get("tag") ?? undefined;
+}
+
+export function writeTagToAddress(tag: string | undefined): void {
+  const hash = tag === undefined ? "" : `#${new URLSearchParams({ tag })}`;
+  history.replaceState(null, "", location.pathname + location.search + hash);
 }
 
 function nameTag(tag: string): string {

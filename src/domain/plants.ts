@@ -111,19 +111,30 @@ export function createPlants(deps: {
 
     async createMany(caller, drafts, idempotencyKey) {
       const results: (Created | PlantStoreError)[] = [];
+      let lines = 0;
+      let settled: Promise<unknown> = Promise.resolve();
       for (const slice of slices(drafts, slicePlantsMax)) {
         const writes: CreateWrite[] = [];
-        for (const [index, draft] of slice.entries()) {
-          if (draft instanceof PlantStoreError) continue;
-          writes.push(toWrite(caller, draft, idempotencyKey, results.length + index));
-        }
-        const outcomes = writes.length === 0 ? [] : await writer.writeAll(writes);
-        let next = 0;
         for (const draft of slice) {
-          const isRefused = draft instanceof PlantStoreError;
-          results.push(isRefused ? draft : settle(draft, outcomes[next++] as Outcome));
+          const line = lines++;
+          if (draft instanceof PlantStoreError) continue;
+          writes.push(toWrite(caller, draft, idempotencyKey, line));
         }
+        const outcomes = writes.length === 0 ? [] : writer.writeAll(writes);
+        const earlier = settled;
+        settled = Promise.all([outcomes, earlier]).then(([own]) => {
+          let next = 0;
+          for (const draft of slice) {
+            const isRefused = draft instanceof PlantStoreError;
+            results.push(isRefused ? draft : settle(draft, own[next++] as Outcome));
+          }
+        });
+        // If an earlier slice fails, nobody waits for this one.
+        settled.catch(() => {});
+        // Not for this one: the next is validated while it is committed.
+        await earlier;
       }
+      await settled;
       return results;
     },
 

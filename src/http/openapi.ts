@@ -247,27 +247,39 @@ function describeProblemSchema(basePath: string): Json {
       status: { type: "integer", enum: codes.map((code) => errorCodes[code].status) },
       detail: { ...text, description: "What to fix. Safe to show." },
       requestId: text,
-      errors: {
-        type: "array",
-        description: "With status 400: every validation error, and where it is.",
-        items: {
-          type: "object",
-          required: ["detail"],
-          properties: {
-            pointer: { ...text, description: "A JSON Pointer into the body." },
-            parameter: { ...text, description: "The name of a path or query parameter." },
-            header: { ...text, description: "The name of a header." },
-            detail: text,
-          },
-          additionalProperties: false,
-        },
-      },
+      errors: errorsSchema,
     },
     additionalProperties: false,
     externalDocs: {
       description: "What each problem type means and what to do about it.",
       url: `${basePath}/docs#description/errors`,
     },
+  };
+}
+
+const errorsSchema = {
+  type: "array",
+  description: "With status 400: every validation error, and where it is.",
+  items: {
+    type: "object",
+    required: ["detail"],
+    properties: {
+      pointer: { type: "string", description: "A JSON Pointer into the body." },
+      parameter: { type: "string", description: "The name of a path or query parameter." },
+      header: { type: "string", description: "The name of a header." },
+      detail: { type: "string" },
+    },
+    additionalProperties: false,
+  },
+};
+
+/** JSON Lines are text to generators; `contentSchema` says what the lines are. */
+function describeLines(name: SchemaName): Json {
+  return {
+    type: "string",
+    description: `JSON Lines: a ${name} on each line.`,
+    contentMediaType: "application/jsonl",
+    contentSchema: { type: "array", items: refer("schemas", name) },
   };
 }
 
@@ -278,7 +290,25 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     description: "The fields that `fields` names; `name` and `tag` without it.",
   },
   PlantList: { type: "array", items: refer("schemas", "Plant") },
-  Lines: { type: "string", description: "JSON Lines: a JSON object on each line." },
+  PlantLines: describeLines("PlantDraft"),
+  ResultLines: describeLines("Result"),
+  Result: {
+    type: "object",
+    description: "What became of a line: the id of its plant, or why it was refused.",
+    required: ["status"],
+    properties: {
+      status: { type: "integer", enum: [201, 400, 409, 422, 507] },
+      id: { type: "integer", format: "int64", description: "With status 201." },
+      replayed: {
+        type: "boolean",
+        description: "`true` if an earlier request with the same key created the plant.",
+      },
+      code: { type: "string", enum: codes, description: "The code of the problem." },
+      detail: { type: "string", description: "What to fix. Safe to show." },
+      errors: errorsSchema,
+    },
+    additionalProperties: false,
+  },
   Me: {
     type: "object",
     required: ["user", "garden", "scope"],

@@ -95,7 +95,9 @@ export type SchemaName =
   | "PlantDraft"
   | "Plant"
   | "PlantList"
-  | "Lines"
+  | "PlantLines"
+  | "ResultLines"
+  | "Result"
   | "Me"
   | "Text"
   | "Document";

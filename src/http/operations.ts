@@ -39,28 +39,22 @@ const createPlants: DocumentedOperation = plantOperation({
   path: "/plants",
   scope: "write",
   summary: "Create many plants",
+  // The document describes both as one operation, in the words of `createPlant`.
   description: "",
-  parameters: {
-    "Idempotency-Key": {
-      in: "header",
-      schema: keyText(240),
-      description: "1 to 240 visible ASCII characters, bare or in double quotes.",
-      example: "6b1f7c9e-import-1",
-    },
-  },
+  parameters: { "Idempotency-Key": { in: "header", schema: keyText(240), description: "" } },
   body: {
     type: jsonLines,
     schema: v.string(),
-    schemaName: "Lines",
+    schemaName: "PlantLines",
     examples: { two: { value: '{"name":"Fern"}\n{"name":"Ivy","tag":"hall","id":7}\n' } },
   },
   success: {
     status: 200,
     description:
-      "For JSON Lines: a result for each line, in their order, once all plants with status 201 " +
-      "are on stable storage.",
+      "For JSON Lines only: a result for each line, once all plants with status 201 are on stable " +
+      "storage.",
     contentType: jsonLines.contentType,
-    schema: "Lines",
+    schema: "ResultLines",
     examples: {
       results: {
         value:
@@ -86,14 +80,17 @@ const createPlant = plantOperation({
   description:
     "Responds once the plant is on stable storage. With an `Idempotency-Key` the request can be " +
     "repeated safely: for 24 hours, the same key returns the first response again.\n\n" +
-    `As JSON Lines, up to ${linesMax} plants and 1 MiB, a plant on each line: each is created or ` +
-    "refused for itself, and remembered under the key and its number. `fields` is not possible then.",
+    "**Many at once.** With `Content-Type: application/jsonl` (or `application/x-ndjson`), each line " +
+    `is a plant: up to ${linesMax} lines and 1 MiB. The response is 200 with a result for each line, ` +
+    "in their order. A line that is refused stops no other. With an `Idempotency-Key`, each line is " +
+    "remembered under the key and its number. `fields` is not possible here.",
   parameters: {
     fields,
     "Idempotency-Key": {
       in: "header",
       schema: keyText(255),
-      description: "1 to 255 visible ASCII characters, bare or in double quotes.",
+      description:
+        "1 to 255 visible ASCII characters, bare or in double quotes; up to 240 with JSON Lines.",
       example: "6b1f7c9e-order-17",
     },
   },
@@ -240,8 +237,8 @@ const deletePlant = plantOperation({
   },
 });
 
-const readMe = plantOperation({
-  name: "readMe",
+const getMe = plantOperation({
+  name: "getMe",
   method: "GET",
   path: "/me",
   scope: "read",
@@ -326,7 +323,7 @@ export const operations: readonly DocumentedOperation[] = [
   listPlants,
   getPlant,
   deletePlant,
-  readMe,
+  getMe,
   readOpenApi,
   checkHealth,
   checkReadiness,

@@ -29,7 +29,7 @@ export function isKeyed(write: Write): write is KeyedCreate {
 const hashBytes = 32;
 const lineHashBytes = hashBytes / 2;
 const idBytes = 8;
-const linesPerRow = 128;
+export const linesPerRow = 128;
 
 /** A row in use: for each of its requests a hash of the request, and the plant's id. */
 interface Row {
@@ -132,7 +132,7 @@ function toStored({ garden, keyHash, hashBytes, entries, expiresAtMs }: Row): Ke
 }
 
 /** The key of the row that a write uses. */
-export function keyHashOf({ key, line }: Idempotency): Buffer {
+export function keyHashOf({ key, line }: Pick<Idempotency, "key" | "line">): Buffer {
   if (line === undefined) return sha256(key);
   // The rows of a batch are next to each other.
   const hash = Buffer.alloc(lineHashBytes + 4);

@@ -44,14 +44,19 @@ export interface OpenPage {
 /** Opening a page takes several times as long as loading another address, so tests share pages. */
 const idlePages = new Map<string, Page>();
 
-/** The only origin that pages may call. */
-let allowedOrigin = "";
+/** The only origins that pages may call. */
+let allowedOrigins: readonly string[] = [];
 
-export async function openPage(url: string, options: PageOptions = {}): Promise<OpenPage> {
+/** The page may call its own service, and the others given. */
+export async function openPage(
+  url: string,
+  options: PageOptions = {},
+  others: readonly string[] = [],
+): Promise<OpenPage> {
   const kind = JSON.stringify(options);
   const page = idlePages.get(kind) ?? (await makePage(options));
   idlePages.delete(kind);
-  allowedOrigin = new URL(url).origin;
+  allowedOrigins = [url, ...others].map((each) => new URL(each).origin);
   await page.mouse.move(0, 0);
   await page.goto(url);
   return {
@@ -83,12 +88,13 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
   const page = await context.newPage();
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    const isRefusal = refusal.test(message.text()) && message.location().url.includes("/plants");
+    const isRefusal =
+      refusal.test(message.text()) && /\/(?:plants|me)\b/.test(message.location().url);
     if (["error", "warning"].includes(message.type()) && !isRefusal) troubles.push(message.text());
   });
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url());
-    if (protocol !== "data:" && origin !== allowedOrigin) troubles.push(request.url());
+    if (protocol !== "data:" && !allowedOrigins.includes(origin)) troubles.push(request.url());
   });
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {

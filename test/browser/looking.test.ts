@@ -55,12 +55,62 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
       ],
     ]);
     await page.click(".chip:has-text('terrace')");
+    await page.waitForSelector("#garden-title:text-is('2 plants')");
     expect(await shownNames(page)).toEqual(["Lavandula angustifolia", "Olea europaea"]);
     expect(await page.getAttribute(".chip:has-text('terrace')", "aria-pressed")).toBe("true");
     await inspect(page, "one-tag");
     await page.click(".chip:has-text('no tag')");
+    await page.waitForSelector("#garden-title:text-is('1 plant')");
     expect(await shownNames(page)).toEqual(["Acer palmatum ‘Bloodgood’"]);
     await page.click(".chip:has-text('no tag')");
+    expect(await shownNames(page)).toHaveLength(12);
+  });
+
+  test("of one tag is complete in a large garden, and survives changes and a reload", async () => {
+    const plants = makeMany(1_200).map((plant, index) =>
+      index < 600 && index !== 3 ? plant : { ...plant, tag: "meadow" },
+    );
+    const token = await makeGarden(service, plants);
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    const title = (text: string) => page.waitForSelector(`#garden-title:text-is('${text}')`);
+    await page.check("#keep-token");
+    await signIn(page, token);
+    await page.click("#chips .link");
+    await page.click(".chip:has-text('meadow')");
+    await title("First 500 plants");
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    await title("601 plants");
+    expect(await page.textContent("#garden-note")).toBe("tagged “meadow”");
+    expect(await page.textContent(".chip:has-text('meadow')")).toBe("meadow601");
+
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.click("[aria-label='Delete Digitalis 4']");
+    await title("600 plants");
+    await page.reload();
+    await title("First 500 plants");
+    expect(await page.getAttribute(".chip:has-text('meadow')", "aria-pressed")).toBe("true");
+    expect(await page.textContent("#rows .name")).toBe("Digitalis 4");
+    await page.click("#open-add");
+    const add = async (name: string, tag: string) => {
+      await page.fill("#add-name", name);
+      await page.fill("#add-tag", tag);
+      await page.click("#add-button");
+      await page.waitForSelector(`#notice:has-text('“${name}” was added')`);
+    };
+    await add("Poppy", "meadow");
+    expect(await page.textContent("#garden-note")).toContain("tagged “meadow”");
+    await add("Ivy", "bed 1");
+    expect(await page.textContent("#garden-note")).not.toContain("meadow");
+    expect(page.url()).toBe(`${service.url}/`);
+  });
+
+  test("of a tag that no plant has any more leads back to all plants", async () => {
+    await using opened = await openPage(`${service.url}/#tag=gone`);
+    const { page } = opened;
+    await signIn(page, few);
+    await page.waitForSelector("#no-match:has-text('No plant has this tag.')");
+    await page.click("#clear-filter");
     expect(await shownNames(page)).toHaveLength(12);
   });
 

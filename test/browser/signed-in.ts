@@ -29,19 +29,20 @@ export interface NewPlant {
   readonly id?: number;
 }
 
-/** A token to a garden of its own that holds these plants. */
+/** A token to a garden of its own, unless another is named, that holds these plants. */
 export async function makeGarden(
   service: RunningService,
   plants: readonly NewPlant[] = [],
   token: Partial<NewToken> = {},
 ): Promise<string> {
-  const garden = `garden-${++gardens}`;
+  const user = `garden-${++gardens}`;
+  const { garden = user } = token;
   const writes = plants.map(({ id, ...plant }, index) =>
     create({ garden, id: BigInt(id ?? index + 1), ...plant }),
   );
   return withStorage(service, async (storage) => {
     await storage.apply(writes);
-    return (await issueToken(storage, { user: garden, ...token }, Date.now())).token;
+    return (await issueToken(storage, { user, ...token }, Date.now())).token;
   });
 }
 

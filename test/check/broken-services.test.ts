@@ -72,6 +72,19 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
     "the same key and request give the same response, with Idempotency-Replayed: true",
     "retries at the same time create one plant",
   ],
+  "many at once": [
+    "stops at the first line that is refused",
+    async (request, forward) => {
+      if (!headerOf(request, "Content-Type")?.includes("jsonl")) return forward(request);
+      const response = await forward(request);
+      return replaceText(response, /(\{"status":4\d\d.*\n)[\s\S]*/, "$1");
+    },
+    "a line that is refused stops no other",
+    "a line break at the end is optional, and any other empty line is not an object",
+    "another line with the same key and number is 422, and creates nothing",
+    "a line that was refused is not remembered",
+    "10,000 lines are taken, and one more is 413",
+  ],
   list: [
     "forgets fields on the way to the next page",
     changing((response) => {
@@ -79,6 +92,20 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
       return withHeader(response, "Link", link?.replace(/&fields=[\w,]+/, ""));
     }),
     "Link keeps fields",
+  ],
+  tag: [
+    "takes a tag for the beginning of one",
+    (request, forward) =>
+      forward({ ...request, target: request.target.replace("=shad&", "=shade&") }),
+    "tag lists the plants with exactly this tag, by ascending id",
+  ],
+  get: [
+    "rounds ids",
+    (request, forward) => {
+      const target = request.target.replace(/(?<=^\/plants\/)\d{18,}/, (id) => `${Number(id)}`);
+      return forward(request.method === "GET" ? { ...request, target } : request);
+    },
+    "a plant is found exactly beyond 2^53",
   ],
   delete: [
     "deletes in any garden",
@@ -97,6 +124,11 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
       return forward(withHeader({ ...request, target }, "Authorization", `Bearer ${token}`));
     },
     "a token in the query or in the body is not read",
+  ],
+  me: [
+    "says that every token may write",
+    changing((response) => replaceText(response, '"scope":"read"', '"scope":"write"')),
+    "/me shows that a token may only read",
   ],
   errors: [
     "has no request id in problems",

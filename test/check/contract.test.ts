@@ -104,16 +104,13 @@ describe("the check", () => {
     await using limited = await startService({ args: ["--garden-plants-max", "1"] });
     const body = JSON.stringify({ name: "Old" });
     expect((await limited.call("POST /plants", { body })).status).toBe(201);
-    const rows = contract.filter(({ topic }) => topic === "create");
+    const rows = contract.filter(({ topic }) => topic === "create" || topic === "many at once");
     const { results, leftBehind } = await check(limited.url, { write: limited.token }, { rows });
-    const reasons = results.map(({ outcome, reason }) => `${outcome}: ${reason}`);
-    expect(reasons).toEqual([
+    const [first, ...others] = results.map(({ outcome, reason }) => `${outcome}: ${reason}`);
+    expect(first).toBe(
       "failed: the check needs room for ten plants in the garden, and there is none",
-      "skipped: the garden is full",
-      "skipped: the garden is full",
-      "skipped: the garden is full",
-      "passed: undefined",
-    ]);
+    );
+    expect(new Set(others)).toEqual(new Set(["skipped: the garden is full", "passed: undefined"]));
     expect(leftBehind).toEqual([]);
   });
 

@@ -1,11 +1,13 @@
 /** The whole battery of the client, in one list. */
 import type { ClientCase } from "./client-case.ts";
+import { manyCases } from "./many-cases.ts";
 import { plainCases } from "./plain-cases.ts";
 import { scriptedCases } from "./scripted-cases.ts";
 import { troubleCases } from "./trouble-cases.ts";
 
 export const clientCases: readonly ClientCase[] = [
   ...plainCases,
+  ...manyCases,
   ...troubleCases,
   ...scriptedCases,
 ];

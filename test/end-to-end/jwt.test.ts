@@ -12,7 +12,7 @@ test("a service starts while its issuer is down, and accepts JWTs once it is up"
   const key = await issuer.makeKey("RS256");
   issuer.respond = () => new Response("", { status: 502 });
   await using service = await startService({ args });
-  await waitFor(() => service.output().out.includes("issuer's keys failed") || undefined);
+  await waitFor(() => service.output().out.includes("issuer key refresh failed") || undefined);
   const token = await sign(
     key,
     issuer.claims(Date.now(), { exp: Math.floor(Date.now() / 1_000) + 600 }),

@@ -48,6 +48,21 @@ function writeFile(name: string, text: string): string {
   return path;
 }
 
+describe("whoami", () => {
+  test("shows user, garden, scope and expiry of the token", async () => {
+    const flags = ["--garden", "shed", "--scope", "read", "--expires", "2099-01-01"];
+    const run = await openGarden("whoever", ...flags);
+    expect(JSON.parse((await run(["whoami"])).out)).toEqual({
+      user: "whoever",
+      garden: "shed",
+      scope: "read",
+      expiresAt: "2099-01-01T00:00:00.000Z",
+    });
+    const elsewhere = await run(["whoami"], `${service.url}/elsewhere`);
+    expect([elsewhere.exitCode, elsewhere.errors]).toEqual([1, expect.stringContaining("--url")]);
+  });
+});
+
 describe("plants", () => {
   test("are added, listed and deleted, as JSON with exact ids outside a terminal", async () => {
     const run = await openGarden("alice");
@@ -62,6 +77,9 @@ describe("plants", () => {
     expect((await run(["plants", "list", "--tag", "shade", "--limit", "1"])).out).toBe(
       `[\n${plant}\n]\n`,
     );
+    const got = await run(["plants", "get", "9007199254740993", "8", "--", "-7"]);
+    expect([got.exitCode, got.out]).toEqual([3, `${plant}\n{"id":-7,"name":"Moss","tag":""}\n`]);
+    expect(got.errors).toBe("plantstore: There is no plant 8. See plantstore plants list.\n");
     const deleted = await run(["plants", "delete", "--", "-7"]);
     expect(deleted.out).toBe('{"id":-7,"confirmed":true}\n');
     await run(["plants", "delete", "9007199254740993"]);

@@ -76,7 +76,7 @@ test.skipIf(Bun.which("curl") === null)("each block of the README works", async 
       ]);
       expect({ block, errors, exitCode: await run.exited }).toMatchObject({ block, exitCode: 0 });
       const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
-      expect(answered).toBe(block.match(/^curl/gm)?.length ?? 0);
+      expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
     }
   } finally {
     // As Ctrl+C does, which reaches all of them.

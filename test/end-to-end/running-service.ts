@@ -118,8 +118,8 @@ export async function startService(
       const headers = new Headers(init.headers);
       const bearer = init.token ?? token;
       if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
-      const isTyped = !init.body || headers.has("content-type");
-      if (!isTyped) headers.set("content-type", "application/json");
+      const hasType = headers.has("content-type");
+      if (init.body && !hasType) headers.set("content-type", "application/json");
       return fetch(url + target, { ...init, method, headers });
     },
     signal: (name) => child.kill(name),

@@ -26,7 +26,7 @@ export interface Address {
 /** A request without a response by then hangs. */
 const hangMs = 10_000;
 /** Longer responses are parsed only when they seem to be complete. */
-const parsedBytesMax = 64 * 1024;
+const parsedBytesMax = 1024 * 1024;
 const blankLine = Buffer.from("\r\n\r\n");
 
 export class KeptConnection {
@@ -154,7 +154,8 @@ export function writeRequest(
   const lines = [`${line} HTTP/1.1`, "Host: plants.test", `Authorization: Bearer ${token}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
   if (body !== undefined) {
-    lines.push("Content-Type: application/json", `Content-Length: ${Buffer.byteLength(body)}`);
+    if (!("Content-Type" in headers)) lines.push("Content-Type: application/json");
+    lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
   }
   return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
 }

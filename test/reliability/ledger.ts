@@ -1,7 +1,9 @@
 /**
  * What clients were promised about each plant, by the responses that they got, and whether a list
- * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name.
+ * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name, or
+ * that of the batch that it was sent in.
  */
+import { keyHashOf, linesPerRow } from "../../src/storage/key-rows.ts";
 
 /** `unknown`: a request is under way, or its response leaves open what happened. */
 export type State = "present" | "absent" | "unknown";
@@ -13,6 +15,24 @@ export interface Entry {
   readonly id?: string | undefined;
   /** The body that was sent with a key. */
   readonly keyedBody?: string | undefined;
+  /** Its place in a batch, if it was sent in one. */
+  readonly batch?: BatchLine | undefined;
+}
+
+export interface BatchLine {
+  readonly key: string;
+  readonly line: number;
+}
+
+export interface KeyedRequest {
+  readonly name: string;
+  readonly body: string;
+}
+
+export interface Batch {
+  readonly key: string;
+  readonly lines: readonly KeyedRequest[];
+  readonly isAnswered: boolean;
 }
 
 export interface ListedPlant {
@@ -33,6 +53,8 @@ export function readList(text: string): ListedPlant[] {
 }
 
 const tagCharactersMax = 100;
+/** In a batch, so that the most lines fit into the largest body. Their names contain a slash. */
+const lineTagCharactersMax = 40;
 
 /**
  * The tag that a plant is sent with. It follows from the name, so that lists can be checked for it,
@@ -43,7 +65,7 @@ export function tagOf(name: string): string {
   for (const character of name) sum = sum * 31 + character.charCodeAt(0);
   const phrase = [...`🌱 of ${name}, `];
   return Array.from(
-    { length: sum % tagCharactersMax },
+    { length: sum % (name.includes("/") ? lineTagCharactersMax : tagCharactersMax) },
     (_, index) => phrase[index % phrase.length],
   ).join("");
 }
@@ -54,10 +76,10 @@ export class Ledger {
   readonly #plants = new Map<string, Promised>();
   readonly #nameOfId = new Map<string, string>();
   readonly #entries: Entry[] = [];
-  readonly #onEntry: (entry: Entry) => void;
+  readonly #onNote: (entries: readonly Entry[]) => void;
 
-  constructor(onEntry: (entry: Entry) => void = () => {}) {
-    this.#onEntry = onEntry;
+  constructor(onNote: (entries: readonly Entry[]) => void = () => {}) {
+    this.#onNote = onNote;
   }
 
   get counts(): Record<State, number> {
@@ -81,10 +103,23 @@ export class Ledger {
     return this.#nameOfId.keys().reduce((max, id) => (BigInt(id) > max ? BigInt(id) : max), 0n);
   }
 
-  get keyed(): { readonly name: string; readonly body: string }[] {
-    return [...this.#plants.values()].flatMap(({ name, keyedBody }) =>
-      keyedBody === undefined ? [] : [{ name, body: keyedBody }],
+  /** The creates that had a key of their own. */
+  get keyed(): KeyedRequest[] {
+    return [...this.#plants.values()].flatMap(({ name, keyedBody: body, batch }) =>
+      body === undefined || batch ? [] : [{ name, body }],
     );
+  }
+
+  get batches(): Batch[] {
+    const batches = new Map<string, Batch & { readonly lines: KeyedRequest[] }>();
+    for (const { name, keyedBody: body = "", batch, wasPresent } of this.#plants.values()) {
+      if (batch === undefined) continue;
+      const { key, line } = batch;
+      const known = batches.get(key) ?? { key, lines: [], isAnswered: wasPresent };
+      known.lines[line] = { name, body };
+      batches.set(key, known);
+    }
+    return [...batches.values()];
   }
 
   stateOf(name: string): State | undefined {
@@ -95,15 +130,27 @@ export class Ledger {
     return this.#plants.get(name)?.id;
   }
 
+  /** A response said that it was created, whatever happened later. */
+  wasPresent(name: string): boolean {
+    return this.#plants.get(name)?.wasPresent === true;
+  }
+
   note(entry: Entry): void {
-    const { name, state } = entry;
-    const before = this.#plants.get(name);
-    const { id = before?.id, keyedBody = before?.keyedBody } = entry;
-    if (id !== undefined) this.#checkId(name, id, before?.id);
-    const wasPresent = before?.wasPresent === true || state === "present";
-    this.#plants.set(name, { name, state, id, keyedBody, wasPresent });
-    this.#entries.push(entry);
-    this.#onEntry(entry);
+    this.noteAll([entry]);
+  }
+
+  /** What is sent, or confirmed, at the same moment. */
+  noteAll(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      const { name, state } = entry;
+      const before = this.#plants.get(name);
+      const { id = before?.id, keyedBody = before?.keyedBody, batch = before?.batch } = entry;
+      if (id !== undefined) this.#checkId(name, id, before?.id);
+      const wasPresent = before?.wasPresent === true || state === "present";
+      this.#plants.set(name, { name, state, id, keyedBody, batch, wasPresent });
+      this.#entries.push(entry);
+    }
+    this.#onNote(entries);
   }
 
   /** A plant keeps its id, and nobody else gets it. */
@@ -131,6 +178,19 @@ export class Ledger {
     for (const name of listed.keys()) {
       if (!this.#plants.has(name)) faults.push(`never sent: ${name}`);
     }
+    return [...faults, ...this.#auditOrder(listed)];
+  }
+
+  /** The lines of a batch are stored in their order: where one is missing, so are all after it. */
+  #auditOrder(listed: ReadonlyMap<string, unknown>): string[] {
+    const incomplete = new Set<string>();
+    const faults: string[] = [];
+    // The plants of a batch are in the order in which they were sent.
+    for (const { name, batch, state } of this.#plants.values()) {
+      if (batch === undefined || state !== "unknown" || this.wasPresent(name)) continue;
+      if (!listed.has(name)) incomplete.add(batch.key);
+      else if (incomplete.has(batch.key)) faults.push(`stored before earlier lines: ${name}`);
+    }
     return faults;
   }
 
@@ -142,15 +202,16 @@ export class Ledger {
     });
   }
 
-  /** A key is stored with its plant, or neither is. `keys` maps the hash of a key to an id. */
+  /** A key is stored with its plant, or neither is. `keys` maps what `keyOf` returns to an id. */
   auditKeys(plants: readonly ListedPlant[], keys: ReadonlyMap<string, string>): string[] {
     const listed = new Map(plants.map(({ name, id }) => [name, id]));
     const sent = new Set<string>();
     const faults: string[] = [];
-    for (const { name, id, keyedBody, wasPresent } of this.#plants.values()) {
+    for (const { name, id, keyedBody, batch, wasPresent } of this.#plants.values()) {
       if (keyedBody === undefined) continue;
-      sent.add(hashOf(name));
-      const [stored, listedId] = [keys.get(hashOf(name)), listed.get(name)];
+      const key = keyOf(name, batch);
+      sent.add(key);
+      const [stored, listedId] = [keys.get(key), listed.get(name)];
       const isDue = listedId !== undefined || wasPresent;
       if (stored === undefined && isDue) faults.push(`key lost: ${name}`);
       if (stored !== undefined && (!isDue || stored !== (listedId ?? id))) {
@@ -186,6 +247,8 @@ export class Ledger {
   }
 }
 
-export function hashOf(key: string): string {
-  return new Bun.CryptoHasher("sha256").update(key).digest("hex");
+/** Where a key is stored: the hash of a row and, for the line of a batch, a place in that row. */
+export function keyOf(name: string, batch?: BatchLine): string {
+  if (batch === undefined) return keyHashOf({ key: name }).toString("hex");
+  return `${keyHashOf(batch).toString("hex")}/${batch.line % linesPerRow}`;
 }

@@ -53,7 +53,7 @@ export class Load {
   constructor(instances: LoadedInstances, seed: number) {
     const { services, ledger } = instances;
     this.#instances = instances;
-    this.workload = new Workload(services, ledger, clientsCount, seed);
+    this.workload = new Workload(services, ledger, { clients: clientsCount, seed });
     this.#readiness = new Readiness(services, ledger);
   }
 

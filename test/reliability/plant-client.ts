@@ -1,6 +1,6 @@
 /** A client that creates, deletes and lists plants, and notes every response in a ledger. */
 import type { RunningService } from "../end-to-end/running-service.ts";
-import { type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
+import { type Entry, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
 
 /** A request without a response by then hangs. */
 export const hangMs = 10_000;
@@ -13,6 +13,18 @@ export interface NewPlant {
   readonly id?: string | undefined;
   /** The key is the plant's name. */
   readonly isKeyed?: boolean;
+}
+
+/** Plants that are sent in one request, under one key. */
+export interface NewBatch {
+  readonly key: string;
+  readonly plants: readonly Omit<NewPlant, "isKeyed">[];
+}
+
+export interface BatchOutcome {
+  readonly outcome: Outcome;
+  /** How many of the plants an earlier attempt had created. */
+  readonly replayed: number;
 }
 
 export interface Reply {
@@ -64,6 +76,41 @@ export class PlantClient {
     return this.#judge(reply, `create ${name}`);
   }
 
+  async createMany({ key, plants }: NewBatch): Promise<BatchOutcome> {
+    const { ledger } = this.#options;
+    const lines = plants.map(({ name, id }, line) => ({
+      ...{ name, id, keyedBody: bodyOf(name, id), batch: { key, line } },
+      // Another attempt can only replay it.
+      isConfirmed: ledger.wasPresent(name),
+    }));
+    const unconfirmed = lines.filter(({ isConfirmed }) => !isConfirmed);
+    ledger.noteAll(
+      unconfirmed.map(({ isConfirmed: _, ...sent }) => ({ ...sent, state: "unknown" })),
+    );
+    const reply = await this.send("POST /plants", {
+      body: lines.map(({ keyedBody }) => keyedBody).join("\n"),
+      headers: { "Content-Type": "application/jsonl", "Idempotency-Key": key },
+    });
+    // Whatever went wrong, some of the lines may be stored.
+    if (reply?.status !== 200) return { outcome: this.#judge(reply, `create ${key}`), replayed: 0 };
+    const results = readResults(reply.text);
+    if (results.length !== lines.length) ledger.fault(`${key}: ${results.length} results`);
+    const created = lines.flatMap(({ name, isConfirmed }, line): Entry[] => {
+      const { id, isReplayed = false, text } = results[line] ?? {};
+      if (id === undefined) ledger.fault(`create ${name}: ${text}`);
+      else if (isConfirmed && !isReplayed) ledger.fault(`created again: ${name}`);
+      // It may have been deleted since.
+      const state = isConfirmed ? (ledger.stateOf(name) ?? "unknown") : "present";
+      return id === undefined ? [] : [{ name, id, state }];
+    });
+    ledger.noteAll(created);
+    const assigned = created.map(({ id }) => BigInt(id ?? 0)).filter((id) => id > 0n);
+    if (assigned.some((id, index) => id <= (assigned[index - 1] ?? 0n))) {
+      ledger.fault(`${key}: later lines have lower ids`);
+    }
+    return { outcome: "done", replayed: results.filter(({ isReplayed }) => isReplayed).length };
+  }
+
   async delete({ name, id }: ListedPlant): Promise<Outcome> {
     const { ledger } = this.#options;
     const before = ledger.stateOf(name) ?? "absent";
@@ -112,6 +159,25 @@ export class PlantClient {
 /** What a create of this plant sends. */
 export function bodyOf(name: string, id?: string): string {
   return `{"name":"${name}","tag":"${tagOf(name)}"${id === undefined ? "" : `,"id":${id}`}}`;
+}
+
+export interface LineResult {
+  readonly text: string;
+  /** Absent if the line was refused. */
+  readonly id?: string | undefined;
+  readonly isReplayed: boolean;
+}
+
+/** The response to a batch, a line for each of its lines. */
+export function readResults(text: string): LineResult[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => ({
+      text: line,
+      id: /^{"status":201,"id":(-?\d+)[,}]/.exec(line)?.[1],
+      isReplayed: line.endsWith('"replayed":true}'),
+    }));
 }
 
 /** Every failure promises that nothing was done, except the one that says otherwise. */

@@ -1,10 +1,10 @@
 /**
  * Clients that create, delete and look up plants without rest, at random, on several instances of
- * the service. Every response goes into the ledger.
+ * the service. One of them creates many at once. Every response goes into the ledger.
  */
 import { makeDice, spread } from "../dice.ts";
 import type { Ledger } from "./ledger.ts";
-import { type Caller, type Outcome, PlantClient } from "./plant-client.ts";
+import { type Caller, type NewBatch, type Outcome, PlantClient } from "./plant-client.ts";
 
 const pauseMs = 10;
 const retryMs = 100;
@@ -18,6 +18,13 @@ interface OwnPlant {
   readonly id: string;
 }
 
+export interface WorkloadOptions {
+  readonly clients: number;
+  readonly seed: number;
+  /** The most lines of a batch. Without it, there are no batches. */
+  readonly linesMax?: number;
+}
+
 export class Workload {
   /** By instance, when the first write succeeded since this was last cleared. */
   readonly firstWrites = new Map<Instance, number>();
@@ -26,15 +33,19 @@ export class Workload {
   /** The longest time in which one of the instances confirmed no write. */
   longestGapMs = 0;
   readonly #lastWrites = new Map<Instance, number>();
+  readonly figures = { "bulks confirmed": 0, "bulks found in part": 0, "lines resent": 0 };
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
   #isStopping = false;
 
-  constructor(instances: readonly Instance[], ledger: Ledger, clients: number, seed: number) {
+  constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
+    const { clients, seed, linesMax } = options;
     this.#instances = instances;
     this.#ledger = ledger;
-    this.#clients = Array.from({ length: clients }, (_, index) => this.#run(seed * 1_000 + index));
+    const first = seed * 1_000;
+    this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
+    if (linesMax !== undefined) this.#clients.push(this.#runBulks(first + clients, linesMax));
   }
 
   /** Resolves when every client has finished what it was doing. */
@@ -56,6 +67,36 @@ export class Workload {
       }
       await Bun.sleep(dice(2 * pauseMs));
     }
+  }
+
+  /**
+   * Batches of many sizes, until one gets no response. The last one is sent once more, even though
+   * it is confirmed.
+   */
+  async #runBulks(number: number, linesMax: number): Promise<void> {
+    const dice = makeDice(spread(number));
+    let batch: NewBatch = { key: "", plants: [] };
+    for (let count = 0; !this.#isStopping; count++) {
+      batch = makeBatch(number, count, linesMax, dice);
+      if ((await this.#createMany(batch, dice)) === "failed") return;
+      const { name } = batch.plants[dice(batch.plants.length)] as { name: string };
+      const id = this.#ledger.idOf(name);
+      if (id !== undefined) await this.#retry(dice, (client) => client.delete({ name, id }));
+      await Bun.sleep(dice(pauseMs));
+    }
+    await this.#createMany(batch, dice);
+  }
+
+  async #createMany(batch: NewBatch, dice: (sides: number) => number): Promise<Outcome> {
+    let attempts = 0;
+    return await this.#retry(dice, async (client) => {
+      if (attempts++ > 0) this.figures["lines resent"] += batch.plants.length;
+      const { outcome, replayed } = await client.createMany(batch);
+      if (outcome === "done") this.figures["bulks confirmed"]++;
+      const isPart = replayed > 0 && replayed < batch.plants.length;
+      if (isPart) this.figures["bulks found in part"]++;
+      return outcome;
+    });
   }
 
   async #create(
@@ -108,4 +149,20 @@ export class Workload {
     this.longestGapMs = Math.max(this.longestGapMs, gapMs);
     this.#lastWrites.set(instance, nowMs);
   }
+}
+
+/** As many small batches as large ones; a few lines have ids of their own. */
+function makeBatch(
+  number: number,
+  count: number,
+  linesMax: number,
+  dice: (sides: number) => number,
+): NewBatch {
+  const key = `${number}-${count}`;
+  const lines = Math.round(linesMax ** (dice(101) / 100));
+  const plants = Array.from({ length: lines }, (_, line) => ({
+    name: `${key}/${line}`,
+    id: dice(20) === 0 ? String(-(number * 1_000_000 + count * linesMax + line)) : undefined,
+  }));
+  return { key, plants };
 }

@@ -70,6 +70,17 @@ describe("a rate limit", () => {
     checkHeaders(created.headers, { "RateLimit-Policy": policy, RateLimit: /^"requests";r=0;/ });
   });
 
+  test("counts many plants at once as one request", async () => {
+    const headers = {
+      authorization: `Bearer ${await world.makeToken({ user: "fern" })}`,
+      "content-type": "application/jsonl",
+    };
+    const body = '{"name":"Fern"}\n'.repeat(9);
+    const response = await world.fetch("POST /plants", { headers, body });
+    expect(response.status).toBe(200);
+    checkHeaders(response.headers, { RateLimit: /^"requests";r=4;/ });
+  });
+
   test("refuses with a problem that says when to retry", async () => {
     const token = await world.makeToken({ user: "emil" });
     await send(token, 5);
@@ -130,6 +141,27 @@ describe.each(engines)("a quota on %s", (engine) => {
     log.flush();
     expect(logged).toContain('"status":507');
     expect(logged).not.toContain("request failed");
+  });
+});
+
+describe.each(engines)("a quota on %s, with many plants at once", (engine) => {
+  const world = openWorld(engine, { usage: { rate: undefined, plantsMax: 3 } });
+
+  test("counts each plant, and refuses the lines beyond it", async () => {
+    const headers = {
+      authorization: `Bearer ${await world.makeToken({ user: "ann" })}`,
+      "content-type": "application/jsonl",
+    };
+    const body = '{"name":"Fern"}\n{}\n'.repeat(4);
+    const response = await world.fetch("POST /plants", { headers, body });
+    const lines = (await response.text()).trimEnd().split("\n");
+    const results = lines.map((line) => JSON.parse(line));
+    expect(results.map(({ status }) => status)).toEqual([201, 400, 201, 400, 201, 400, 507, 400]);
+    expect(results[6]).toEqual({
+      status: 507,
+      code: "storage-full",
+      detail: "The garden may hold 3 plants, and is full. Delete some to make room.",
+    });
   });
 });
 

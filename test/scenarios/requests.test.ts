@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
 import { createLog } from "../../src/log.ts";
+import { waitFor } from "../end-to-end/running-service.ts";
 import { openWorld } from "./scenario.ts";
 
 let logged = "";
@@ -18,6 +19,9 @@ test("a connection is kept after a body that was read, and closed after one that
   expect(await connectionAfter("Fern")).toBeNull();
   expect(await connectionAfter("x".repeat(70_000))).toBe("close");
   expect(await connectionAfter("x".repeat(70_000), "unknown")).toBe("close");
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/jsonl" };
+  const many = await world.fetch("POST /plants", { headers, body: "x".repeat(70_000) });
+  expect([many.status, many.headers.get("connection")]).toEqual([200, null]);
 });
 
 test("an error of many says how many more there are", async () => {
@@ -60,6 +64,41 @@ test("requests that waited too long get 503 and Retry-After, and change nothing"
     clock.mockRestore();
   }
   expect(await world.storage.list("waiting", undefined, 1)).toEqual([]);
+});
+
+test("bodies of many plants share 16 MiB until their response, and single plants pass", async () => {
+  const headers = {
+    authorization: `Bearer ${await world.makeToken({ user: "many" })}`,
+    "content-type": "application/jsonl",
+  };
+  const body = '{"name":"Fern"}'.padEnd(1024 * 1024);
+  const createMany = () => world.fetch("POST /plants", { headers, body });
+  const gate = Promise.withResolvers<void>();
+  const { writer } = world.assembly;
+  const write = writer.writeAll.bind(writer);
+  const writing = spyOn(writer, "writeAll").mockImplementation(async (writes) => {
+    await gate.promise;
+    return write(writes);
+  });
+  try {
+    const waiting: Promise<Response>[] = [];
+    for (let count = 1; count <= 16; count++) {
+      waiting.push(createMany());
+      await waitFor(() => writing.mock.calls.length === count || undefined);
+    }
+    const refused = await createMany();
+    expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "1"]);
+    const one = await world.call(await world.makeToken({ user: "one" }), "POST /plants", {
+      name: "Fern",
+    });
+    expect(one.status).toBe(201);
+    gate.resolve();
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect((await createMany()).status).toBe(200);
+  } finally {
+    writing.mockRestore();
+  }
 });
 
 describe("of a list that cannot be read", () => {

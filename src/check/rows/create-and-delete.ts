@@ -47,6 +47,22 @@ export const createRows = rowsOf("create", {
     { request: "POST /plants", body: plant(1), atOnce: 8 },
     { status: [201, 409], check: isOnce(201) },
   ],
+  "fields chooses what the body has": each(
+    ["id,name,tag", "tag,id,name"],
+    [
+      { request: "POST /plants?fields={each}", body: plant(1) },
+      { status: 201, json: { id: "{1}", ...shown(1)[0] } },
+    ],
+    [
+      { request: "POST /plants?fields=id", body: plant(2) },
+      { status: 201, json: { id: "{2}" } },
+    ],
+  ),
+  "other parameters and fields of other names are 400": each(
+    ["fields=colour", "fields=", "fields=id&fields=id", "limit=1", "after=1", "tag=x"],
+    [{ request: "POST /plants?{each}", body: plant(1) }, 400],
+    list("", []),
+  ),
   "a create that is 400 creates nothing": [
     create(plant(1, { colour: "green" }), 400),
     create(plant(1, { tag: null }), 400),
@@ -66,6 +82,17 @@ export const idempotencyRows = rowsOf("idempotency", {
   "the same key and request give the same response, with Idempotency-Replayed: true": [
     keyed(unnumbered, notReplayed),
     keyed(unnumbered, { ...replayed, same: ["status", "body", "Location"] }),
+  ],
+  "a replay has the fields that it asks for": [
+    keyed(plant(1), notReplayed),
+    [
+      {
+        request: "POST /plants?fields=id,tag",
+        body: plant(1),
+        headers: { "Idempotency-Key": "{key}" },
+      },
+      { ...replayed, json: { id: "{1}", tag: "tag 1" } },
+    ],
   ],
   "retries at the same time create one plant": [
     {
@@ -146,6 +173,12 @@ const deleteAs = (token: "second" | undefined, id: string): Step[0] => ({
   ...(token && { token }),
 });
 
+/** What is no id of 64 bits in its shortest form. */
+export const notIds = [
+  ...["x", "{1}.5", "{1}x", "{1}%20", "0x1", "0{1}", "%2B{1}", "{1}.0", "{1}e0", "-0", "%31"],
+  ...["9223372036854775808", "-9223372036854775809", "1".repeat(400)],
+];
+
 export const deleteRows = rowsOf("delete", {
   "a delete is 204 without a body, and 404 the second time": [
     create(plant(1)),
@@ -182,13 +215,10 @@ export const deleteRows = rowsOf("delete", {
     ["DELETE /plants/{far+1}", 204],
     list("&fields=name", [{ name: "first" }]),
   ],
-  "an id that is not an integer of 64 bits in its shortest form is 400": each(
-    [
-      ...["x", "{1}.5", "{1}x", "{1}%20", "0x1", "0{1}", "%2B{1}", "{1}.0", "{1}e0", "-0", "%31"],
-      ...["9223372036854775808", "-9223372036854775809", "1".repeat(400)],
-    ],
-    ["DELETE /plants/{each}", { errors: ["id"] }],
-  ),
+  "an id that is not an integer of 64 bits in its shortest form is 400": each(notIds, [
+    "DELETE /plants/{each}",
+    { errors: ["id"] },
+  ]),
   "the id of a deleted plant is free again": [
     create(plant(1)),
     ["DELETE /plants/{1}", 204],

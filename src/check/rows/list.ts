@@ -1,5 +1,6 @@
-/** List: order, limit, after, fields, and the way to the next page. */
-import { as, create, each, list, plant, plants, rowsOf, shown } from "../row.ts";
+/** Reading: a list's order, limit, after, tag, fields and next page; a single plant. */
+import { as, create, each, list, plant, plants, rowsOf, type Step, shown } from "../row.ts";
+import { notIds } from "./create-and-delete.ts";
 
 /** With a limit: a service that accepts the value must not send a whole garden. */
 const refused = (parameter: string, ...values: string[]) =>
@@ -100,4 +101,97 @@ export const listRows = rowsOf("list", {
     list("", shown(1)),
     [as("second", "GET /plants?after={before}"), { json: [] }],
   ],
+});
+
+const tagged = (number: number, tag: string) => create(plant(number, { tag }));
+const names = (...numbers: number[]) => numbers.map((number) => ({ name: `{name} ${number}` }));
+const fern = "\u{1f33f}".repeat(100);
+const anyTags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", fern, "\ufffd"];
+
+export const tagRows = rowsOf("tag", {
+  "tag lists the plants with exactly this tag, by ascending id": [
+    ...[tagged(3, "shade"), tagged(1, "shade"), tagged(2, "Shade"), tagged(4, "shade ")],
+    list("&tag=shade&fields=name", names(1, 3)),
+    list("&tag=shade%20&fields=name", names(4)),
+    list("&tag=shad&fields=name", []),
+  ],
+  "an empty tag lists the plants without one": [
+    ...[tagged(1, ""), tagged(2, "shade"), create({ name: "{name} 3", id: "{3}" })],
+    list("&tag=&fields=name", names(1, 3)),
+  ],
+  "a tag may be any that a plant may have": anyTags.flatMap((tag, index) => [
+    tagged(index + 1, tag),
+    list(`&tag=${encodeURIComponent(tag)}&fields=id,tag`, [{ id: `{${index + 1}}`, tag }]),
+  ]),
+  "limit, after and fields are as in the whole list, and Link keeps the tag": [
+    ...[1, 3, 5].map((number) => tagged(number, "a&b")),
+    ...[2, 4].map((number) => tagged(number, "other")),
+    list("&tag=a%26b&limit=1&fields=id,tag", [{ id: "{1}", tag: "a&b" }], { Link: next }),
+    ["GET {next}", { json: [{ id: "{3}", tag: "a&b" }], ...toNext }],
+    ["GET {next}", { json: [{ id: "{5}", tag: "a&b" }], ...atEnd }],
+    ["GET /plants?tag=a%26b&after={1}&fields=name", { json: names(3, 5), ...atEnd }],
+  ],
+  "a list by tag shows a change at once": [
+    tagged(1, "shade"),
+    list("&tag=shade&fields=name", names(1)),
+    tagged(2, "shade"),
+    list("&tag=shade&fields=name", names(1, 2)),
+    ["DELETE /plants/{1}", 204],
+    list("&tag=shade&fields=name", names(2)),
+  ],
+  "a list by tag shows no plant of another garden": [
+    tagged(1, "shade"),
+    [as("second", "GET /plants?after={before}&tag=shade"), { json: [] }],
+  ],
+  "a tag of more than 100 code points, with U+0000, invalid UTF-8 or given twice is 400": each(
+    ["t".repeat(101), encodeURIComponent(`${fern}x`), "%00", "%ff", "%ed%a0%80", "x&tag=x"],
+    ["GET /plants?limit=1&tag={each}", { errors: ["tag"] }],
+  ),
+});
+
+const readAs = (token: "second" | undefined, id: string): Step[0] => ({
+  request: `GET /plants/${id}`,
+  headers: { "X-Request-Id": "check" },
+  ...(token && { token }),
+});
+
+export const getRows = rowsOf("get", {
+  "a plant is its name and its tag, and nothing else": [
+    create(plant(1)),
+    [
+      "GET /plants/{1}",
+      {
+        json: shown(1)[0],
+        headers: { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i },
+      },
+    ],
+    ["HEAD /plants/{1}", { same: ["status", "Content-Type", "Content-Length"] }],
+  ],
+  "what Location names can be read at once": [
+    create({ name: "{name}" }),
+    ["GET /plants/{assigned}?fields=name", { json: { name: "{name}" } }],
+  ],
+  "fields chooses among them, as in the list": [
+    create(plant(1)),
+    ["GET /plants/{1}?fields=tag,id,name", { json: { id: "{1}", ...shown(1)[0] } }],
+    ["GET /plants/{1}?fields=id", { json: { id: "{1}" } }],
+    ["GET /plants/{1}?fields=colour", { errors: ["fields"] }],
+  ],
+  "a plant is found exactly beyond 2^53": [
+    create(plant(1, { id: "{far}" })),
+    ["GET /plants/{far}?fields=id", { json: { id: "{far}" } }],
+    ["GET /plants/{far+1}", 404],
+  ],
+  "404 is the same for a plant that never was, one that is gone and one of another garden": [
+    ...plants(2),
+    ["DELETE /plants/{1}", 204],
+    [readAs(undefined, "{1}"), 404],
+    [readAs(undefined, "{3}"), { status: 404, same: ["body"] }],
+    [readAs("second", "{2}"), { status: 404, same: ["body"] }],
+    ["HEAD /plants/{1}", 404],
+  ],
+  "to read an id that is not an integer of 64 bits in its shortest form is 400": each(notIds, [
+    "GET /plants/{each}",
+    { errors: ["id"] },
+  ]),
 });

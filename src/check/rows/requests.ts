@@ -37,7 +37,7 @@ export const requestRows = rowsOf("requests", {
   ),
   "a create without a body is 400": ["POST /plants", { errors: [""] }],
   "a body where none is taken is 400": each(
-    ["GET /plants?limit=1", "DELETE /plants/{1}"],
+    ["GET /plants?limit=1", "DELETE /plants/{1}", "GET /plants/{1}", "GET /me"],
     [{ request: "{each}", body: "{}" }, { errors: [""] }],
   ),
   "a body may come in chunks": [
@@ -57,6 +57,8 @@ export const requestRows = rowsOf("requests", {
     ["GET /plants?limit=1&{each}=3", { errors: ["{each}"] }],
     [{ request: "POST /plants?{each}=3", body: plant(1) }, { errors: ["{each}"] }],
     ["DELETE /plants/{1}?{each}=3", { errors: ["{each}"] }],
+    ["GET /plants/{1}?{each}=3", { errors: ["{each}"] }],
+    ["GET /me?{each}=3", { errors: ["{each}"] }],
   ),
   "a repeated query parameter is 400 and named": each(
     ["limit=1&limit=1", "limit=1&limit=2"],
@@ -112,7 +114,7 @@ export const limitRows = rowsOf("limits", {
   "a body of 64 KiB is taken": [sized(bodyBytesMax), 201],
   "a body of one byte more is 413": [sized(bodyBytesMax + 1), tooLarge],
   "a body over 64 KiB is 413 before all of it has arrived": {
-    hint: `${hint} (nginx: client_max_body_size 64k)`,
+    hint: `${hint} (nginx: proxy_request_buffering off)`,
     steps: [
       create(plant(1), tooLarge, { "Content-Length": String(bodyBytesMax + 1) }),
       [{ request: "POST /plants", chunks: ['{"id":{1}}', " ".repeat(bodyBytesMax)] }, tooLarge],

@@ -19,6 +19,9 @@ const key = { "Idempotency-Key": "{key}" };
 const privateSamples: readonly (readonly [status: number, sent: Sent])[] = [
   [201, post(plant(1), key)],
   [200, { request: "GET /plants?after={before}" }],
+  [200, { request: "GET /plants/{1}" }],
+  [200, { request: "GET /me" }],
+  [200, { request: "POST /plants", lines: [plant(3), "{}"] }],
   [200, { request: "HEAD /plants?limit=1" }],
   [400, { request: "GET /plants?limit=x" }],
   [400, post(plant(2, { name: null }))],
@@ -143,7 +146,8 @@ export const browserRows = rowsOf("browser clients", {
       preflight("OPTIONS /plants", "POST"),
       allows(["GET", "POST"], ["Authorization", "Content-Type", "Idempotency-Key", "X-Request-Id"]),
     ],
-    [preflight("OPTIONS /plants/{1}", "DELETE"), allows(["DELETE"], ["Authorization"])],
+    [preflight("OPTIONS /plants/{1}", "DELETE"), allows(["GET", "DELETE"], ["Authorization"])],
+    [preflight("OPTIONS /me", "GET"), allows(["GET"], ["Authorization"])],
   ],
   "every response has an X-Request-Id, and X-Content-Type-Options: nosniff": every(samples, {
     headers: {

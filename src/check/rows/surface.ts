@@ -4,7 +4,8 @@ import type { ServiceResponse } from "../service.ts";
 
 const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz"];
 const allowOfPlants = { headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } };
-const allowOfPlant = { headers: { Allow: new Set(["DELETE", "OPTIONS"]) } };
+const allowOfPlant = { headers: { Allow: new Set(["GET", "HEAD", "DELETE", "OPTIONS"]) } };
+const allowOfMe = { headers: { Allow: new Set(["GET", "HEAD", "OPTIONS"]) } };
 const notAllowed = { status: 405, headers: { Allow: new Set(["GET", "HEAD"]) } };
 
 export const surfaceRows = rowsOf("surface", {
@@ -27,8 +28,12 @@ export const surfaceRows = rowsOf("surface", {
     [anonymous("{each} /plants"), { status: 405, ...allowOfPlants }],
   ),
   "another method on /plants/{id} is 405, with Allow": each(
-    ["GET", "POST", "PUT", "PATCH"],
+    ["POST", "PUT", "PATCH"],
     [anonymous("{each} /plants/{1}"), { status: 405, ...allowOfPlant }],
+  ),
+  "another method on /me is 405, with Allow": each(
+    ["POST", "PUT", "DELETE"],
+    [anonymous("{each} /me"), { status: 405, ...allowOfMe }],
   ),
   "another method on a public path is 405, with Allow": each(
     publicPaths,
@@ -38,6 +43,7 @@ export const surfaceRows = rowsOf("surface", {
   "OPTIONS needs no token, and lists the methods in Allow": [
     [anonymous("OPTIONS /plants"), { status: 204, ...allowOfPlants }],
     [anonymous("OPTIONS /plants/{1}"), { status: 204, ...allowOfPlant }],
+    [anonymous("OPTIONS /me"), { status: 204, ...allowOfMe }],
   ],
 });
 
@@ -73,8 +79,9 @@ const isOpenapi: ResponseCheck = ({ json }) => {
   if (!/^3\.1\./.test(json?.openapi)) return `openapi is ${json?.openapi}`;
   const version = json.info?.version;
   if (!/^\d+\.\d+\.\d+/.test(version)) return `info.version is ${version}`;
-  const { "/plants": plants, "/plants/{id}": plant } = json.paths ?? {};
-  if (!plants?.get || !plants.post || !plant?.delete) return "paths lacks an operation";
+  const { "/plants": plants, "/plants/{id}": plant, "/me": me } = json.paths ?? {};
+  const needed = [plants?.get, plants?.post, plant?.get, plant?.delete, me?.get];
+  if (!needed.every(Boolean)) return "paths lacks an operation";
   const schemes = Object.values<{ scheme?: string }>(json.components?.securitySchemes ?? {});
   const hasBearer = schemes.some(({ scheme }) => scheme === "bearer");
   return hasBearer ? undefined : "securitySchemes has no bearer scheme";

@@ -1,5 +1,5 @@
-/** Tokens: who gets in, what a refusal shows, and what a read-only token may do. */
-import { anonymous, as, each, list, plant, rowsOf } from "../row.ts";
+/** Tokens: who gets in, what a refusal shows, what a read-only token may do; who a token is. */
+import { anonymous, as, each, list, plant, type ResponseCheck, rowsOf } from "../row.ts";
 
 const realm = 'Bearer realm="plants"';
 const challenge = (status: number, value: string) => ({
@@ -9,7 +9,10 @@ const challenge = (status: number, value: string) => ({
 const missing = challenge(401, realm);
 const invalid = challenge(401, `${realm}, error="invalid_token"`);
 const insufficient = challenge(403, `${realm}, error="insufficient_scope", scope="write"`);
-const operations = ["GET /plants", "HEAD /plants", "POST /plants", "DELETE /plants/{1}"];
+const operations = [
+  ...["GET /plants", "HEAD /plants", "POST /plants", "DELETE /plants/{1}"],
+  ...["GET /plants/{1}", "HEAD /plants/{1}", "GET /me", "HEAD /me"],
+];
 const unknown = `plant_${"0".repeat(49)}`;
 const authorized = (authorization: string | readonly string[], request = "GET /plants?limit=1") =>
   anonymous(request, { headers: { Authorization: authorization, "X-Request-Id": "check" } });
@@ -45,14 +48,42 @@ export const tokenRows = rowsOf("tokens", {
     [anonymous("GET /plants?access_token={token}&limit=1"), 401],
     [anonymous("POST /plants", { body: plant(1, { access_token: "{token}" }) }), 401],
   ],
-  "a read-only token may list": [
+  "a read-only token may list and get": [
     [as("read", "GET /plants?limit=1"), 200],
     [as("read", "HEAD /plants?limit=1"), 200],
+    [as("read", "GET /plants/{1}"), 404],
   ],
   "a read-only token is 403 on a create and a delete, and nothing changes": [
     [as("read", "POST /plants", { body: plant(1) }), insufficient],
+    [as("read", "POST /plants", { lines: [plant(1)] }), insufficient],
     [as("read", "DELETE /plants/{1}"), insufficient],
     [as("read", "GET /plants?after={before}"), { json: [] }],
     list("", []),
   ],
+});
+
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const isMe: ResponseCheck = ({ json }) => {
+  const { user, garden, scope, expiresAt, ...others } = json ?? {};
+  for (const [name, value] of Object.entries({ user, garden })) {
+    if (typeof value !== "string" || value === "") return `${name} is ${JSON.stringify(value)}`;
+  }
+  if (scope !== "read" && scope !== "write") return `scope is ${JSON.stringify(scope)}`;
+  if (expiresAt !== undefined && !time.test(expiresAt)) return `expiresAt is ${expiresAt}`;
+  const [other] = Object.keys(others);
+  return other && `${other} must not be there`;
+};
+const hasScope =
+  (scope: string): ResponseCheck =>
+  ({ json }) =>
+    json?.scope === scope ? undefined : `the scope must be ${scope}, and is ${json?.scope}`;
+const noStore = { "Content-Type": /^application\/json\b/, "Cache-Control": ["no-store"] };
+
+export const meRows = rowsOf("me", {
+  "/me shows user, garden, scope and expiry of the token": [
+    ["GET /me", { headers: noStore, check: isMe }],
+    ["GET /me", { check: hasScope("write") }],
+    ["HEAD /me", { same: ["status", "Content-Type", "Content-Length"] }],
+  ],
+  "/me shows that a token may only read": [as("read", "GET /me"), { check: hasScope("read") }],
 });

@@ -119,7 +119,10 @@ export class LoadedStore {
       if (response.status >= 500) this.ledger.fault(`${request}: ${response.status}`);
       return response;
     };
-    this.#workload = new Workload([{ ...service, call }], this.ledger, clientsCount, seed);
+    this.#workload = new Workload([{ ...service, call }], this.ledger, {
+      clients: clientsCount,
+      seed,
+    });
   }
 
   static async start(engine: Engine, seed: number): Promise<LoadedStore> {

@@ -5,13 +5,14 @@
  */
 import { cpSync, existsSync, realpathSync } from "node:fs";
 import { join, relative } from "node:path";
+import { linesPerRow } from "../../../src/storage/key-rows.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import type { Call } from "../interposed-io/call-log.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
 import { Ledger, readList } from "../ledger.ts";
-import { listPlants, PlantClient } from "../plant-client.ts";
+import { listPlants, type NewBatch, PlantClient } from "../plant-client.ts";
 import { Disk } from "../power-cuts/disk.ts";
 import { examineHere, type Gardens } from "../power-cuts/examination.ts";
 import { type Image, startFrom, writeImage } from "../power-cuts/image.ts";
@@ -100,11 +101,19 @@ function makeClient(service: RunningService, token: string, ledger: Ledger): Pla
   return new PlantClient(service, { ledger, token, unavailable: [503, 507], onNoResponse });
 }
 
+/** Two commits. */
+const batch: NewBatch = {
+  key: "trouble-bulk",
+  plants: Array.from({ length: linesPerRow + 1 }, (_, line) => ({ name: `trouble line ${line}` })),
+};
+
 /** A few requests of every kind, always the same. */
 async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
   const deleted = "trouble 1";
   await client.create({ name: deleted });
   await client.create({ name: "trouble 2" });
+  await client.createMany(batch);
+  await client.createMany(batch);
   await client.create({ name: "trouble with its own id", id: "-7" });
   const keyed = { name: "trouble-keyed", isKeyed: true };
   await client.create(keyed);
@@ -130,6 +139,7 @@ async function recover(
 ): Promise<string[]> {
   for (let tries = 0; tries < recoveryTries; tries++) {
     const outcome = await client.create({ name: `after it ${tries}` });
+    await client.createMany(batch);
     const ready = await client.send("GET /readyz");
     const faults = await auditList(client, ledger);
     if (outcome === "done" && ready?.status === 200 && faults) return faults;

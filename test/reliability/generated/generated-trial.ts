@@ -148,6 +148,13 @@ class Balance {
   readonly #counts = new Map<string, number>();
 
   note({ method, target }: GeneratedRequest, response: RawResponse): void {
+    // The results of many plants at once.
+    if (method === "POST" && response.status === 200) {
+      for (const [, id] of response.body.toString().matchAll(/^\{"status":201,"id":(-?\d+)\}$/gm)) {
+        this.#counts.set(String(id), (this.#counts.get(String(id)) ?? 0) + 1);
+      }
+      return;
+    }
     const isCreated = response.status === 201 && !headerOf(response, "idempotency-replayed");
     const address = isCreated ? headerOf(response, "location") : target;
     if (!isCreated && (response.status !== 204 || method !== "DELETE")) return;

@@ -34,25 +34,35 @@ interface Operation {
   readonly needsToken: boolean;
   readonly parameters: readonly Parameter[];
   readonly body: Schema | undefined;
+  /** Takes a body on each line. */
+  readonly isLines: boolean;
   readonly statuses: readonly number[];
 }
 
 /** Documented for invalid requests, so valid ones must not get them. */
 const refusals = [400, 401, 403, 413, 415];
 const bodyBytesMax = 64 * 1024;
+const jsonLines = "application/jsonl";
 
 export function requestsFor(document: Document): Arbitrary<GeneratedRequest> {
   const operations = readOperations(document);
+  const many = operations.filter(({ takesLines }) => takesLines).map(toLines);
   return weighted(
     // Operations without a token have little to vary, and long responses.
-    ...operations.map(
+    ...[...operations, ...many].map(
       (operation) => [operation.needsToken ? 30 : 1, requestsOf(operation)] as const,
     ),
     [4, straysOf(operations)],
   );
 }
 
-function readOperations(document: Document): Operation[] {
+/** As it takes JSON Lines: then it has no parameters in the query. */
+function toLines(operation: Operation): Operation {
+  const parameters = operation.parameters.filter((each) => each.in === "header");
+  return { ...operation, parameters, isLines: true, statuses: [200] };
+}
+
+function readOperations(document: Document): (Operation & { takesLines: boolean })[] {
   const resolve = (part: { $ref?: string }) =>
     (part.$ref?.slice(2).split("/") ?? []).reduce((at, key) => at[key], document) as Document;
   const deref = (part: { $ref?: string }) => (part.$ref ? resolve(part) : part);
@@ -64,7 +74,12 @@ function readOperations(document: Document): Operation[] {
       parameters: (described.parameters ?? []).map(deref),
       body:
         described.requestBody && deref(described.requestBody.content["application/json"].schema),
-      statuses: Object.keys(described.responses).map(Number),
+      isLines: false,
+      takesLines: described.requestBody?.content[jsonLines] !== undefined,
+      // 200 is for lines where there is 201.
+      statuses: Object.keys(described.responses)
+        .map(Number)
+        .filter((status) => status !== 200 || !("201" in described.responses)),
     })),
   );
 }
@@ -97,8 +112,8 @@ function requestsOf(operation: Operation): Arbitrary<GeneratedRequest> {
       headers: namedParts("header", requestIdHeader),
       requestId: fc.option(requestIds),
       neutral: fc.array(neutralHeader, { maxLength: 3 }),
-      body: operation.body ? sizedBodyOf(operation.body) : rarely(fc.constant(unwanted)),
-      contentType: operation.body ? contentTypes : fc.constant(jsonType),
+      body: bodyFor(operation),
+      contentType: operation.body && !operation.isLines ? contentTypes : fc.constant(jsonType),
       isChunked: fc.boolean(),
       isSpelled: fc.boolean(),
     })
@@ -110,6 +125,9 @@ function requestsOf(operation: Operation): Arbitrary<GeneratedRequest> {
         path,
       );
       const parts = [...made.path, ...query, ...headers, made.body].filter((part) => part !== null);
+      const contentTypeLines = operation.isLines
+        ? [`Content-Type: ${jsonLines}`]
+        : made.contentType.lines;
       const queryText = query.map(({ name, text }) => `${name}=${spell(text, made.isSpelled)}`);
       return {
         operation: { path, method },
@@ -119,7 +137,7 @@ function requestsOf(operation: Operation): Arbitrary<GeneratedRequest> {
         headers: [
           ...headers.map(({ name, text }) => `${name}: ${inHeader(text)}`),
           ...(made.requestId === null ? [] : [`${requestIdHeader}: ${made.requestId}`]),
-          ...(made.body === null ? [] : made.contentType.lines),
+          ...(made.body === null ? [] : contentTypeLines),
           ...made.neutral,
         ],
         body: made.body?.text,
@@ -131,7 +149,7 @@ function requestsOf(operation: Operation): Arbitrary<GeneratedRequest> {
 }
 
 function expectedOf(
-  { method, needsToken, body: takesBody, statuses }: Operation,
+  { method, needsToken, body: takesBody, isLines, statuses }: Operation,
   made: {
     readonly token: TokenKind;
     readonly contentType: ContentType;
@@ -144,7 +162,7 @@ function expectedOf(
   if (needsToken && token === "read" && method !== "get") return [403];
   // An empty body may be refused for either reason.
   if (takesBody && !contentType.isGood) return body?.text === "" ? [400, 415] : [415];
-  if (takesBody && Buffer.byteLength(body?.text ?? "") > bodyBytesMax) return [413];
+  if (takesBody && !isLines && Buffer.byteLength(body?.text ?? "") > bodyBytesMax) return [413];
   const verdict = worst(parts.map((part) => part.verdict));
   if (verdict === "bad") return [400];
   if (verdict === "open") return undefined;
@@ -232,6 +250,15 @@ const contentTypes = weighted(
 );
 
 const unwanted: Body = { text: "{}", verdict: "bad" };
+
+function bodyFor({ body, isLines }: Operation): Arbitrary<Body | null> {
+  if (!body) return rarely(fc.constant(unwanted));
+  if (!isLines) return sizedBodyOf(body);
+  // Lines that are wrong get a result of their own.
+  return fc
+    .array(bodyOf(body), { maxLength: 6 })
+    .map((lines) => ({ text: lines.map(({ text }) => text).join("\n"), verdict: "good" }));
+}
 
 /** Sometimes padded with white space to the limit, or over it. */
 function sizedBodyOf(schema: Schema): Arbitrary<Body> {

@@ -68,7 +68,8 @@ export function jsonValues(schema: Schema): Values {
   throw new Error(`No values for a schema of type ${schema.type}.`);
 }
 
-function stringValues({ minLength = 0, maxLength = 1_000 }: Schema): Values {
+/** Texts that a schema allows, and those that are too long or too short. */
+function textsOf({ minLength = 0, maxLength = 1_000 }: Schema): Pick<Values, "good" | "bad"> {
   const ofLength = (min: number, max: number) =>
     fc.string({
       unit: character,
@@ -82,12 +83,14 @@ function stringValues({ minLength = 0, maxLength = 1_000 }: Schema): Values {
   );
   const tooLong = fc.constantFrom("🌿".repeat(maxLength + 1), "x".repeat(3 * maxLength));
   const tooShort = fc.constant("x".repeat(Math.max(0, minLength - 1)));
+  return { good, bad: minLength > 0 ? fc.oneof(tooLong, tooShort) : tooLong };
+}
+
+function stringValues(schema: Schema): Values {
+  const { good, bad } = textsOf(schema);
   return {
     good: quoted(good),
-    bad: fc.oneof(
-      fc.constantFrom(...nonsense, "7"),
-      quoted(minLength > 0 ? fc.oneof(tooLong, tooShort) : tooLong),
-    ),
+    bad: fc.oneof(fc.constantFrom(...nonsense, "7"), quoted(bad)),
     open: quoted(oddText),
   };
 }
@@ -164,6 +167,7 @@ export function parameterValues(schema: Schema): Values {
       open,
     };
   }
+  if (schema.maxLength !== undefined) return { ...textsOf(schema), open };
   const visible = fc.string({ unit: fc.constantFrom(..."aZ09!#'()*,/:;<>?@[]~"), minLength: 1 });
   const few = fc.nat({ max: 300 }).map((number) => `few-${number}`);
   return { good: fc.oneof(visible, few), bad: fc.constant(""), open };

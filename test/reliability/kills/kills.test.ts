@@ -11,6 +11,7 @@ test("every response holds, whenever the service is killed or told to stop", asy
   expect(faults).toEqual([]);
   expect(figures.answered).toBeGreaterThan(0);
   expect(figures.stopped).toBe(1);
+  expect(figures["bulks confirmed"]).toBeGreaterThan(0);
 });
 
 test("a stop cuts no response short over TLS", async () => {

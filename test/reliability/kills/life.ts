@@ -42,6 +42,8 @@ export interface LifeOptions {
 const clientsCount = 12;
 /** Enough to fill the WAL soon. */
 const checkpointClientsCount = 48;
+/** Of a bulk; the service takes no more. */
+const linesMax = 10_000;
 const loadMs = 250;
 const startMs = 250;
 const stoppingMs = 40;
@@ -138,8 +140,8 @@ class Life {
   async #serveUntil(end: Exclude<Moment, "start">, seed: number): Promise<() => Promise<void>> {
     const service = this.#service;
     const instance = { token: this.#tokens.token, call: service.call.bind(service) };
-    const count = end === "checkpoint" ? checkpointClientsCount : clientsCount;
-    const workload = new Workload([instance], this.#ledger, count, seed);
+    const clients = end === "checkpoint" ? checkpointClientsCount : clientsCount;
+    const workload = new Workload([instance], this.#ledger, { clients, seed, linesMax });
     const written = service.untilWrite();
     const interrupted =
       end === "stop" && new InterruptedClients(service, this.#tokens, this.#ledger, seed);
@@ -152,6 +154,7 @@ class Life {
     return async () => {
       await stopped;
       if (interrupted) await interrupted.settle();
+      for (const [figure, value] of Object.entries(workload.figures)) this.#count(figure, value);
     };
   }
 
@@ -196,8 +199,9 @@ class Life {
   }
 
   #conclude(faults: readonly string[]): Trial {
-    const { answered, lost } = this.#service;
-    return { faults, figures: { ...this.#figures, answered, lost, ...this.#ledger.counts } };
+    const { answered, lost, lostBulks } = this.#service;
+    const figures = { ...this.#figures, "bulks cut off": lostBulks, answered, lost };
+    return { faults, figures: { ...figures, ...this.#ledger.counts } };
   }
 
   #count(figure: string, more = 1): void {

@@ -21,6 +21,7 @@ export interface RestartingOptions {
   readonly onFault: (text: string) => void;
 }
 
+const bulkType = "application/jsonl";
 const certificates = join(import.meta.dir, "../../certificates");
 
 export class RestartingService implements Caller {
@@ -28,6 +29,8 @@ export class RestartingService implements Caller {
   /** How many requests got a response, and how many did not. */
   answered = 0;
   lost = 0;
+  /** How many of these were bulks. */
+  lostBulks = 0;
   readonly #options: RestartingOptions;
   readonly #args: readonly string[];
   #next = Promise.withResolvers<RunningService>();
@@ -109,9 +112,11 @@ export class RestartingService implements Caller {
   }
 
   async call(line: string, init: RequestInit & { token?: string } = {}): Promise<Response> {
+    const headers = (init.headers ?? {}) as Record<string, string>;
+    const isBulk = headers["Content-Type"] === bulkType;
     const text = writeRequest(line, {
       token: init.token ?? "",
-      headers: init.headers as Record<string, string>,
+      headers,
       ...(init.body ? { body: String(init.body) } : {}),
     });
     const connection = await this.#connect();
@@ -125,6 +130,7 @@ export class RestartingService implements Caller {
     } catch (error) {
       if (!(error instanceof Unanswered) || error.isHung) throw error;
       this.lost++;
+      if (isBulk) this.lostBulks++;
       // Only a killed process may leave half a response behind.
       if (error.hasBegun && (await service?.exited) === 0) {
         this.#options.onFault(`cut short: ${line}: ${error.message}`);
@@ -149,7 +155,8 @@ export class RestartingService implements Caller {
     this.answered++;
     // A busy service refuses with 503, and does nothing.
     if (status >= 500 && status !== 503) onFault(`${status}: ${body}`);
-    if (status === 201 || status === 204) this.#onWrite();
+    const isBulk = headerOf(response, "content-type") === bulkType;
+    if (status === 201 || status === 204 || isBulk) this.#onWrite();
     const id = BigInt(headerOf(response, "location")?.split("/").at(-1) ?? 0);
     if (status !== 201 || id <= 0n) return;
     if (id <= this.#floorId && !headerOf(response, "idempotency-replayed")) {

@@ -6,14 +6,24 @@ import { openStorage } from "../../../src/storage/open.ts";
 import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
-import { hashOf, type Ledger, readList } from "../ledger.ts";
-import { type Caller, checkNextId } from "../plant-client.ts";
+import {
+  type Batch,
+  type KeyedRequest,
+  keyOf,
+  type Ledger,
+  type ListedPlant,
+  readList,
+} from "../ledger.ts";
+import { type Caller, checkNextId, listPlants, readResults } from "../plant-client.ts";
 import type { Dice } from "./tearing.ts";
 
 /** By garden: the token that was handed out, and what was promised to its clients. */
 export type Gardens = ReadonlyMap<string, { readonly token: string; readonly ledger: Ledger }>;
 
 const repeatsMax = 3;
+/** Of a line in a row of keys. */
+const lineBytes = 24;
+const hashBytes = 16;
 
 /** In this process, which is fast. Only the writer thread is missing. */
 export async function examineHere(path: string, gardens: Gardens, dice: Dice): Promise<string[]> {
@@ -31,7 +41,7 @@ export async function examineHere(path: string, gardens: Gardens, dice: Dice): P
       const all = new Headers(headers);
       all.set("host", "localhost");
       all.set("authorization", `Bearer ${token}`);
-      if (body) all.set("content-type", "application/json");
+      if (body && !all.has("content-type")) all.set("content-type", "application/json");
       const init = { method, headers: all, ...(body && { body }) };
       return app.fetch(new Request(`http://localhost${target}`, init));
     };
@@ -77,30 +87,117 @@ async function examine(
     const { keyed } = ledger;
     for (let count = 0; count < repeatsMax && keyed.length > 0; count++) {
       const [sent] = keyed.splice(dice(keyed.length), 1) as [(typeof keyed)[number]];
-      faults.push(...(await repeat(service, token, sent, keys.get(hashOf(sent.name)))));
+      faults.push(...(await repeat(service, token, sent, keys.get(keyOf(sent.name)))));
     }
-    const ids = plants.map(({ id }) => BigInt(id));
+    const { listed, ...repeated } = await repeatBatches(
+      service,
+      token,
+      { ledger, plants, keys },
+      dice,
+    );
+    faults.push(...repeated.faults);
+    const ids = listed.map(({ id }) => BigInt(id));
     const highestId = [ledger.highestId, ...ids].reduce((max, id) => (id > max ? id : max));
     faults.push(...(await checkNextId(service, token, highestId)));
   }
   return faults;
 }
 
+/** As in `Ledger.auditKeys`. */
 function readKeys(database: Database, garden: string): Map<string, string> {
   const rows = database
-    .query<{ hash: string; id: string }, [string]>(
-      `SELECT lower(hex(key_hash)) AS hash, CAST(plant_id AS TEXT) AS id FROM idempotency_hashes
-         WHERE garden = ?`,
+    .query<{ hash: string; id: string; lines: Uint8Array | null }, [string]>(
+      `SELECT lower(hex(key_hash)) AS hash, CAST(plant_id AS TEXT) AS id, lines
+         FROM idempotency_hashes WHERE garden = ?`,
     )
     .all(garden);
-  return new Map(rows.map(({ hash, id }) => [hash, id]));
+  const keys = new Map<string, string>();
+  for (const { hash, id, lines } of rows) {
+    if (lines === null) keys.set(hash, id);
+    else for (const [place, lineId] of readLineIds(lines)) keys.set(`${hash}/${place}`, lineId);
+  }
+  return keys;
+}
+
+/** By place in the row. A place without a hash is free. */
+function readLineIds(lines: Uint8Array): [number, string][] {
+  const row = Buffer.from(lines);
+  return Array.from({ length: row.length / lineBytes }, (_, place) => place)
+    .filter((place) => row.subarray(place * lineBytes, place * lineBytes + hashBytes).some(Boolean))
+    .map((place) => [place, String(row.readBigInt64BE(place * lineBytes + hashBytes))]);
+}
+
+/** What was stored in a garden when it was opened. */
+interface Stored {
+  readonly ledger: Ledger;
+  readonly plants: readonly ListedPlant[];
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+/** The batches without a response, and one that had one. Also returns all plants after that. */
+async function repeatBatches(
+  service: Caller,
+  token: string,
+  stored: Stored,
+  dice: Dice,
+): Promise<{ readonly faults: string[]; readonly listed: ListedPlant[] }> {
+  const { true: answered = [], false: cutOff = [] } = Object.groupBy(
+    stored.ledger.batches,
+    ({ isAnswered }) => `${isAnswered}` as const,
+  );
+  const repeated = [...cutOff, ...answered.splice(dice(answered.length), 1)];
+  const responses: string[] = [];
+  for (const { key, lines } of repeated) {
+    const response = await service.call("POST /plants", {
+      token,
+      body: lines.map(({ body }) => body).join("\n"),
+      headers: { "Content-Type": "application/jsonl", "Idempotency-Key": key },
+    });
+    responses.push(await response.text());
+  }
+  const listed = await listPlants(service, token);
+  const before = byName(stored.plants);
+  const after = byName(listed);
+  const faults = repeated.flatMap((batch, index) =>
+    auditBatch(batch, responses[index] as string, { keys: stored.keys, before, after }),
+  );
+  return { faults, listed };
+}
+
+type PlantsByName = ReadonlyMap<string, readonly ListedPlant[]>;
+
+function byName(plants: readonly ListedPlant[]): PlantsByName {
+  return Map.groupBy(plants, ({ name }) => name);
+}
+
+/** Sent again, a batch has each of its plants once, under the ids that were stored. */
+function auditBatch(
+  { key, lines }: Batch,
+  response: string,
+  found: Pick<Stored, "keys"> & { readonly before: PlantsByName; readonly after: PlantsByName },
+): string[] {
+  const results = readResults(response);
+  return lines.flatMap(({ name }, line) => {
+    const { id, isReplayed, text } = results[line] ?? {};
+    const storedId = found.keys.get(keyOf(name, { key, line }));
+    const isStored = storedId !== undefined;
+    const ids = found.after.get(name)?.map((plant) => plant.id) ?? [];
+    // It was deleted, and stays so.
+    const isGone = isStored && !found.before.has(name);
+    const isRight =
+      id !== undefined &&
+      isReplayed === isStored &&
+      id === (storedId ?? id) &&
+      ids.join() === (isGone ? "" : id);
+    return isRight ? [] : [`sent again, ${name}: ${text ?? response}, listed as ${ids}`];
+  });
 }
 
 /** A repeated request gets its first response again, if it had one. */
 async function repeat(
   service: Caller,
   token: string,
-  { name, body }: { readonly name: string; readonly body: string },
+  { name, body }: KeyedRequest,
   storedId: string | undefined,
 ): Promise<string[]> {
   const headers = { "Idempotency-Key": name };

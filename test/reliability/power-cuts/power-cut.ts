@@ -14,6 +14,8 @@ export interface PowerCut {
   readonly faults: readonly string[];
   /** How many writes had been confirmed. */
   readonly promised: number;
+  /** Bulks without a response: the number of lines of each. All of them are sent again. */
+  readonly cutOff: readonly number[];
 }
 
 /** In which of how many parts of a recording, at random. */
@@ -51,19 +53,26 @@ export class PowerCuts {
 
   async examine(cut: Cut, by: "here" | "program"): Promise<PowerCut> {
     const dice = makeDice(spread(cut.seed));
-    const { image } = this.cut(cut, dice);
+    this.#goTo(this.#choose(cut, dice));
+    const image = this.#disk.cut(dice);
     using folder = makeTemporaryFolder(fastestParent());
     writeImage(image, folder.path);
     const ledgers = [...this.#gardens.values()].map(({ ledger }) => ledger);
     const promised = ledgers.reduce((sum, { promises }) => sum + promises, 0);
+    const cutOff = ledgers
+      .flatMap(({ batches }) => batches)
+      .filter(({ isAnswered }) => !isAnswered)
+      .map(({ lines }) => lines.length);
     const database = join(folder.path, relative(this.#place.root, this.#place.database));
     const examine = by === "here" ? examineHere : examineServed;
     const faults = await examine(database, this.#gardens, dice);
-    return { faults: faults.map((fault) => `cut at call ${this.#moment}: ${fault}`), promised };
+    const when = `cut at call ${this.#moment}`;
+    return { faults: faults.map((fault) => `${when}: ${fault}`), promised, cutOff };
   }
 
   /** What is left, not examined. */
-  cut(cut: Cut, dice = makeDice(spread(cut.seed))): Leftover {
+  cut(cut: Cut): Leftover {
+    const dice = makeDice(spread(cut.seed));
     this.#goTo(this.#choose(cut, dice));
     const notes = this.#calls.slice(0, this.#moment).flatMap((call) => readNote(call) ?? []);
     const image = this.#disk.cut(dice);
@@ -91,7 +100,8 @@ export class PowerCuts {
     for (const call of this.#calls.slice(this.#moment, moment)) {
       const note = readNote(call);
       if (note === undefined) this.#disk.follow(call);
-      else if (note.kind === "entry") this.#gardens.get(note.garden)?.ledger.note(note.entry);
+      else if (note.kind === "entries")
+        this.#gardens.get(note.garden)?.ledger.noteAll(note.entries);
       else if (note.kind === "token") {
         this.#gardens.set(note.garden, { token: note.token, ledger: new Ledger() });
       }
@@ -102,7 +112,7 @@ export class PowerCuts {
 
 function isConfirmation(call: Call): boolean {
   const note = readNote(call);
-  return note?.kind === "entry" && note.entry.state !== "unknown";
+  return note?.kind === "entries" && note.entries[0]?.state !== "unknown";
 }
 
 function readNote(call: Call): Note | undefined {

@@ -22,9 +22,13 @@ const brokenBuilds: Readonly<Record<string, Edit>> = {
   },
   "stores a key in a transaction after its plant": {
     file: "storage/sqlite/writer.ts",
-    text: "if (key) keepKey.run(garden, key.hash, key.requestHash, outcome.id, key.expiresAtMs);",
-    by: `const { id } = outcome;
-    if (key) setTimeout(() => keepKey.run(garden, key.hash, key.requestHash, id, key.expiresAtMs), 1);`,
+    text: "        keepKeys(keys.changed());",
+    by: "        setTimeout(() => keepKeys(keys.changed()), 1);",
+  },
+  "stores no keys for the lines of a bulk": {
+    file: "storage/sqlite/writer.ts",
+    text: "if (keyed) keys.remember(keyed, outcome.id);",
+    by: "if (keyed?.idempotency.line === undefined && keyed) keys.remember(keyed, outcome.id);",
   },
 };
 

@@ -20,14 +20,17 @@ describe.skipIf(!isInterposable)("after a power cut", () => {
     const cuts = new PowerCuts(await record({ seed, writes, extent: "whole", edits }));
     const faults = [];
     let promisedMax = 0;
+    let bulksCutOff = 0;
     for (let index = 0; index < imagesCount; index++) {
       const by = index === imagesCount - 1 ? "program" : "here";
       const cut = { index, count: imagesCount, seed: seed + index };
       const found = await cuts.examine(cut, by);
       faults.push(...found.faults);
       promisedMax = Math.max(promisedMax, found.promised);
+      bulksCutOff += found.cutOff.length;
     }
     expect(faults).toEqual([]);
     expect(promisedMax).toBeGreaterThan(writes);
+    expect(bulksCutOff).toBeGreaterThan(0);
   });
 });

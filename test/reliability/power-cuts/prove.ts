@@ -27,7 +27,7 @@ await prove({
     const { cuts, log } = current;
     const by = seed % servedEvery === 0 ? "program" : "here";
     const cut = { index: seed % imagesCount, count: imagesCount, seed };
-    const { faults, promised } = await cuts.examine(cut, by);
+    const { faults, promised, cutOff } = await cuts.examine(cut, by);
     if (faults.length > 0) keep(number, log);
     return {
       faults,
@@ -35,6 +35,8 @@ await prove({
         recordings: Number(isNew),
         "calls recorded": isNew ? cuts.callsCount : 0,
         "confirmed writes checked": promised,
+        "bulks cut off": cutOff.length,
+        "lines resent": cutOff.reduce((sum, lines) => sum + lines, 0),
         "images opened by the program": Number(by === "program"),
       },
     };

@@ -15,7 +15,7 @@ import { type Image, startFrom } from "./image.ts";
 export type Note =
   | { readonly kind: "place"; readonly root: string; readonly database: string }
   | { readonly kind: "token"; readonly garden: string; readonly token: string }
-  | { readonly kind: "entry"; readonly garden: string; readonly entry: Entry };
+  | { readonly kind: "entries"; readonly garden: string; readonly entries: readonly Entry[] };
 
 /** What a power cut has left of an earlier recording. */
 export interface Leftover {
@@ -35,6 +35,8 @@ export interface RecordingOptions {
 }
 
 const clientsCount = 10;
+/** Of a bulk: several commits, and a recording stays small. */
+const linesMax = 300;
 const pollMs = 5;
 /** On a slow machine, fewer writes must do. */
 const loadMsMax = 30_000;
@@ -118,12 +120,13 @@ class Load {
     takeNote: (note: Note) => void,
   ) {
     this.#workloads = [...tokens].map(([garden, token], index) => {
-      const ledger = new Ledger((entry) => {
-        takeNote({ kind: "entry", garden, entry });
-        if (entry.state !== "unknown") this.#confirmed++;
+      const ledger = new Ledger((entries) => {
+        takeNote({ kind: "entries", garden, entries });
+        if (entries[0]?.state !== "unknown") this.#confirmed++;
       });
       const ownSeed = seed * gardens.length + index;
-      return new Workload([{ ...service, token }], ledger, clientsCount, ownSeed);
+      const options = { clients: clientsCount, seed: ownSeed, linesMax };
+      return new Workload([{ ...service, token }], ledger, options);
     });
   }
 

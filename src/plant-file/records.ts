@@ -1,5 +1,7 @@
 /** The bytes of a file → its records and where each starts, in constant memory. */
-import { usageError } from "./cli-error.ts";
+
+/** The file can't be read at all. */
+export class PlantFileError extends Error {}
 
 export interface Scanned {
   /** The offset after the record. */
@@ -22,7 +24,7 @@ const recordLengthMax = 64 * 1024;
 
 /**
  * `scan` returns the record that starts at an offset, or nothing if the text ends before the record
- * does. Throws a `CliError` if the file isn't UTF-8.
+ * does. Throws a `PlantFileError` if the file isn't UTF-8.
  */
 export function* splitRecords<Record extends Scanned>(
   chunks: Iterable<Uint8Array>,
@@ -37,7 +39,7 @@ export function* splitRecords<Record extends Scanned>(
     while (at < text.length) {
       const record = scan(text, at);
       if (record === undefined || record.end - at > recordLengthMax) break;
-      yield { ...position, record };
+      yield { line: position.line, column: position.column, record };
       position = advance(position, text.slice(at, record.end));
       at = record.end;
     }
@@ -60,15 +62,19 @@ function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: chunk !== undefined });
   } catch {
-    throw usageError("The file is not UTF-8. Convert it first, such as with iconv.");
+    throw new PlantFileError("The file is not UTF-8. Convert it first, such as with iconv.");
   }
 }
 
 /** The position after the text. */
 function advance({ line, column }: Position, text: string): Position {
-  const lines = text.split("\n");
-  const lastLength = lines.at(-1)?.length ?? 0;
-  return { line: line + lines.length - 1, column: (lines.length > 1 ? 1 : column) + lastLength };
+  let breaks = 0;
+  let lineStart = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", lineStart)) {
+    breaks++;
+    lineStart = at + 1;
+  }
+  return { line: line + breaks, column: (breaks > 0 ? 1 : column) + text.length - lineStart };
 }
 
 /** Of JSON Lines: a line. Of an array: white space, a bracket, a comma or an element. */

@@ -1,4 +1,8 @@
-/** CSV (RFC 4180), one record at a time. It knows nothing of plants. */
+/** CSV (RFC 4180), one record at a time, and plants as records. */
+import type { Plant } from "../client/plant-store.ts";
+
+export const fieldNames = ["id", "name", "tag"] as const;
+export type FieldName = (typeof fieldNames)[number];
 
 export interface CsvRecord {
   readonly fields: readonly string[];
@@ -29,6 +33,14 @@ export function scanCsvRecord(text: string, start: number): CsvRecord | undefine
     fields.push((quoted?.replaceAll('""', '"') ?? "") + outside);
     if (isLast) return { fields, error, end: fieldPattern.lastIndex };
   }
+}
+
+export function renderCsvHeader(): string {
+  return renderCsvRecord(fieldNames);
+}
+
+export function renderCsvPlant({ id, name, tag }: Plant): string {
+  return renderCsvRecord([String(id), name, tag]);
 }
 
 export function renderCsvRecord(fields: readonly string[]): string {

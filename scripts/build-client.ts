@@ -1,0 +1,48 @@
+/**
+ * Writes the typed client as a package of its own, `plantstore-client`: `npm run build:client-package`
+ * and then `npm pack ./dist/plantstore-client`.
+ */
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import manifest from "../package.json" with { type: "json" };
+
+const root = join(import.meta.dir, "..");
+
+export async function buildClientPackage(folder: string): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  await bundleClient(folder);
+  const compiler = join(root, "node_modules/.bin/tsc");
+  const types = ["--emitDeclarationOnly", "--outDir", folder];
+  await Bun.$`${compiler} -p ${join(root, "src/client")} ${types}`.quiet();
+  copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
+  copyFileSync(join(root, "docs/client.md"), join(folder, "README.md"));
+  const { version, license, engines } = manifest;
+  const own = {
+    name: "plantstore-client",
+    version,
+    description: "A typed client of the Plant Store, for browsers, Node and Bun.",
+    license,
+    type: "module",
+    exports: { types: "./plant-store.d.ts", default: "./plant-store.js" },
+    sideEffects: false,
+    engines,
+  };
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(own, null, 2)}\n`);
+}
+
+/** One minified file, which pages can also load without a bundler. */
+async function bundleClient(folder: string): Promise<void> {
+  await Bun.build({
+    entrypoints: [join(root, "src/client/plant-store.ts")],
+    outdir: folder,
+    target: "browser",
+    minify: true,
+  });
+}
+
+if (import.meta.main) {
+  const folder = join(root, "dist/plantstore-client");
+  await buildClientPackage(folder);
+  process.stdout.write(`${folder}\n`);
+}

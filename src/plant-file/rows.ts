@@ -1,0 +1,137 @@
+/** The rows of a file of plants: CSV, JSON Lines or a JSON array. For commands and console. */
+import type { PlantDraft } from "../client/plant-store.ts";
+import { parseJsonObject } from "../json-text.ts";
+import { type CsvRecord, type FieldName, fieldNames, scanCsvRecord } from "./csv.ts";
+import { createJsonScanner, PlantFileError, splitRecords } from "./records.ts";
+
+/** A plant to create, or why there is none. */
+export type Row = {
+  readonly line: number;
+  /** In a JSON array, where several rows may share a line. */
+  readonly column?: number | undefined;
+} & ({ readonly draft: PlantDraft } | { readonly error: string });
+
+/**
+ * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
+ * `PlantFileError` if the file isn't UTF-8, or a CSV file has no usable header.
+ */
+export function readPlants(chunks: Iterable<Uint8Array>, isCsv: boolean): Generator<Row, void> {
+  return isCsv ? readCsv(chunks) : readJson(chunks);
+}
+
+const nothingAfter = "nothing after it was read";
+
+function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
+  let columns: readonly FieldName[] | undefined;
+  for (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
+    if (record && record.fields.join("") === "" && record.fields.length === 1) continue;
+    if (columns === undefined) columns = readColumns(record);
+    else if (record === undefined || isAstray(record, columns)) {
+      const error = "a quote is not closed where it should be, or the line is too long";
+      yield { line, error: `${error}; ${nothingAfter}` };
+      return;
+    } else yield Object.assign(readCsvPlant(record, columns), { line });
+  }
+}
+
+/**
+ * Whether nobody can tell where the next record begins: its lines may be parts of a name, and would
+ * be stored as plants.
+ */
+function isAstray({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
+  const isValid = error === undefined && fields.length === columns.length;
+  return !isValid && fields.some((field) => field.includes("\n"));
+}
+
+function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
+  const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
+  const isValid =
+    given.includes("name") &&
+    new Set(given).size === given.length &&
+    given.every((field) => fieldNames.some((each) => each === field));
+  if (isValid) return given as FieldName[];
+  throw new PlantFileError(
+    "A CSV file must start with a line that names its columns: name, and optionally tag and id. " +
+      `This one starts with ${JSON.stringify(given.join(","))}. Is it JSON Lines?`,
+  );
+}
+
+type Reading = { readonly draft: PlantDraft } | { readonly error: string };
+
+function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
+  if (record.error !== undefined) return { error: record.error };
+  if (record.fields.length !== columns.length) {
+    return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
+  }
+  const read = (name: FieldName) => record.fields[columns.indexOf(name)] ?? "";
+  const draft = { name: read("name"), tag: read("tag") };
+  const id = read("id");
+  if (id === "") return { draft };
+  if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
+    return { error: "the id must be an integer without leading zeros" };
+  }
+  return { draft: { ...draft, id: BigInt(id) } };
+}
+
+/** What may follow what in an array. */
+const followers: Readonly<Record<string, readonly string[]>> = {
+  start: ["["],
+  "[": ["a plant", "]"],
+  ",": ["a plant"],
+  "a plant": [",", "]"],
+  "]": [],
+};
+
+function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
+  let previous = "start";
+  for (const { line, column, record } of splitRecords(chunks, createJsonScanner())) {
+    const isArray = record?.isInArray ?? previous !== "start";
+    const place = isArray ? { line, column } : { line };
+    if (record === undefined) {
+      yield { ...place, error: `this is not closed, or too long; ${nothingAfter}` };
+      return;
+    }
+    if (!/\S/.test(record.text)) continue;
+    if (isArray) {
+      const kind = /^[[\],]$/.test(record.text) ? record.text : "a plant";
+      const expected = followers[previous] ?? [];
+      if (!expected.includes(kind)) {
+        const quoted = expected.map((each) => (each.length === 1 ? `"${each}"` : each));
+        const either = quoted.join(" or ") || "the end of the file";
+        yield { ...place, error: `expected ${either} here; ${nothingAfter}` };
+        return;
+      }
+      previous = kind;
+      if (kind !== "a plant") continue;
+    }
+    yield Object.assign(readJsonPlant(record.text), place);
+  }
+  if (!["start", "]"].includes(previous)) {
+    yield { line: 1, error: "the array that starts here is not closed" };
+  }
+}
+
+/** Checks what JSON allows and a plant doesn't. Types and lengths are for others to check. */
+function readJsonPlant(text: string): Reading {
+  const object = parseJsonObject(text);
+  if (!object) return { error: whyNotObject(text) };
+  const { members, repeatedKeys } = object;
+  for (const key in members) {
+    if (key !== "id" && key !== "name" && key !== "tag") {
+      return { error: `there is no field ${JSON.stringify(key)}` };
+    }
+  }
+  if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
+  return { draft: members as unknown as PlantDraft };
+}
+
+/** The runtime's parser says what it stumbled over, but not where. */
+function whyNotObject(text: string): string {
+  try {
+    JSON.parse(text);
+    return "this is not a JSON object";
+  } catch (error) {
+    const reason = (error as Error).message.replace("JSON Parse error: ", "");
+    return `this is not a JSON object (${reason}); is the file CSV?`;
+  }
+}

@@ -1,0 +1,78 @@
+/** The client's package in a real browser, on a page of another origin than the service. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { buildClientPackage } from "../../scripts/build-client.ts";
+import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
+import { makeGarden } from "./signed-in.ts";
+
+watchPages();
+const folder = makeTemporaryFolder();
+let service: RunningService;
+let site: Bun.Server<undefined>;
+
+beforeAll(async () => {
+  await buildClientPackage(folder.path);
+  service = await startService();
+  site = Bun.serve({
+    port: 0,
+    routes: {
+      "/": new Response("<!doctype html><title>A page</title><link rel=icon href='data:,'>", {
+        headers: { "content-type": "text/html" },
+      }),
+      "/client.js": new Response(Bun.file(join(folder.path, "plant-store.js"))),
+    },
+  });
+});
+afterAll(async () => {
+  await site.stop(true);
+  await service?.[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+test.skipIf(isBrowserMissing)("a page on another origin can use all of the client", async () => {
+  const token = await makeGarden(service);
+  await using opened = await openPage(site.url.href, {}, [service.url]);
+  const module = "/client.js";
+  const seen = await opened.page.evaluate(
+    async ({ url, token, module }) => {
+      const { PlantStore, PlantStoreProblem } = (await import(
+        module
+      )) as typeof import("plantstore/client");
+      const store = new PlantStore({ url, token });
+      const created = await store.create({ name: "Fern", tag: "shade" });
+      const many = await store.createMany([
+        { name: "Moss", id: 2n ** 53n + 1n },
+        { name: "" },
+        { name: "Ivy", tag: "shade" },
+      ]);
+      const shady = [];
+      for await (const plant of store.list({ tag: "shade" })) shady.push(plant.name);
+      const moss = await store.get(2n ** 53n + 1n);
+      const { confirmed } = await store.delete(created.id);
+      const failure = await store.get(created.id).catch((error) => error);
+      return {
+        id: String(created.id),
+        statuses: many.map(({ status }) => status),
+        shady,
+        moss: { ...moss, id: String(moss.id) },
+        confirmed,
+        isProblem: failure instanceof PlantStoreProblem,
+        code: failure.code,
+        scope: (await store.me()).scope,
+      };
+    },
+    { url: service.url, token, module },
+  );
+  expect(seen).toEqual({
+    id: "1",
+    statuses: [201, 400, 201],
+    shady: ["Fern", "Ivy"],
+    moss: { id: "9007199254740993", name: "Moss", tag: "" },
+    confirmed: true,
+    isProblem: true,
+    code: "not-found",
+    scope: "write",
+  });
+});

@@ -1,0 +1,60 @@
+/** The client as a package of its own: what is in it, how large it is, and that Node can use it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import manifest from "../../package.json" with { type: "json" };
+import { buildClientPackage } from "../../scripts/build-client.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+
+const folder = makeTemporaryFolder();
+const home = join(folder.path, "node_modules/plantstore-client");
+
+beforeAll(() => buildClientPackage(home), 60_000);
+afterAll(() => folder[Symbol.dispose]());
+
+test("has the product's version and no dependencies", () => {
+  const own = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+  expect([own.name, own.version]).toEqual(["plantstore-client", manifest.version]);
+  expect(Object.keys(own).filter((key) => /dependencies/i.test(key))).toEqual([]);
+});
+
+test("its code has less than 4 KB, compressed", () => {
+  expect(gzipSync(readFileSync(join(home, "plant-store.js"))).length).toBeLessThan(4_000);
+});
+
+test("npm packs the code, its types, the documentation and the license", async () => {
+  const packed = await Bun.$`npm pack --dry-run --json`.cwd(home).quiet().json();
+  const files = packed[0].files.map(({ path }: { path: string }) => path);
+  expect(files.toSorted()).toEqual([
+    "LICENSE",
+    "README.md",
+    "package.json",
+    "plant-store.d.ts",
+    "plant-store.js",
+    "problem-error.d.ts",
+    "send.d.ts",
+    "wire-types.d.ts",
+  ]);
+}, 30_000);
+
+test("Node imports it, and TypeScript finds its types", async () => {
+  const program =
+    'import { PlantStore } from "plantstore-client"; new PlantStore({ url: "http://a", token: "t" });';
+  const { exitCode } = await Bun.$`node --input-type=module -e ${program}`.cwd(folder.path).quiet();
+  expect(exitCode).toBe(0);
+  const source = join(folder.path, "use.ts");
+  await Bun.write(
+    source,
+    `import { type CreateResult, PlantStore } from "plantstore-client";
+    const store = new PlantStore({ url: "http://localhost", token: "t" });
+    export const results: Promise<CreateResult[]> = store.createMany([{ name: "Fern" }]);\n`,
+  );
+  const compiler = join(import.meta.dir, "../../node_modules/.bin/tsc");
+  const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022"];
+  const checked = await Bun.$`${compiler} ${flags} --types ${""} ${source}`
+    .cwd(folder.path)
+    .quiet()
+    .nothrow();
+  expect(checked.stdout.toString()).toBe("");
+}, 60_000);
