@@ -79,7 +79,7 @@ const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const seekPlantsMax = 10_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
 /** How many of many plants are committed at a time, so that others' writes get in between. */
-const slicePlantsMax = 128;
+const slicePlantsMax = 48;
 
 export function createPlants(deps: {
   reader: PlantReader;
