@@ -96,6 +96,6 @@ INSERT INTO plants (id, tag, name, garden) VALUES ('7', 'chosen', 'Plant 7', 'ad
 INSERT INTO plants (id, tag, name, garden) VALUES ('8', '', 'Größe 🌱', 'ada');
 INSERT INTO plants (id, tag, name, garden) VALUES ('9007199254740993', 'chosen', 'Plant 9007199254740993', 'ada');
 INSERT INTO plants (id, tag, name, garden) VALUES ('9223372036854775807', 'chosen', 'Plant 9223372036854775807', 'ada');
-INSERT INTO tokens ("position", created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, note, "user", garden, scope, id, hash) VALUES ('1', '1794804486306', NULL, NULL, '1794804486888', 'kept', 'ada', 'ada', 'write', 'q69vKUfpYN', 'b4b9f0a63f336d63aa68e429feddf0a89194a1252e5c6ee53c89c2f7a5b35ce8');
-INSERT INTO tokens ("position", created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, note, "user", garden, scope, id, hash) VALUES ('2', '1794804486479', NULL, NULL, NULL, '', 'ada', 'ada', 'read', 'SenJFCOLGS', '858257ed7cb15c13ff6a685f2643a0d33412e924f075b99756d02dbd87bf65e6');
+INSERT INTO tokens ("position", created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, note, "user", garden, scope, id, hash) VALUES ('1', '1794805320976', NULL, NULL, '1794805321473', 'kept', 'ada', 'ada', 'write', 'KHOIl5uYq3', 'b4cbf091e4ee6fbd89d93896baec5f1ae84a16e43cbf1d96f78b2b7401360a1e');
+INSERT INTO tokens ("position", created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, note, "user", garden, scope, id, hash) VALUES ('2', '1794805321129', NULL, NULL, NULL, '', 'ada', 'ada', 'read', 'Q9t0z8ojE3', '155296b5d2d0ece8b633666551547467c6d43fa875a32af2a1d46101529fce31');
 INSERT INTO plantstore_schema (version, one) VALUES ('5', '1');
