@@ -28,7 +28,8 @@ const gatheringTicks = 4;
 
 interface Waiter {
   readonly writes: readonly Write[];
-  readonly resolve: (outcomes: readonly Outcome[]) => void;
+  /** Takes the outcomes of the whole group, and where its own begin. */
+  readonly resolve: (outcomes: readonly Outcome[], from: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -55,13 +56,22 @@ export class GroupCommit implements PlantWriter {
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
   write(write: Write): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      const resolveFirst = ([outcome]: readonly Outcome[]) => resolve(outcome as Outcome);
-      this.#enqueue({ writes: [write], resolve: resolveFirst, reject });
+      this.#enqueue({
+        writes: [write],
+        resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
+        reject,
+      });
     });
   }
 
   writeAll(writes: readonly Write[]): Promise<readonly Outcome[]> {
-    return new Promise((resolve, reject) => this.#enqueue({ writes, resolve, reject }));
+    return new Promise((resolve, reject) => {
+      this.#enqueue({
+        writes,
+        resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
+        reject,
+      });
+    });
   }
 
   #enqueue(waiter: Waiter): void {
@@ -116,9 +126,15 @@ export class GroupCommit implements PlantWriter {
 
   async #commit(group: readonly Waiter[]): Promise<void> {
     const startedAtMs = performance.now();
+    const writes: Write[] = [];
+    const starts: number[] = [];
+    for (const waiter of group) {
+      starts.push(writes.length);
+      for (const write of waiter.writes) writes.push(write);
+    }
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#storage.apply(group.flatMap((waiter) => waiter.writes));
+      outcomes = await this.#storage.apply(writes);
     } catch (error) {
       if (group.length > 1 && !(error instanceof PlantStoreError)) {
         // One of the writes is at fault, not the storage: tried alone, only that one fails.
@@ -129,26 +145,21 @@ export class GroupCommit implements PlantWriter {
       return;
     }
     this.#options.onCommit(outcomes.length, performance.now() - startedAtMs);
-    let end = 0;
-    const settlements = group.map(({ writes, resolve }) => {
-      end += writes.length;
-      const own = outcomes.slice(end - writes.length, end);
-      return () => resolve(own);
-    });
-    this.#resolve(settlements);
+    const settle = (index: number) => group[index]?.resolve(outcomes, starts[index] as number);
+    this.#resolve(group.length, settle);
   }
 
   /**
    * A few at first, then twice as many in each tick, so that other requests get in between: 256
    * in one go delayed lists by 10 ms. The next commit does not wait for it.
    */
-  #resolve(settlements: readonly (() => void)[], from = 0, to = firstResolved): void {
-    for (const settle of settlements.slice(from, to)) settle();
-    if (to >= settlements.length) return;
+  #resolve(count: number, settle: (index: number) => void, from = 0, to = firstResolved): void {
+    for (let index = from; index < Math.min(to, count); index++) settle(index);
+    if (to >= count) return;
     this.#resolving++;
     setImmediate(() => {
       this.#resolving--;
-      this.#resolve(settlements, to, to * 2);
+      this.#resolve(count, settle, to, to * 2);
       this.#noteIdle();
     });
   }
