@@ -60,7 +60,9 @@ describe.skipIf(isBrowserMissing)("signing in", () => {
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
     const body = "<html>Sign in</html>";
-    await page.route("**/me", (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.route(/\/(?:me|plants)\b/, (route) =>
+      route.fulfill({ contentType: "text/html", body }),
+    );
     await page.fill("#token", "somebody");
     await page.click("#sign-in-button");
     await page.waitForSelector("#token[aria-invalid=true]");

@@ -73,7 +73,7 @@ async function makeOpaqueTokens(storage: Storage, garden: string) {
     "token's hash": ["refused", write.record.hash],
     "token's id": ["refused", write.record.id],
     garbage: ["refused", "garbage"],
-    "very long garbage": ["refused", "x".repeat(8_000)],
+    "very long garbage": ["refused", "very-long-garbage-".repeat(450)],
   } as const;
 }
 
