@@ -12,6 +12,8 @@ import { Transfers } from "./transfers.ts";
 /** The next page is loaded when the end of the list is this close to the window. */
 const loadAheadPixels = 1_600;
 
+type Extent = "page" | "all" | "while filtered";
+
 export class GardenView {
   readonly #onExpired: () => void;
   readonly #filterInput = find<HTMLInputElement>("filter");
@@ -48,6 +50,8 @@ export class GardenView {
   #all = Garden.ofAll();
   /** The same, or the plants of the chosen tag. */
   #shown = this.#all;
+  /** How much the load under way is to bring. */
+  #extent: Extent = "page";
   /** Whether the first page of all plants is here. */
   #isOpened = false;
   #filterText = "";
@@ -142,8 +146,10 @@ export class GardenView {
   }
 
   /** Loads one page, all of them, or further ones for as long as a filter is set. */
-  async #load(extent: "page" | "all" | "while filtered"): Promise<void> {
+  async #load(extent: Extent): Promise<void> {
     const garden = this.#shown;
+    // A click on "Load all" while a page is loading must not be lost.
+    if (!garden.isLoading || extent === "all") this.#extent = extent;
     if (garden.isLoading) return;
     const api = this.#openApi();
     garden.isLoading = true;
@@ -159,8 +165,8 @@ export class GardenView {
         garden.addPage(await api.page(garden.next, garden.tag));
         if (garden !== this.#shown) return;
         if (garden.next !== undefined) this.#draw();
-        if (extent === "while filtered" && this.#filterText === "") break;
-      } while (garden.next !== undefined && extent !== "page");
+        if (this.#extent === "while filtered" && this.#filterText === "") break;
+      } while (garden.next !== undefined && this.#extent !== "page");
     } catch (error) {
       garden.loadError = error;
       if (api === this.#api) this.#handle(error);
