@@ -193,8 +193,12 @@ function conclude(importer: Importer, isStopping: boolean): void {
     throw new CliError(message, exitCodes.interrupted);
   }
   if (importer.refused.length === 0) return;
-  const orSkip = isStopping ? ", or skip such rows with --on-error continue" : "";
-  throw new CliError(`Fix what was refused and run it again${orSkip}.`, exitCodes.rowsRefused);
+  const orSkip = isStopping ? " Or skip such rows with --on-error continue." : "";
+  throw new CliError(
+    "Fix what was refused and run it again. Correct such rows where they are: rows without ids are " +
+      `recognized by their number in the file.${orSkip}`,
+    exitCodes.rowsRefused,
+  );
 }
 
 function renderPlace({ line, column }: Row): string {

@@ -67,7 +67,8 @@ export function checkContentType(headers: Headers, { pattern }: BodyType): void 
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    "Send the body as plain JSON, with the header Content-Type: application/json.",
+    "Send JSON with Content-Type: application/json, and no Content-Encoding. Many plants at once " +
+      "are JSON Lines: application/jsonl.",
   );
 }
 
