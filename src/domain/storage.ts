@@ -115,14 +115,15 @@ export interface PlantStorage extends PlantReader {
   forgetKeys(nowMs: number): Promise<boolean>;
 }
 
+/** While a commit is under way that may change a part of it, that part is absent. */
 export interface GardenVersion {
   /** Different after any plant of the garden has changed. */
-  readonly all: number;
+  readonly all: number | undefined;
   /**
    * Different after any change but a new plant with an assigned id. Such a plant goes after all
    * others up to `countedIdMax`, so a page that ends before the last of them stays as it is.
    */
-  readonly withoutAppends: number;
+  readonly withoutAppends: number | undefined;
 }
 
 export interface TokenUse {

@@ -26,6 +26,16 @@ test("a page that assigned ids come after holds until something else changes", (
   expect(cache.find("a", version(3, 2))).toBeUndefined();
 });
 
+test("nothing is cached or found while a commit is under way that may change it", () => {
+  cache.add("a", version(2), list("[]"));
+  expect(cache.find("a", { all: undefined, withoutAppends: 2 })).toBeUndefined();
+  cache.add("b", { all: undefined, withoutAppends: 2 }, list("[]"));
+  expect(cache.find("b", { all: undefined, withoutAppends: 2 })).toBeUndefined();
+  const page = { ...list("[1]"), isBeforeAppends: true };
+  cache.add("c", { all: undefined, withoutAppends: 2 }, page);
+  expect(cache.find("c", { all: undefined, withoutAppends: 2 })?.body).toBe("[1]");
+});
+
 test("a response is wanted when it is asked for again, also after a change", () => {
   expect([cache.isWanted("a"), cache.isWanted("b")]).toEqual([false, false]);
   expect(cache.isWanted("a")).toBe(true);

@@ -13,7 +13,7 @@ const seenKeysMax = 4_096;
 const keyCharactersMax = 256;
 
 interface Entry {
-  readonly version: GardenVersion;
+  readonly version: number;
   readonly response: Reply;
   readonly characters: number;
 }
@@ -29,8 +29,7 @@ export class ResponseCache {
   find(key: string, version: GardenVersion): Reply | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
-    const part = entry.response.isBeforeAppends ? "withoutAppends" : "all";
-    return entry.version[part] === version[part] ? entry.response : undefined;
+    return entry.version === partOf(version, entry.response) ? entry.response : undefined;
   }
 
   /**
@@ -49,9 +48,11 @@ export class ResponseCache {
   add(key: string, version: GardenVersion, response: Reply): void {
     this.#remove(key);
     const { body } = response;
+    const part = partOf(version, response);
+    if (part === undefined) return;
     if (typeof body !== "string" || body.length > bodyCharactersMax) return;
     const characters = key.length + body.length + overheadCharacters;
-    this.#entries.set(key, { version, response, characters });
+    this.#entries.set(key, { version: part, response, characters });
     this.#characters += characters;
     for (const oldest of this.#entries.keys()) {
       if (this.#characters <= cachedCharactersMax) break;
@@ -63,4 +64,9 @@ export class ResponseCache {
     this.#characters -= this.#entries.get(key)?.characters ?? 0;
     this.#entries.delete(key);
   }
+}
+
+/** The part of the version that a response depends on. */
+function partOf(version: GardenVersion, { isBeforeAppends }: Reply): number | undefined {
+  return isBeforeAppends ? version.withoutAppends : version.all;
 }

@@ -109,8 +109,6 @@ export function describeStorage(
         await apply(create());
         const afterOwn = version();
         expect(afterOwn?.all).not.toBe(before.all);
-        await apply(remove(404n));
-        expect(version()).toEqual(afterOwn);
         const other = await tested.openAgain();
         await other.apply([create()]);
         await other.close();

@@ -4,11 +4,14 @@
  * names: at worst a list is read again although nothing in it changed.
  */
 
-import type { GardenVersion } from "../../domain/storage.ts";
+import type { GardenVersion, Write } from "../../domain/storage.ts";
 
 /** A power of two. */
 const slots = 4_096;
-/** The first half counts all changes, the second half those that are not appends. */
+/**
+ * The first half counts all changes, the second half those that are not appends: one before the
+ * commit and one after it, so a count is odd while a commit is under way.
+ */
 const counts = 2 * slots;
 
 export class GardenVersions {
@@ -22,22 +25,37 @@ export class GardenVersions {
 
   read(garden: string): GardenVersion {
     const slot = slotOf(garden);
-    return {
-      all: Atomics.load(this.#counts, slot),
-      withoutAppends: Atomics.load(this.#counts, slots + slot),
-    };
+    return { all: this.#standing(slot), withoutAppends: this.#standing(slots + slot) };
   }
 
-  /** Call it after the commit, and before anyone gets a response. */
-  change(garden: string, isAppend: boolean): void {
-    const slot = slotOf(garden);
-    Atomics.add(this.#counts, slot, 1);
-    if (!isAppend) Atomics.add(this.#counts, slots + slot, 1);
+  #standing(index: number): number | undefined {
+    const count = Atomics.load(this.#counts, index);
+    return count % 2 === 0 ? count : undefined;
+  }
+
+  /**
+   * Call it before these writes are committed, and the returned function after that, before anyone
+   * gets a response. In between, lists are read but not cached: some clients already see the
+   * writes, and must not get an older list from the cache next.
+   */
+  begin(writes: readonly Write[]): () => void {
+    const changing = new Set<number>();
+    for (const write of writes) {
+      const slot = slotOf(write.garden);
+      changing.add(slot);
+      const isAppend = write.kind === "create" && write.id === undefined;
+      if (!isAppend) changing.add(slots + slot);
+    }
+    const step = () => {
+      for (const index of changing) Atomics.add(this.#counts, index, 1);
+    };
+    step();
+    return step;
   }
 
   /** Another process wrote something, and nobody knows where. */
   changeAll(): void {
-    for (let index = 0; index < counts; index++) Atomics.add(this.#counts, index, 1);
+    for (let index = 0; index < counts; index++) Atomics.add(this.#counts, index, 2);
   }
 }
 

@@ -108,7 +108,7 @@ function commitWaiting(): void {
   if (groups.length === 0) return;
   let outcomes: readonly Outcome[];
   try {
-    outcomes = openWriter().apply(groups.flatMap((group) => group.writes));
+    outcomes = apply(groups.flatMap((group) => group.writes));
   } catch (thrown) {
     const error = handleFailure(thrown);
     if (groups.length > 1 && !(error instanceof PlantStoreError)) {
@@ -124,14 +124,6 @@ function commitWaiting(): void {
   }
   // Outside the catch above, which would apply all of it again.
   let from = 0;
-  // All are counted before anyone gets a reply, so that every thread sees the changes from then on.
-  for (const { writes } of groups) {
-    for (const write of writes) {
-      const isAppend = write.kind === "create" && write.id === undefined;
-      if (isChange(outcomes[from++] as Outcome)) versions.change(write.garden, isAppend);
-    }
-  }
-  from = 0;
   for (const { port, writes } of groups) {
     const result = packOutcomes(outcomes.slice(from, from + writes.length));
     from += writes.length;
@@ -139,19 +131,12 @@ function commitWaiting(): void {
   }
 }
 
-/** No default, so that the compiler asks about a new outcome: cached lists depend on it. */
-function isChange(outcome: Outcome): boolean {
-  switch (outcome.kind) {
-    case "created":
-      return !outcome.replayed;
-    case "deleted":
-      return true;
-    case "taken":
-    case "full":
-    case "exhausted":
-    case "mismatch":
-    case "missing":
-      return false;
+function apply(writes: readonly Write[]): Outcome[] {
+  const end = versions.begin(writes);
+  try {
+    return openWriter().apply(writes);
+  } finally {
+    end();
   }
 }
 

@@ -7,29 +7,34 @@ import { tryHistory } from "./trial.ts";
 /** Each flaw shows in one history of a few. */
 const historiesMax = 200;
 
-const flaws: Readonly<Record<string, Layout & { readonly edit: Edit }>> = {
-  "a cached list that outlives the commit of another thread": {
+const flaws: Readonly<Record<string, Layout & { readonly edits: readonly Edit[] }>> = {
+  "a cached list that outlives a commit that other lists show": {
     engine: "sqlite",
-    threads: [4],
-    edit: {
-      file: "storage/sqlite/worker.ts",
-      text: "versions.change(write.garden, isAppend);",
-      by: "setTimeout(() => versions.change(write.garden, isAppend), 100);",
-    },
+    threads: [1],
+    edits: [
+      {
+        file: "storage/sqlite/versions.ts",
+        text: "count % 2 === 0 ? count : undefined",
+        by: "count >> 1",
+      },
+      { file: "storage/sqlite/worker.ts", text: "    end();", by: "Bun.sleepSync(5); end();" },
+    ],
   },
   "a create on PostgreSQL that is confirmed before its commit": {
     engine: "postgres",
     threads: [1, 1],
-    edit: {
-      file: "storage/postgres/batch.ts",
-      text: "await store(client, decision, known);",
-      by: "store(client, decision, known).catch(() => {});",
-    },
+    edits: [
+      {
+        file: "storage/postgres/batch.ts",
+        text: "await store(client, decision, known);",
+        by: "store(client, decision, known).catch(() => {});",
+      },
+    ],
   },
 };
 
-test.each(Object.entries(flaws))("%s is found", async (_, { edit, ...layout }) => {
-  using broken = changeProgram([edit]);
+test.each(Object.entries(flaws))("%s is found", async (_, { edits, ...layout }) => {
+  using broken = changeProgram(edits);
   const deployment = await Deployment.start(layout, broken.program);
   const found: string[] = [];
   for (let seed = 1; seed <= historiesMax && found.length === 0; seed++) {
