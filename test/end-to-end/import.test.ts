@@ -231,28 +231,6 @@ describe("an import", () => {
     expect(second.errors).toStartWith("line 1102: an earlier import stored another plant");
   });
 
-  test("into a service that takes no JSON Lines says to upgrade it", async () => {
-    const run = await openGarden("older");
-    using older = Bun.serve({
-      port: 0,
-      fetch: () =>
-        Response.json(
-          {
-            type: "urn:plantstore:problem:unsupported-media-type",
-            title: "Unsupported Media Type",
-            status: 415,
-            detail: "Send the body as application/json.",
-            requestId: "r",
-          },
-          { status: 415, headers: { "content-type": "application/problem+json" } },
-        ),
-    });
-    const path = writeFile("older.csv", "name\nFern\n");
-    const { exitCode, errors } = await run(["import", path], { url: older.url.origin });
-    expect(exitCode).toBe(1);
-    expect(errors).toContain("upgrade the service");
-  });
-
   test("that is a dry run reports every bad row, and calls nobody", async () => {
     const path = writeFile("dry.csv", "id,name,tag\n1,Fern,\n,Moss,\n,,\n2,Ivy\n");
     const dry = await runProgram(["import", path, "--dry-run"]);
@@ -301,13 +279,22 @@ describe("an import", () => {
     const lines = Array.from({ length }, (_, index) => `{"name":"Plant ${index}"}\n`);
     const path = writeFile("unlucky.jsonl", lines.join(""));
     const breakages = Array.from({ length: 5 }, () => ["after", "before", "midway"] as const);
-    proxy.breakNext(...breakages.flat());
+    // The first request finds out whether there is a service at all.
+    proxy.breakNext(undefined, ...breakages.flat());
     const { exitCode } = await run(["import", path], { url: proxy.url });
     proxy.close();
     expect(exitCode).toBe(0);
     const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
     expect(listed.length).toBe(length);
     expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
+  });
+
+  test("to a port where nobody listens fails soon, and names the URL", async () => {
+    const run = await openGarden("lost");
+    const url = "http://127.0.0.1:1";
+    const { exitCode, errors } = await run(["import", writeFile("lost.csv", "name\n")], { url });
+    expect(exitCode).toBe(6);
+    expect(errors).toStartWith(`plantstore: No response from ${url}: the connection is refused.`);
   });
 
   test("ends at once when the token is refused, and says what was stored", async () => {
