@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { addAbortSignal, type Readable } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
 import { CliError, exitCodes, fileError, toFileError } from "./cli-error.ts";
@@ -17,7 +18,7 @@ import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importe
 import { chooseFormat, formatFlag, type Row, readRows, validate } from "./plant-file.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
-import { onStopSignal } from "./stop-signals.ts";
+import { cancellable, onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
@@ -159,15 +160,21 @@ async function sendRows(
   try {
     await withProgress(call.terminal, readProgress, work);
   } finally {
-    const { stored, alreadyThere } = importer;
-    const counts = { stored, alreadyThere, refused: importer.refused.length };
+    const { stored, alreadyThere, unconfirmed } = importer;
+    const counts = {
+      ...{ stored, alreadyThere, refused: importer.refused.length },
+      ...(unconfirmed > 0 && { unconfirmed }),
+    };
+    const mayBeStored =
+      ` ${renderCount(unconfirmed)} more may have been stored: their requests got no response. ` +
+      "Running the same import again settles it.";
     report(
       call,
       importer.refused,
       counts,
       `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
         `${renderCount(counts.refused)} refused, in ` +
-        `${renderTook(stored + alreadyThere, startedAtMs)}.`,
+        `${renderTook(stored + alreadyThere, startedAtMs)}.${unconfirmed > 0 ? mayBeStored : ""}`,
     );
   }
 }
@@ -189,7 +196,7 @@ function report(
 /** Throws a `CliError` that says how to go on, if there is something left to do. */
 function conclude(importer: Importer, isStopping: boolean): void {
   if (importer.isCancelled) {
-    const message = "Interrupted. Run it again to go on; no plant is stored twice.";
+    const message = "Interrupted. Run the same import again to go on: no plant is stored twice.";
     throw new CliError(message, exitCodes.interrupted);
   }
   if (importer.refused.length === 0) return;
@@ -227,17 +234,19 @@ async function openSource({ terminal }: Call, path: string): Promise<number> {
   }
 }
 
-async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
+function spool(source: Readable): Promise<number> {
   const path = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
-  try {
-    const descriptor = openSync(path, "wx+", 0o600);
-    // Without a name it is gone when the process ends, however that happens.
-    unlinkSync(path);
-    for await (const chunk of chunks) writeFileSync(descriptor, chunk);
-    return descriptor;
-  } catch (error) {
-    throw fileError("write", path, error);
-  }
+  return cancellable("Nothing was sent.", async (signal) => {
+    try {
+      const descriptor = openSync(path, "wx+", 0o600);
+      // Without a name it is gone when the process ends, however that happens.
+      unlinkSync(path);
+      for await (const chunk of addAbortSignal(signal, source)) writeFileSync(descriptor, chunk);
+      return descriptor;
+    } catch (error) {
+      throw toFileError("write", path, error);
+    }
+  });
 }
 
 function* readChunks(descriptor: number): Generator<Uint8Array, void> {

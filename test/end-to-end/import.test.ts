@@ -4,7 +4,13 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
+import {
+  type RunningService,
+  realProgram,
+  runProgram,
+  spawnProgram,
+  startService,
+} from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(60_000);
@@ -287,6 +293,40 @@ describe("an import", () => {
     const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
     expect(listed.length).toBe(length);
     expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
+  });
+
+  test("that is interrupted says how many rows may have been stored without a response", async () => {
+    const { promise: isSent, resolve: send } = Promise.withResolvers<void>();
+    using slow = Bun.serve({
+      port: 0,
+      async fetch({ method }) {
+        if (method === "GET") return Response.json([]);
+        send();
+        await new Promise(() => {});
+        return new Response();
+      },
+    });
+    const path = writeFile("cut.csv", `name\n${"Fern\n".repeat(600)}`);
+    const variables = { PLANTSTORE_URL: slow.url.origin, PLANTSTORE_TOKEN: "any" };
+    await using child = spawnProgram(["import", path, "--concurrency", "1"], variables);
+    await isSent;
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await child.stdout.json()).toMatchObject({ stored: 0, unconfirmed: 512 });
+    expect(await child.stderr.text()).toContain("512 more may have been stored");
+  });
+
+  test("that is interrupted while it reads standard input says that nothing was sent", async () => {
+    await using child = Bun.spawn([process.execPath, realProgram, "import", "-"], {
+      env: { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: service.token },
+      ...{ stdin: "pipe", stdout: "ignore", stderr: "pipe" },
+    });
+    // More than a pipe holds, so it is reading by then.
+    child.stdin.write(" ".repeat(2 ** 20));
+    await child.stdin.flush();
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await child.stderr.text()).toBe("plantstore: Stopped. Nothing was sent.\n");
   });
 
   test("to a port where nobody listens fails soon, and names the URL", async () => {
