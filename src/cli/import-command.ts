@@ -1,6 +1,7 @@
 /** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
 import {
   createReadStream,
+  existsSync,
   fstatSync,
   openSync,
   readSync,
@@ -12,16 +13,26 @@ import { basename, join } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
-import { CliError, exitCodes, fileError, toFileError } from "./cli-error.ts";
+import { CliError, exitCodes, fileError, toFileError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
 import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
-import { chooseFormat, formatFlag, type Row, readRows, validate } from "./plant-file.ts";
+import {
+  chooseFormat,
+  copyRows,
+  formatFlag,
+  nothingAfter,
+  type Place,
+  type Row,
+  readRows,
+  validate,
+} from "./plant-file.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
+const onError = choice(...actions);
 const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
@@ -41,6 +52,10 @@ export const importCommand: Command = {
       help: "what to do when a row is refused",
       fallback: "stop",
     },
+    rejects: {
+      placeholder: "FILE",
+      help: "skip refused rows, and write them to FILE, to be corrected and imported",
+    },
     concurrency: {
       placeholder: "NUMBER",
       help: `requests of ${requestRows} rows at a time; 1 assigns ids in the order of the rows`,
@@ -58,35 +73,61 @@ export const importCommand: Command = {
   examples: [
     "plantstore import plants.csv",
     "plantstore import plants.csv --dry-run",
-    "plantstore import plants.jsonl --on-error continue",
+    "plantstore import plants.csv --rejects refused.csv",
     "zcat plants.csv.gz | plantstore import - --format csv --batch spring",
   ],
   async run(call) {
     const path = call.words[0] ?? "";
+    const rejects = readRejectsPath(call);
     const options = {
       batch: textFlag(call, "batch") ?? basename(path),
-      isStopping: readFlag(call, "on-error", choice(...actions)) !== "continue",
+      isStopping: readFlag(call, "on-error", onError) !== "continue" && rejects === undefined,
       concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
-    const openRows = async (): Promise<ReadRows> => {
+    const openFile = async (): Promise<PlantFile> => {
       const descriptor = await openSource(call, path);
-      return () => readRows(readChunks(descriptor), format);
+      return {
+        read: () => readRows(readChunks(descriptor), format),
+        copy: (isChosen) => copyRows(readChunks(descriptor), format === "csv", isChosen),
+      };
     };
-    if (call.flags["dry-run"] === true) return reportCheck(call, checkRows(await openRows()));
+    if (call.flags["dry-run"] === true) {
+      const file = await openFile();
+      const check = checkRows(file);
+      reportCheck(call, check);
+      if (check.refused.length === 0) return exitCodes.done;
+      if (rejects !== undefined) writeRejects(file, check.refused, rejects);
+      return exitCodes.rowsRefused;
+    }
     const work = async (store: PlantStore) => {
-      const read = await openRows();
-      const check = checkRows(read, options.isStopping);
+      const file = await openFile();
+      const check = checkRows(file, options.isStopping);
       const importer = new Importer(store, options, check.refused);
-      await sendRows(call, read, check, importer);
-      conclude(importer, options.isStopping);
+      await sendRows(call, file, check, importer);
+      conclude(importer, file, rejects);
     };
     await withStore(call, work, patience);
   },
 };
 
-/** Reads the file again at each call. */
-type ReadRows = () => Iterable<Row>;
+/** Throws a `CliError` if refused rows can't be written there. */
+function readRejectsPath(call: Call): string | undefined {
+  const path = textFlag(call, "rejects");
+  if (path === undefined) return undefined;
+  if (readFlag(call, "on-error", onError) === "stop") {
+    throw usageError("--rejects skips refused rows. Leave out --on-error stop.");
+  }
+  // It may hold rows that somebody has corrected.
+  if (existsSync(path)) throw usageError(`${path} exists already. Choose another file.`);
+  return path;
+}
+
+/** Each call reads it again. */
+interface PlantFile {
+  read(): Iterable<Row>;
+  copy(isChosen: (place: Place) => boolean): Iterable<string>;
+}
 
 interface FileCheck {
   readonly withId: number;
@@ -94,11 +135,11 @@ interface FileCheck {
   readonly refused: readonly RefusedRow[];
 }
 
-function checkRows(read: ReadRows, stopsAtFirst = false): FileCheck {
+function checkRows(file: PlantFile, stopsAtFirst = false): FileCheck {
   let withId = 0;
   let withoutId = 0;
   const refused: RefusedRow[] = [];
-  for (const unchecked of read()) {
+  for (const unchecked of file.read()) {
     const row = validate(unchecked);
     if ("error" in row) {
       refused.push(row);
@@ -109,8 +150,8 @@ function checkRows(read: ReadRows, stopsAtFirst = false): FileCheck {
   return { withId, withoutId, refused };
 }
 
-/** Of a dry run. The exit code says whether every row can be sent. */
-function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): number {
+/** Of a dry run. */
+function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): void {
   const valid = withId + withoutId;
   const counts = { valid, withoutId, refused: refused.length };
   report(
@@ -120,7 +161,6 @@ function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): num
     `${renderCount(valid)} valid (${renderCount(withoutId)} without an id), ` +
       `${renderCount(refused.length)} refused. Nothing was sent.`,
   );
-  return refused.length === 0 ? exitCodes.done : exitCodes.rowsRefused;
 }
 
 /**
@@ -129,7 +169,7 @@ function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): num
  */
 async function sendRows(
   call: Call,
-  read: ReadRows,
+  file: PlantFile,
   { withId, withoutId, refused }: FileCheck,
   importer: Importer,
 ): Promise<void> {
@@ -137,12 +177,12 @@ async function sendRows(
   const isValid = (row: Row): row is ValidRow =>
     "draft" in row && (refusedPlaces.size === 0 || !refusedPlaces.has(renderPlace(row)));
   function* rowsWithIds(): Generator<ValidRow> {
-    for (const row of read()) {
+    for (const row of file.read()) {
       if (isValid(row) && row.draft.id !== undefined) yield row;
     }
   }
   function* rowsWithoutIds(): Generator<ValidRow | undefined> {
-    for (const row of read()) {
+    for (const row of file.read()) {
       yield isValid(row) && row.draft.id === undefined ? row : undefined;
     }
   }
@@ -194,21 +234,44 @@ function report(
 }
 
 /** Throws a `CliError` that says how to go on, if there is something left to do. */
-function conclude(importer: Importer, isStopping: boolean): void {
+function conclude(importer: Importer, file: PlantFile, rejects: string | undefined): void {
   if (importer.isCancelled) {
     const message = "Interrupted. Run the same import again to go on: no plant is stored twice.";
     throw new CliError(message, exitCodes.interrupted);
   }
   if (importer.refused.length === 0) return;
-  const orSkip = isStopping ? " Or skip such rows with --on-error continue." : "";
+  if (rejects !== undefined) {
+    writeRejects(file, importer.refused, rejects);
+    const advice = `The refused rows are in ${rejects}. Correct them there, and import that file.`;
+    throw new CliError(advice, exitCodes.rowsRefused);
+  }
   throw new CliError(
-    "Fix what was refused and run it again. Correct such rows where they are: rows without ids are " +
-      `recognized by their number in the file.${orSkip}`,
+    "Correct the refused rows where they are, and run it again. Don't remove any: rows without " +
+      "ids are recognized by their number in the file. Or run it again with --rejects FILE, which " +
+      "skips them and writes them to a file that you can correct and import.",
     exitCodes.rowsRefused,
   );
 }
 
-function renderPlace({ line, column }: Row): string {
+function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: string): void {
+  const unread = refused.find(({ error }) => error.endsWith(nothingAfter));
+  if (unread !== undefined) {
+    throw new CliError(
+      `${path} was not written: correct ${renderPlace(unread)} where it is, so that the rest can be ` +
+        "read, and run it again.",
+      exitCodes.rowsRefused,
+    );
+  }
+  const places = new Set(refused.map(renderPlace));
+  const rows = file.copy((place) => places.has(renderPlace(place)));
+  try {
+    writeFileSync(path, [...rows].join(""), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    throw toFileError("write", path, error);
+  }
+}
+
+function renderPlace({ line, column }: Place): string {
   return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 }
 

@@ -5,12 +5,12 @@ import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
 import { PlantFileError } from "../plant-file/records.ts";
-import { type Row, readPlants } from "../plant-file/rows.ts";
+import { copyRows, nothingAfter, type Place, type Row, readPlants } from "../plant-file/rows.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";
 import { showSafely } from "./terminal.ts";
 
-export type { Row };
+export { copyRows, nothingAfter, type Place, type Row };
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];

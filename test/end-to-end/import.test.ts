@@ -1,6 +1,6 @@
 /** `plantstore import` against a running service: rows with and without ids, good and bad. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -235,6 +235,50 @@ describe("an import", () => {
     const second = await run(args);
     expect(second.out).toBe('{"stored":3,"alreadyThere":1196,"refused":1}\n');
     expect(second.errors).toStartWith("line 1102: an earlier import stored another plant");
+  });
+
+  test.each([
+    ["csv", 'name,id\r\nIvy,\r\n"",\r\nMoss,x\r\n"Rose\nred",', "Fern,", "Moss,"],
+    [
+      "json",
+      '[{"name":"Ivy"},{\n"name":""\n},7,{"name":"Rose"}]',
+      '{"name":"Fern"}',
+      '{"name":"Moss"}',
+    ],
+  ])(
+    "writes refused rows to a file that can be corrected and imported: %s",
+    async (format, text, ...good) => {
+      const run = await openGarden(`rejects-${format}`);
+      const rejects = join(folder.path, `refused.${format}`);
+      const args = ["import", writeFile(`all.${format}`, text), "--rejects", rejects];
+      const first = await run(args);
+      expect(first).toMatchObject({
+        exitCode: 7,
+        out: '{"stored":2,"alreadyThere":0,"refused":2}\n',
+      });
+      expect(first.errors).toContain(`The refused rows are in ${rejects}.`);
+      const corrected = readFileSync(rejects, "utf8")
+        .replace(/.*"".*/, good[0])
+        .replace(/.*(?:x|7).*/, good[1]);
+      // What is there may have been corrected already, so it isn't replaced.
+      expect(await run(args)).toMatchObject({ exitCode: 2, out: "" });
+      writeFileSync(rejects, corrected);
+      expect((await run(["import", rejects])).out).toContain(
+        '"stored":2,"alreadyThere":0,"refused":0',
+      );
+      const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
+      const names = listed.map(({ name }) => name.split("\n")[0]).toSorted();
+      expect(names).toEqual(["Fern", "Ivy", "Moss", "Rose"]);
+    },
+  );
+
+  test("writes no refused rows if the file could not be read to its end", async () => {
+    const rejects = join(folder.path, "rest.csv");
+    const path = writeFile("unclosed.csv", 'name\nFern\n""\n"Moss\nIvy\n');
+    const dry = await runProgram(["import", path, "--dry-run", "--rejects", rejects]);
+    expect(dry.exitCode).toBe(7);
+    expect(dry.errors).toContain("was not written: correct line 4 where it is");
+    expect(existsSync(rejects)).toBe(false);
   });
 
   test("that is a dry run reports every bad row, and calls nobody", async () => {
