@@ -1,5 +1,7 @@
 /** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
 import {
+  accessSync,
+  constants,
   createReadStream,
   existsSync,
   fstatSync,
@@ -9,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
@@ -120,6 +122,11 @@ function readRejectsPath(call: Call): string | undefined {
   }
   // It may hold rows that somebody has corrected.
   if (existsSync(path)) throw usageError(`${path} exists already. Choose another file.`);
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw toFileError("write", path, error);
+  }
   return path;
 }
 
@@ -246,9 +253,9 @@ function conclude(importer: Importer, file: PlantFile, rejects: string | undefin
     throw new CliError(advice, exitCodes.rowsRefused);
   }
   throw new CliError(
-    "Correct the refused rows where they are, and run it again. Don't remove any: rows without " +
-      "ids are recognized by their number in the file. Or run it again with --rejects FILE, which " +
-      "skips them and writes them to a file that you can correct and import.",
+    "Correct the refused rows where they are, and run it again; if you removed one, later rows " +
+      "without ids could be stored twice. Or run it with --rejects FILE: that skips them, and " +
+      "writes them to a file to correct and import.",
     exitCodes.rowsRefused,
   );
 }

@@ -124,7 +124,7 @@ describe("JSON Lines", () => {
   });
 
   test.each<[string, string]>([
-    ["name,tag", "is the file CSV?"],
+    ["name,tag", "is the file CSV? Then use --format csv."],
     ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],

@@ -34,7 +34,10 @@ export function chooseFormat(call: Call, path: string): Format {
  */
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   try {
-    yield* readPlants(chunks, format === "csv");
+    for (const row of readPlants(chunks, format === "csv")) {
+      const mayBeCsv = "error" in row && row.error.endsWith("is the file CSV?");
+      yield mayBeCsv ? { ...row, error: `${row.error} Then use --format csv.` } : row;
+    }
   } catch (error) {
     throw error instanceof PlantFileError ? usageError(showSafely(error.message)) : error;
   }
