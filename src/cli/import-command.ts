@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { addAbortSignal, type Readable } from "node:stream";
+import { addAbortSignal } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
 import { CliError, exitCodes, fileError, toFileError, usageError } from "./cli-error.ts";
@@ -39,6 +39,8 @@ const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
 const chunkBytes = 64 * 1024;
+/** Few enough that Ctrl+C is noticed soon. */
+const uninterruptedRows = 10_000;
 /** Long enough for a service that restarts. A rate limit only makes the import take longer. */
 const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
@@ -87,24 +89,27 @@ export const importCommand: Command = {
       concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
-    const openFile = async (): Promise<PlantFile> => {
-      const descriptor = await openSource(call, path);
+    const openFile = async (signal: AbortSignal): Promise<PlantFile> => {
+      const descriptor = await openSource(call, path, signal);
       return {
         read: () => readRows(readChunks(descriptor), format),
         copy: (isChosen) => copyRows(readChunks(descriptor), format === "csv", isChosen),
       };
     };
+    const checkFile = (stopsAtFirst: boolean) =>
+      cancellable("Nothing was sent.", async (signal) => {
+        const file = await openFile(signal);
+        return { file, check: await checkRows(file, stopsAtFirst, signal) };
+      });
     if (call.flags["dry-run"] === true) {
-      const file = await openFile();
-      const check = checkRows(file);
+      const { file, check } = await checkFile(false);
       reportCheck(call, check);
       if (check.refused.length === 0) return exitCodes.done;
       if (rejects !== undefined) writeRejects(file, check.refused, rejects);
       return exitCodes.rowsRefused;
     }
     const work = async (store: PlantStore) => {
-      const file = await openFile();
-      const check = checkRows(file, options.isStopping);
+      const { file, check } = await checkFile(options.isStopping);
       const importer = new Importer(store, options, check.refused);
       await sendRows(call, file, check, importer);
       conclude(importer, file, rejects);
@@ -142,11 +147,18 @@ interface FileCheck {
   readonly refused: readonly RefusedRow[];
 }
 
-function checkRows(file: PlantFile, stopsAtFirst = false): FileCheck {
+async function checkRows(
+  file: PlantFile,
+  stopsAtFirst: boolean,
+  signal: AbortSignal,
+): Promise<FileCheck> {
   let withId = 0;
   let withoutId = 0;
   const refused: RefusedRow[] = [];
   for (const unchecked of file.read()) {
+    const count = withId + withoutId + refused.length;
+    if (count % uninterruptedRows === 0) await Bun.sleep(0);
+    signal.throwIfAborted();
     const row = validate(unchecked);
     if ("error" in row) {
       refused.push(row);
@@ -287,36 +299,36 @@ function renderCount(count: number): string {
 }
 
 /** A descriptor that can be read repeatedly: a pipe is copied to a temporary file first. */
-async function openSource({ terminal }: Call, path: string): Promise<number> {
+async function openSource({ terminal }: Call, path: string, signal: AbortSignal): Promise<number> {
   if (path === "-") {
     if (terminal.isWatched && process.stdin.isTTY) {
       terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
     }
-    return spool(process.stdin);
+    return spool(addAbortSignal(signal, process.stdin));
   }
   try {
     const descriptor = openSync(path, "r");
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) throw fileError("read", path, { code: "EISDIR" });
-    return stats.isFile() ? descriptor : await spool(createReadStream(path, { fd: descriptor }));
+    return stats.isFile()
+      ? descriptor
+      : await spool(createReadStream(path, { fd: descriptor, signal }));
   } catch (error) {
     throw toFileError("read", path, error);
   }
 }
 
-function spool(source: Readable): Promise<number> {
+async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
   const path = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
-  return cancellable("Nothing was sent.", async (signal) => {
-    try {
-      const descriptor = openSync(path, "wx+", 0o600);
-      // Without a name it is gone when the process ends, however that happens.
-      unlinkSync(path);
-      for await (const chunk of addAbortSignal(signal, source)) writeFileSync(descriptor, chunk);
-      return descriptor;
-    } catch (error) {
-      throw toFileError("write", path, error);
-    }
-  });
+  try {
+    const descriptor = openSync(path, "wx+", 0o600);
+    // Without a name it is gone when the process ends, however that happens.
+    unlinkSync(path);
+    for await (const chunk of chunks) writeFileSync(descriptor, chunk);
+    return descriptor;
+  } catch (error) {
+    throw toFileError("write", path, error);
+  }
 }
 
 function* readChunks(descriptor: number): Generator<Uint8Array, void> {
