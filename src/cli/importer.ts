@@ -190,9 +190,10 @@ function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
   return items;
 }
 
-/** Whether it is certain that nothing was stored. */
+/** Whether the service has responded, and said that it stores nothing. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof PlantStoreProblem && error.status < 500;
+  // A `CliError` says that its storage is full.
+  return error instanceof CliError || (error instanceof PlantStoreProblem && error.status < 500);
 }
 
 function describeRefusal(refusal: Refusal): string {
