@@ -51,7 +51,9 @@ export class TestGardens {
       if (obstacle === undefined) break;
     }
     if (obstacle !== undefined) {
-      throw new CannotCheck("no-room", `No free ids: ${obstacle}. Use a token to another garden.`);
+      const must = "The check needs the highest ids of the garden, so that its lists have an end";
+      const advice = "Use a token to another garden, such as from plantstore token create check.";
+      throw new CannotCheck("no-room", `${must}, but ${obstacle}. ${advice}`);
     }
     // There is no such plant, so nothing changes.
     const { status } = await this.#send(`DELETE /plants/${this.#freeFrom}`, this.tokens.write);
@@ -121,7 +123,7 @@ export class TestGardens {
   async #findObstacle(id: bigint): Promise<string | undefined> {
     for (const [name, token] of Object.entries(this.tokens)) {
       const [plant] = token ? await this.#listFrom(id, token, 1, labels[name as keyof Tokens]) : [];
-      if (plant) return `the plant ${plant.id} (${plant.name}) comes after all usable ids`;
+      if (plant) return `${plant.id} is there (${plant.name})`;
     }
     return undefined;
   }

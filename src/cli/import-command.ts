@@ -1,6 +1,9 @@
 /** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
 import {
+  accessSync,
+  constants,
   createReadStream,
+  existsSync,
   fstatSync,
   openSync,
   readSync,
@@ -8,23 +11,36 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { addAbortSignal } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
-import { CliError, exitCodes, fileError, toFileError } from "./cli-error.ts";
+import { CliError, exitCodes, fileError, toFileError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
 import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
-import { chooseFormat, formatFlag, type Row, readRows, validate } from "./plant-file.ts";
+import {
+  chooseFormat,
+  copyRows,
+  formatFlag,
+  nothingAfter,
+  type Place,
+  type Row,
+  readRows,
+  validate,
+} from "./plant-file.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
-import { onStopSignal } from "./stop-signals.ts";
+import { cancellable, onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
+const onError = choice(...actions);
 const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
 const chunkBytes = 64 * 1024;
+/** Few enough that Ctrl+C is noticed soon. */
+const uninterruptedRows = 10_000;
 /** Long enough for a service that restarts. A rate limit only makes the import take longer. */
 const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
@@ -39,6 +55,10 @@ export const importCommand: Command = {
       placeholder: actions.join("|"),
       help: "what to do when a row is refused",
       fallback: "stop",
+    },
+    rejects: {
+      placeholder: "FILE",
+      help: "skip refused rows, and write them to FILE, to be corrected and imported",
     },
     concurrency: {
       placeholder: "NUMBER",
@@ -57,35 +77,69 @@ export const importCommand: Command = {
   examples: [
     "plantstore import plants.csv",
     "plantstore import plants.csv --dry-run",
-    "plantstore import plants.jsonl --on-error continue",
+    "plantstore import plants.csv --rejects refused.csv",
     "zcat plants.csv.gz | plantstore import - --format csv --batch spring",
   ],
   async run(call) {
     const path = call.words[0] ?? "";
+    const rejects = readRejectsPath(call);
     const options = {
       batch: textFlag(call, "batch") ?? basename(path),
-      isStopping: readFlag(call, "on-error", choice(...actions)) !== "continue",
+      isStopping: readFlag(call, "on-error", onError) !== "continue" && rejects === undefined,
       concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
-    const openRows = async (): Promise<ReadRows> => {
-      const descriptor = await openSource(call, path);
-      return () => readRows(readChunks(descriptor), format);
+    const openFile = async (signal: AbortSignal): Promise<PlantFile> => {
+      const descriptor = await openSource(call, path, signal);
+      return {
+        read: () => readRows(readChunks(descriptor), format),
+        copy: (isChosen) => copyRows(readChunks(descriptor), format === "csv", isChosen),
+      };
     };
-    if (call.flags["dry-run"] === true) return reportCheck(call, checkRows(await openRows()));
+    const checkFile = (stopsAtFirst: boolean) =>
+      cancellable("Nothing was sent.", async (signal) => {
+        const file = await openFile(signal);
+        return { file, check: await checkRows(file, stopsAtFirst, signal) };
+      });
+    if (call.flags["dry-run"] === true) {
+      const { file, check } = await checkFile(false);
+      reportCheck(call, check);
+      if (check.refused.length === 0) return exitCodes.done;
+      if (rejects !== undefined) writeRejects(file, check.refused, rejects);
+      return exitCodes.rowsRefused;
+    }
     const work = async (store: PlantStore) => {
-      const read = await openRows();
-      const check = checkRows(read, options.isStopping);
+      const { file, check } = await checkFile(options.isStopping);
       const importer = new Importer(store, options, check.refused);
-      await sendRows(call, read, check, importer);
-      conclude(importer, options.isStopping);
+      await sendRows(call, file, check, importer);
+      conclude(importer, file, rejects);
     };
     await withStore(call, work, patience);
   },
 };
 
-/** Reads the file again at each call. */
-type ReadRows = () => Iterable<Row>;
+/** Throws a `CliError` if refused rows can't be written there. */
+function readRejectsPath(call: Call): string | undefined {
+  const path = textFlag(call, "rejects");
+  if (path === undefined) return undefined;
+  if (readFlag(call, "on-error", onError) === "stop") {
+    throw usageError("--rejects skips refused rows. Leave out --on-error stop.");
+  }
+  // It may hold rows that somebody has corrected.
+  if (existsSync(path)) throw usageError(`${path} exists already. Choose another file.`);
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw toFileError("write", path, error);
+  }
+  return path;
+}
+
+/** Each call reads it again. */
+interface PlantFile {
+  read(): Iterable<Row>;
+  copy(isChosen: (place: Place) => boolean): Iterable<string>;
+}
 
 interface FileCheck {
   readonly withId: number;
@@ -93,11 +147,18 @@ interface FileCheck {
   readonly refused: readonly RefusedRow[];
 }
 
-function checkRows(read: ReadRows, stopsAtFirst = false): FileCheck {
+async function checkRows(
+  file: PlantFile,
+  stopsAtFirst: boolean,
+  signal: AbortSignal,
+): Promise<FileCheck> {
   let withId = 0;
   let withoutId = 0;
   const refused: RefusedRow[] = [];
-  for (const unchecked of read()) {
+  for (const unchecked of file.read()) {
+    const count = withId + withoutId + refused.length;
+    if (count % uninterruptedRows === 0) await Bun.sleep(0);
+    signal.throwIfAborted();
     const row = validate(unchecked);
     if ("error" in row) {
       refused.push(row);
@@ -108,8 +169,8 @@ function checkRows(read: ReadRows, stopsAtFirst = false): FileCheck {
   return { withId, withoutId, refused };
 }
 
-/** Of a dry run. The exit code says whether every row can be sent. */
-function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): number {
+/** Of a dry run. */
+function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): void {
   const valid = withId + withoutId;
   const counts = { valid, withoutId, refused: refused.length };
   report(
@@ -119,7 +180,6 @@ function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): num
     `${renderCount(valid)} valid (${renderCount(withoutId)} without an id), ` +
       `${renderCount(refused.length)} refused. Nothing was sent.`,
   );
-  return refused.length === 0 ? exitCodes.done : exitCodes.rowsRefused;
 }
 
 /**
@@ -128,7 +188,7 @@ function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): num
  */
 async function sendRows(
   call: Call,
-  read: ReadRows,
+  file: PlantFile,
   { withId, withoutId, refused }: FileCheck,
   importer: Importer,
 ): Promise<void> {
@@ -136,12 +196,12 @@ async function sendRows(
   const isValid = (row: Row): row is ValidRow =>
     "draft" in row && (refusedPlaces.size === 0 || !refusedPlaces.has(renderPlace(row)));
   function* rowsWithIds(): Generator<ValidRow> {
-    for (const row of read()) {
+    for (const row of file.read()) {
       if (isValid(row) && row.draft.id !== undefined) yield row;
     }
   }
   function* rowsWithoutIds(): Generator<ValidRow | undefined> {
-    for (const row of read()) {
+    for (const row of file.read()) {
       yield isValid(row) && row.draft.id === undefined ? row : undefined;
     }
   }
@@ -159,15 +219,21 @@ async function sendRows(
   try {
     await withProgress(call.terminal, readProgress, work);
   } finally {
-    const { stored, alreadyThere } = importer;
-    const counts = { stored, alreadyThere, refused: importer.refused.length };
+    const { stored, alreadyThere, unconfirmed } = importer;
+    const counts = {
+      ...{ stored, alreadyThere, refused: importer.refused.length },
+      ...(unconfirmed > 0 && { unconfirmed }),
+    };
+    const mayBeStored =
+      ` ${renderCount(unconfirmed)} more may have been stored: their requests got no response. ` +
+      "Running the same import again settles it.";
     report(
       call,
       importer.refused,
       counts,
       `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
         `${renderCount(counts.refused)} refused, in ` +
-        `${renderTook(stored + alreadyThere, startedAtMs)}.`,
+        `${renderTook(stored + alreadyThere, startedAtMs)}.${unconfirmed > 0 ? mayBeStored : ""}`,
     );
   }
 }
@@ -187,21 +253,44 @@ function report(
 }
 
 /** Throws a `CliError` that says how to go on, if there is something left to do. */
-function conclude(importer: Importer, isStopping: boolean): void {
+function conclude(importer: Importer, file: PlantFile, rejects: string | undefined): void {
   if (importer.isCancelled) {
-    const message = "Interrupted. Run it again to go on; no plant is stored twice.";
+    const message = "Interrupted. Run the same import again to go on: no plant is stored twice.";
     throw new CliError(message, exitCodes.interrupted);
   }
   if (importer.refused.length === 0) return;
-  const orSkip = isStopping ? " Or skip such rows with --on-error continue." : "";
+  if (rejects !== undefined) {
+    writeRejects(file, importer.refused, rejects);
+    const advice = `The refused rows are in ${rejects}. Correct them there, and import that file.`;
+    throw new CliError(advice, exitCodes.rowsRefused);
+  }
   throw new CliError(
-    "Fix what was refused and run it again. Correct such rows where they are: rows without ids are " +
-      `recognized by their number in the file.${orSkip}`,
+    "Correct the refused rows where they are, and run it again; if you removed one, later rows " +
+      "without ids could be stored twice. Or run it with --rejects FILE: that skips them, and " +
+      "writes them to a file to correct and import.",
     exitCodes.rowsRefused,
   );
 }
 
-function renderPlace({ line, column }: Row): string {
+function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: string): void {
+  const unread = refused.find(({ error }) => error.endsWith(nothingAfter));
+  if (unread !== undefined) {
+    throw new CliError(
+      `${path} was not written: correct ${renderPlace(unread)} where it is, so that the rest can be ` +
+        "read, and run it again.",
+      exitCodes.rowsRefused,
+    );
+  }
+  const places = new Set(refused.map(renderPlace));
+  const rows = file.copy((place) => places.has(renderPlace(place)));
+  try {
+    writeFileSync(path, [...rows].join(""), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    throw toFileError("write", path, error);
+  }
+}
+
+function renderPlace({ line, column }: Place): string {
   return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 }
 
@@ -210,18 +299,20 @@ function renderCount(count: number): string {
 }
 
 /** A descriptor that can be read repeatedly: a pipe is copied to a temporary file first. */
-async function openSource({ terminal }: Call, path: string): Promise<number> {
+async function openSource({ terminal }: Call, path: string, signal: AbortSignal): Promise<number> {
   if (path === "-") {
     if (terminal.isWatched && process.stdin.isTTY) {
       terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
     }
-    return spool(process.stdin);
+    return spool(addAbortSignal(signal, process.stdin));
   }
   try {
     const descriptor = openSync(path, "r");
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) throw fileError("read", path, { code: "EISDIR" });
-    return stats.isFile() ? descriptor : await spool(createReadStream(path, { fd: descriptor }));
+    return stats.isFile()
+      ? descriptor
+      : await spool(createReadStream(path, { fd: descriptor, signal }));
   } catch (error) {
     throw toFileError("read", path, error);
   }
@@ -236,7 +327,7 @@ async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
     for await (const chunk of chunks) writeFileSync(descriptor, chunk);
     return descriptor;
   } catch (error) {
-    throw fileError("write", path, error);
+    throw toFileError("write", path, error);
   }
 }
 

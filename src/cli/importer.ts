@@ -1,5 +1,11 @@
 /** Sends rows to a service, many in a request. Safe to repeat: no row makes a second plant. */
-import type { CreateResult, Plant, PlantDraft, PlantStore } from "../client/plant-store.ts";
+import {
+  type CreateResult,
+  type Plant,
+  type PlantDraft,
+  type PlantStore,
+  PlantStoreProblem,
+} from "../client/plant-store.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import type { Row } from "./plant-file.ts";
 import { describeErrors } from "./service-client.ts";
@@ -32,10 +38,14 @@ export class Importer {
   stored = 0;
   /** Stored unchanged by an earlier run. */
   alreadyThere = 0;
+  /** Sent, without a response that says what became of them. */
+  unconfirmed = 0;
   readonly refused: RefusedRow[];
   readonly #store: PlantStore;
   readonly #options: ImportOptions;
   readonly #cancelling = new AbortController();
+  /** The first problem that isn't about a single row. */
+  #failure: unknown;
 
   /** `refused` are rows that are not even sent. */
   constructor(store: PlantStore, options: ImportOptions, refused: readonly RefusedRow[]) {
@@ -50,7 +60,8 @@ export class Importer {
 
   /** Whether no further row is to be sent. */
   get isStopped(): boolean {
-    return this.isCancelled || (this.#options.isStopping && this.refused.length > 0);
+    if (this.isCancelled || this.#failure !== undefined) return true;
+    return this.#options.isStopping && this.refused.length > 0;
   }
 
   /** Abandons the requests in flight, too. */
@@ -61,11 +72,7 @@ export class Importer {
   /** Sends rows that have an id. */
   sendWithIds(rows: Iterable<ValidRow>): Promise<void> {
     return this.#sendAll(rows, async (group) => {
-      const { signal } = this.#cancelling;
-      const results = await this.#store.createMany(
-        group.map((row) => row.draft),
-        { signal },
-      );
+      const results = await this.#create(group);
       const taken: ValidRow[] = [];
       for (const [index, row] of group.entries()) {
         const result = results[index] as CreateResult;
@@ -84,10 +91,7 @@ export class Importer {
   sendWithoutIds(rows: Iterable<ValidRow | undefined>): Promise<void> {
     return this.#sendAll(rows, async (group, number) => {
       if (!group.some((row) => row !== undefined)) return;
-      const results = await this.#store.createMany(
-        group.map((row) => row?.draft ?? gap),
-        { signal: this.#cancelling.signal, idempotencyKey: this.#keyOf(number) },
-      );
+      const results = await this.#create(group, this.#keyOf(number));
       for (const [index, row] of group.entries()) {
         const result = results[index] as CreateResult;
         if (row === undefined) continue;
@@ -96,6 +100,20 @@ export class Importer {
         else this.stored++;
       }
     });
+  }
+
+  async #create(
+    group: readonly (ValidRow | undefined)[],
+    idempotencyKey?: string,
+  ): Promise<CreateResult[]> {
+    const { signal } = this.#cancelling;
+    const drafts = group.map((row) => row?.draft ?? gap);
+    try {
+      return await this.#store.createMany(drafts, { signal, idempotencyKey });
+    } catch (error) {
+      if (!isRefusal(error)) this.unconfirmed += group.filter((row) => row !== undefined).length;
+      throw error;
+    }
   }
 
   /** Throws the first problem that isn't about a single row. */
@@ -112,15 +130,15 @@ export class Importer {
         await send(group, next++);
       }
     };
-    let failure: unknown;
     const fail = (error: unknown) => {
       // Whatever follows a cancellation is a consequence of it.
-      if (!this.isCancelled) failure = error;
-      this.cancel();
+      if (!this.isCancelled) this.#failure ??= error;
+      // A service that refuses also responds to the other requests in flight.
+      if (!isRefusal(error)) this.cancel();
     };
     const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
     await Promise.all(workers);
-    if (failure !== undefined) throw failure;
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   #refuse({ line, column }: ValidRow, refusal: Refusal): void {
@@ -170,6 +188,12 @@ function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
     items.push(value);
   }
   return items;
+}
+
+/** Whether the service has responded, and said that it stores nothing. */
+function isRefusal(error: unknown): boolean {
+  // A `CliError` says that its storage is full.
+  return error instanceof CliError || (error instanceof PlantStoreProblem && error.status < 500);
 }
 
 function describeRefusal(refusal: Refusal): string {

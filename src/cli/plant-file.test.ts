@@ -87,13 +87,25 @@ describe("CSV", () => {
     expect(() => readAll("csv", Buffer.from("name\nCafé").subarray(0, -1))).toThrow("not UTF-8");
   });
 
-  test.each(["tag,id\n", "name,colour\n", "name,name\n", "Fern,shade\n", '{"name":"Fern"}\n'])(
-    "is refused without a usable header: %j",
-    (text) => {
-      const read = () => [...readRows([Buffer.from(text)], "csv")];
-      expect(read).toThrow("must start with a line that names its columns");
-    },
-  );
+  test.each([
+    ["tag,id\n", '"tag,id".'],
+    ["name,colour\n", 'Remove the column "colour".'],
+    ["name,name\n", 'Remove one column "name".'],
+    ["name;tag\n", "Separate the fields by commas."],
+    ["Fern,shade\n", '"Fern,shade".'],
+    ['{"name":"Fern"}\n', "Is it JSON?"],
+  ])("is refused without a usable header: %j", (text, hint) => {
+    const read = () => [...readRows([Buffer.from(text)], "csv")];
+    expect(read).toThrow("must start with a line that names its columns");
+    expect(read).toThrow(hint);
+  });
+
+  test("with one column may have blank lines, but a row of quotes is an empty name", () => {
+    expect(readAll("csv", 'name\r\n\r\n\n""\nFern\n')).toEqual([
+      { line: 4, error: "name must not be empty" },
+      { line: 5, draft: { name: "Fern", tag: "" } },
+    ]);
+  });
 
   test("that is empty has no plants", () => {
     expect(readAll("csv", "")).toEqual([]);
@@ -112,7 +124,7 @@ describe("JSON Lines", () => {
   });
 
   test.each<[string, string]>([
-    ["name,tag", "is the file CSV?"],
+    ["name,tag", "is the file CSV? Then use --format csv."],
     ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],

@@ -5,12 +5,12 @@ import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
 import { PlantFileError } from "../plant-file/records.ts";
-import { type Row, readPlants } from "../plant-file/rows.ts";
+import { copyRows, nothingAfter, type Place, type Row, readPlants } from "../plant-file/rows.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";
 import { showSafely } from "./terminal.ts";
 
-export type { Row };
+export { copyRows, nothingAfter, type Place, type Row };
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
@@ -34,7 +34,10 @@ export function chooseFormat(call: Call, path: string): Format {
  */
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   try {
-    yield* readPlants(chunks, format === "csv");
+    for (const row of readPlants(chunks, format === "csv")) {
+      const mayBeCsv = "error" in row && row.error.endsWith("is the file CSV?");
+      yield mayBeCsv ? { ...row, error: `${row.error} Then use --format csv.` } : row;
+    }
   } catch (error) {
     throw error instanceof PlantFileError ? usageError(showSafely(error.message)) : error;
   }

@@ -6,7 +6,7 @@ import {
   PlantStoreProblem,
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
-import { exitCodes } from "./cli-error.ts";
+import { CliError, exitCodes } from "./cli-error.ts";
 import {
   type Call,
   type Command,
@@ -17,7 +17,7 @@ import {
   textFlag,
 } from "./command.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
-import { variables, withStore } from "./service-client.ts";
+import { olderService, variables, withStore } from "./service-client.ts";
 import { renderTable, showSafely } from "./terminal.ts";
 
 /** What the service takes. */
@@ -136,7 +136,11 @@ export const whoamiCommand: Command = {
   examples: ["plantstore whoami", "plantstore whoami --json | jq -r .scope"],
   async run(call) {
     await withStore(call, async (store) => {
-      const me = await store.me();
+      const me = await store.me().catch(async (error) => {
+        if (!isNotFound(error)) throw error;
+        await requirePlants(store);
+        throw new CliError(olderService);
+      });
       if (!isForPeople(call)) return call.terminal.out(`${JSON.stringify(me)}\n`);
       const { user, garden, scope, expiresAt = "never" } = me;
       const rows = Object.entries({ user, garden, scope, expires: expiresAt });
@@ -157,15 +161,23 @@ async function forEachPlant(
       try {
         await act(store, id);
       } catch (error) {
-        if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
-        // A wrong URL also responds with 404, but lists no plants.
-        await store.page({ limit: 1 });
+        if (!isNotFound(error)) throw error;
+        await requirePlants(store);
         call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
         exitCode = exitCodes.notFound;
       }
     }
     return exitCode;
   });
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof PlantStoreProblem && error.code === "not-found";
+}
+
+/** A wrong URL also responds with 404, but lists no plants. */
+async function requirePlants(store: PlantStore): Promise<void> {
+  await store.page({ limit: 1 });
 }
 
 function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {

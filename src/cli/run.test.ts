@@ -142,6 +142,7 @@ describe("an invalid call ends with 2 and one line", () => {
     ["an unknown flag", ["--fast"], 'There is no command "--fast"'],
     ["a flag before the command", ["--port", "1", "serve"], "The command comes first"],
     ["a typo in a command", ["srve"], "Did you mean serve?"],
+    ["a typo in the first word", ["tokens", "list"], "Did you mean token?"],
     ["a typo in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
     ["a typo after help", ["help", "exprot"], "Did you mean export?"],
     ["the second word alone", ["list"], "Did you mean token list or plants list?"],

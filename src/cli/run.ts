@@ -95,7 +95,9 @@ function unknownCommand([first = "", second = ""]: readonly string[]): CliError 
   }
   const isGroup = commandNames.some((name) => isIn(first, name));
   const typed = isGroup ? `${first} ${second}` : first;
-  const near = suggest(typed, commandNames);
+  // `token` of `tokens list`, or all of `token create`.
+  const words = commandNames.map((name) => name.split(" ")[0] ?? "");
+  const near = suggest(typed, isGroup ? commandNames : [...new Set(words)]);
   const meant = near.length > 0 ? near : commandNames.filter((name) => name.endsWith(` ${first}`));
   const isSafe = !meant.some((name) => destructiveCommands.includes(name));
   const suggestion = renderSuggestion(isSafe ? meant : []);

@@ -16,14 +16,19 @@ export const variables = {
   PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",
 } as const;
 
-/** For a person who waits; an import has more patience. */
-const patienceDefault = { retries: 2 };
+type Patience = Pick<PlantStoreOptions, "retries" | "limitedRetries">;
 
-/** Throws a `CliError` if the service refuses or doesn't respond. */
+/** For a person who waits. */
+const patienceDefault: Patience = { retries: 2 };
+
+/**
+ * Throws a `CliError` if the service refuses or doesn't respond. More patience is only for a
+ * service that has responded once: a wrong URL fails at once.
+ */
 export async function withStore<Result>(
   call: Call,
   use: (store: PlantStore) => Promise<Result>,
-  patience: Pick<PlantStoreOptions, "retries" | "limitedRetries"> = patienceDefault,
+  patience = patienceDefault,
 ): Promise<Result> {
   const url = readSetting("url", call.flags);
   const token = cleanToken(readToken());
@@ -32,9 +37,21 @@ export async function withStore<Result>(
   const isWhole = token.startsWith("plant_") ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token);
   if (!isWhole) throw tokenError("PLANTSTORE_TOKEN is not a whole token. Copy all of it again.");
   try {
+    if (patience !== patienceDefault) {
+      await requireResponse(new PlantStore({ url, token, ...patienceDefault }));
+    }
     return await use(new PlantStore({ url, token, ...patience }));
   } catch (error) {
     throw explain(error, url);
+  }
+}
+
+async function requireResponse(store: PlantStore): Promise<void> {
+  try {
+    await store.page({ limit: 0 });
+  } catch (error) {
+    // `use` meets any other failure again.
+    if (error instanceof PlantStoreUnreachable) throw error;
   }
 }
 
@@ -123,10 +140,6 @@ const advices: Readonly<Record<string, Outcome>> = {
   forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
   "not-found": [exitCodes.failed, "Check --url."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
-  "unsupported-media-type": [
-    exitCodes.failed,
-    "The service is older than this command: upgrade the service.",
-  ],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, "Try again later."],
   "storage-full": [exitCodes.unavailable, ""],
@@ -136,7 +149,16 @@ const advices: Readonly<Record<string, Outcome>> = {
 const tokenRefused =
   "The service refuses the token: it is expired, revoked, or not in the service's store.";
 
+export const olderService = "The service is older than this command: upgrade the service.";
+
+/** Whether it doesn't know an operation, a type of body or a parameter that this version uses. */
+function isOfOlder({ code, errors }: PlantStoreProblem): boolean {
+  if (code === "method-not-allowed" || code === "unsupported-media-type") return true;
+  return errors.some(({ detail }) => detail === "is not a parameter of this operation.");
+}
+
 function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
+  if (isOfOlder(problem)) return [exitCodes.failed, olderService];
   const inLog = `See request ${problem.requestId} in the service's log.`;
   const [exitCode, advice] = advices[problem.code] ?? [exitCodes.failed, inLog];
   const place = problem.code === "not-found" ? `${url}: ` : "";

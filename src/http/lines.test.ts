@@ -24,6 +24,16 @@ describe("the lines of a body", () => {
     expect(() => splitLines(text(linesMax * 2))).toThrow("Send at most 10000 lines.");
   });
 
+  test.each([
+    ["", "is empty."],
+    ["\r", "is empty."],
+    ["[]", "must be one JSON object."],
+    ['\ufeff{"name":"Fern"}', "must be one JSON object, without a byte order mark before it."],
+  ])("%j is refused: it %s", (line, reason) => {
+    const [result] = validateLines(plantDraftSchema, [line]);
+    expect(result).toMatchObject({ message: `The line ${reason}` });
+  });
+
   test("are validated one by one, as they are taken", () => {
     const drafts = validateLines(plantDraftSchema, ['{"name":"Fern"}', "{", "[]"]);
     const [first, second] = drafts;

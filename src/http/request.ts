@@ -179,8 +179,7 @@ function validateObject(
 ): unknown {
   const object = parseJsonObject(text);
   if (!object) {
-    const detail = text === "" ? `The ${place} is empty.` : `The ${place} must be one JSON object.`;
-    errors.push({ pointer: "", detail });
+    errors.push({ pointer: "", detail: `The ${place} ${whyNotObject(text)}.` });
     return undefined;
   }
   const { members, repeatedKeys } = object;
@@ -200,6 +199,13 @@ function validateObject(
     errors.push({ pointer: toPointer(key), detail: `${issue.message}.` });
   }
   return undefined;
+}
+
+function whyNotObject(text: string): string {
+  // Of a file with CRLF, a blank line is a carriage return.
+  if (text === "" || text === "\r") return "is empty";
+  const hasMark = text.startsWith("\ufeff");
+  return `must be one JSON object${hasMark ? ", without a byte order mark before it" : ""}`;
 }
 
 /** RFC 6901. */

@@ -15,6 +15,8 @@ interface Position {
 }
 
 export interface PlacedRecord<Record extends Scanned> extends Position {
+  /** As it is in the file, with the end of its line. */
+  readonly source: string;
   /** Absent if the record is too long or never ends. Nothing follows it. */
   readonly record: Record | undefined;
 }
@@ -39,8 +41,9 @@ export function* splitRecords<Record extends Scanned>(
     while (at < text.length) {
       const record = scan(text, at);
       if (record === undefined || record.end - at > recordLengthMax) break;
-      yield { line: position.line, column: position.column, record };
-      position = advance(position, text.slice(at, record.end));
+      const source = text.slice(at, record.end);
+      yield { line: position.line, column: position.column, source, record };
+      position = advance(position, source);
       at = record.end;
     }
     text = text.slice(at);
@@ -49,13 +52,14 @@ export function* splitRecords<Record extends Scanned>(
   for (const chunk of chunks) {
     text += decode(decoder, chunk);
     yield* takeRecords();
-    if (text.length > recordLengthMax) return yield { ...position, record: undefined };
+    if (text.length > recordLengthMax)
+      return yield { ...position, source: text, record: undefined };
   }
   text += decode(decoder);
   // The last line may lack its end.
   if (text !== "") text += "\n";
   yield* takeRecords();
-  if (text !== "") yield { ...position, record: undefined };
+  if (text !== "") yield { ...position, source: text, record: undefined };
 }
 
 function decode(decoder: TextDecoder, chunk?: Uint8Array): string {

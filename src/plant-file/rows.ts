@@ -4,12 +4,14 @@ import { parseJsonObject } from "../json-text.ts";
 import { type CsvRecord, type FieldName, fieldNames, scanCsvRecord } from "./csv.ts";
 import { createJsonScanner, PlantFileError, splitRecords } from "./records.ts";
 
-/** A plant to create, or why there is none. */
-export type Row = {
+export interface Place {
   readonly line: number;
   /** In a JSON array, where several rows may share a line. */
   readonly column?: number | undefined;
-} & ({ readonly draft: PlantDraft } | { readonly error: string });
+}
+
+/** A plant to create, or why there is none. */
+export type Row = Place & ({ readonly draft: PlantDraft } | { readonly error: string });
 
 /**
  * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
@@ -19,12 +21,13 @@ export function readPlants(chunks: Iterable<Uint8Array>, isCsv: boolean): Genera
   return isCsv ? readCsv(chunks) : readJson(chunks);
 }
 
-const nothingAfter = "nothing after it was read";
+/** Ends the error of a row after which nobody can tell where the next one begins. */
+export const nothingAfter = "nothing after it was read";
 
 function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let columns: readonly FieldName[] | undefined;
-  for (const { line, record } of splitRecords(chunks, scanCsvRecord)) {
-    if (record && record.fields.join("") === "" && record.fields.length === 1) continue;
+  for (const { line, source, record } of splitRecords(chunks, scanCsvRecord)) {
+    if (isBlankLine(source)) continue;
     if (columns === undefined) columns = readColumns(record);
     else if (record === undefined || isAstray(record, columns)) {
       const error = "a quote is not closed where it should be, or the line is too long";
@@ -43,16 +46,27 @@ function isAstray({ error, fields }: CsvRecord, columns: readonly FieldName[]): 
   return !isValid && fields.some((field) => field.includes("\n"));
 }
 
+/** A field of nothing but quotes is not blank: in a file with one column it is an empty name. */
+function isBlankLine(source: string): boolean {
+  return /^\r?\n$/.test(source);
+}
+
 function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
+  const header = record?.fields.join(",") ?? "";
   const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
-  const isValid =
-    given.includes("name") &&
-    new Set(given).size === given.length &&
-    given.every((field) => fieldNames.some((each) => each === field));
-  if (isValid) return given as FieldName[];
+  const unknown = given.find((field) => !fieldNames.some((each) => each === field));
+  const repeated = given.find((field, index) => given.indexOf(field) !== index);
+  const hasName = given.includes("name");
+  if (hasName && unknown === undefined && repeated === undefined) return given as FieldName[];
+  let hint = "";
+  if (/^\s*[[{]/.test(header)) hint = " Is it JSON?";
+  else if (/[;\t]/.test(header)) hint = " Separate the fields by commas.";
+  else if (hasName && unknown !== undefined)
+    hint = ` Remove the column ${JSON.stringify(unknown)}.`;
+  else if (hasName) hint = ` Remove one column ${JSON.stringify(repeated)}.`;
   throw new PlantFileError(
     "A CSV file must start with a line that names its columns: name, and optionally tag and id. " +
-      `This one starts with ${JSON.stringify(given.join(","))}. Is it JSON Lines?`,
+      `This one starts with ${JSON.stringify(header)}.${hint}`,
   );
 }
 
@@ -71,6 +85,31 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
     return { error: "the id must be an integer without leading zeros" };
   }
   return { draft: { ...draft, id: BigInt(id) } };
+}
+
+/**
+ * The rows that are chosen, as they are in the file: CSV with its header, JSON as JSON Lines. An
+ * import can read them again.
+ */
+export function* copyRows(
+  chunks: Iterable<Uint8Array>,
+  isCsv: boolean,
+  isChosen: (place: Place) => boolean,
+): Generator<string, void> {
+  if (isCsv) {
+    let isHeader = true;
+    for (const { line, source } of splitRecords(chunks, scanCsvRecord)) {
+      if (isBlankLine(source)) continue;
+      if (isHeader || isChosen({ line })) yield source;
+      isHeader = false;
+    }
+    return;
+  }
+  for (const { line, column, source, record } of splitRecords(chunks, createJsonScanner())) {
+    const place = record?.isInArray ? { line, column } : { line };
+    // Between the parts of an array's element, a line break means nothing.
+    if (isChosen(place)) yield `${source.trim().replaceAll(/\r?\n/g, " ")}\n`;
+  }
 }
 
 /** What may follow what in an array. */

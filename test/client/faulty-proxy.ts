@@ -11,8 +11,8 @@ export type Breakage = "before" | "after" | "midway" | "silent";
 
 export interface FaultyProxy {
   readonly url: string;
-  /** The next requests break like this, one after the other; later ones do not. */
-  breakNext(...breakages: Breakage[]): void;
+  /** The next requests break like this, or not, one after the other; later ones do not. */
+  breakNext(...breakages: (Breakage | undefined)[]): void;
   close(): void;
 }
 
@@ -20,7 +20,7 @@ const lostBytes = 5;
 
 export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
   const { hostname, port } = new URL(target);
-  const planned: Breakage[] = [];
+  const planned: (Breakage | undefined)[] = [];
   const sockets = new Set<Socket>();
 
   const server = createServer((client) => {

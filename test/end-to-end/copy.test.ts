@@ -126,6 +126,11 @@ describe("a copy that is cut short leaves nothing in the target, and can be run 
   );
 });
 
+test("from a file that isn't there makes no tables in the target", async () => {
+  expect((await copy(file, database.url)).errors).toContain("there is no such file");
+  expect(await database.query("SELECT 1 FROM pg_tables WHERE tablename = 'plants'")).toEqual([]);
+});
+
 test("names the table with what PostgreSQL cannot store, as from a corrupt file", async () => {
   await fill(file, 1, "Fern\0");
   const finished = await copy(file, database.url);

@@ -1,10 +1,16 @@
 /** `plantstore import` against a running service: rows with and without ids, good and bad. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
+import {
+  type RunningService,
+  realProgram,
+  runProgram,
+  spawnProgram,
+  startService,
+} from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(60_000);
@@ -231,26 +237,48 @@ describe("an import", () => {
     expect(second.errors).toStartWith("line 1102: an earlier import stored another plant");
   });
 
-  test("into a service that takes no JSON Lines says to upgrade it", async () => {
-    const run = await openGarden("older");
-    using older = Bun.serve({
-      port: 0,
-      fetch: () =>
-        Response.json(
-          {
-            type: "urn:plantstore:problem:unsupported-media-type",
-            title: "Unsupported Media Type",
-            status: 415,
-            detail: "Send the body as application/json.",
-            requestId: "r",
-          },
-          { status: 415, headers: { "content-type": "application/problem+json" } },
-        ),
-    });
-    const path = writeFile("older.csv", "name\nFern\n");
-    const { exitCode, errors } = await run(["import", path], { url: older.url.origin });
-    expect(exitCode).toBe(1);
-    expect(errors).toContain("upgrade the service");
+  test.each([
+    ["csv", 'name,id\r\nIvy,\r\n"",\r\nMoss,x\r\n"Rose\nred",', "Fern,", "Moss,"],
+    [
+      "json",
+      '[{"name":"Ivy"},{\n"name":""\n},7,{"name":"Rose"}]',
+      '{"name":"Fern"}',
+      '{"name":"Moss"}',
+    ],
+  ])(
+    "writes refused rows to a file that can be corrected and imported: %s",
+    async (format, text, ...good) => {
+      const run = await openGarden(`rejects-${format}`);
+      const rejects = join(folder.path, `refused.${format}`);
+      const args = ["import", writeFile(`all.${format}`, text), "--rejects", rejects];
+      const first = await run(args);
+      expect(first).toMatchObject({
+        exitCode: 7,
+        out: '{"stored":2,"alreadyThere":0,"refused":2}\n',
+      });
+      expect(first.errors).toContain(`The refused rows are in ${rejects}.`);
+      const corrected = readFileSync(rejects, "utf8")
+        .replace(/.*"".*/, good[0])
+        .replace(/.*(?:x|7).*/, good[1]);
+      // What is there may have been corrected already, so it isn't replaced.
+      expect(await run(args)).toMatchObject({ exitCode: 2, out: "" });
+      writeFileSync(rejects, corrected);
+      expect((await run(["import", rejects])).out).toContain(
+        '"stored":2,"alreadyThere":0,"refused":0',
+      );
+      const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
+      const names = listed.map(({ name }) => name.split("\n")[0]).toSorted();
+      expect(names).toEqual(["Fern", "Ivy", "Moss", "Rose"]);
+    },
+  );
+
+  test("writes no refused rows if the file could not be read to its end", async () => {
+    const rejects = join(folder.path, "rest.csv");
+    const path = writeFile("unclosed.csv", 'name\nFern\n""\n"Moss\nIvy\n');
+    const dry = await runProgram(["import", path, "--dry-run", "--rejects", rejects]);
+    expect(dry.exitCode).toBe(7);
+    expect(dry.errors).toContain("was not written: correct line 4 where it is");
+    expect(existsSync(rejects)).toBe(false);
   });
 
   test("that is a dry run reports every bad row, and calls nobody", async () => {
@@ -301,13 +329,56 @@ describe("an import", () => {
     const lines = Array.from({ length }, (_, index) => `{"name":"Plant ${index}"}\n`);
     const path = writeFile("unlucky.jsonl", lines.join(""));
     const breakages = Array.from({ length: 5 }, () => ["after", "before", "midway"] as const);
-    proxy.breakNext(...breakages.flat());
+    // The first request finds out whether there is a service at all.
+    proxy.breakNext(undefined, ...breakages.flat());
     const { exitCode } = await run(["import", path], { url: proxy.url });
     proxy.close();
     expect(exitCode).toBe(0);
     const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
     expect(listed.length).toBe(length);
     expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
+  });
+
+  test("that is interrupted says how many rows may have been stored without a response", async () => {
+    const { promise: isSent, resolve: send } = Promise.withResolvers<void>();
+    using slow = Bun.serve({
+      port: 0,
+      async fetch({ method }) {
+        if (method === "GET") return Response.json([]);
+        send();
+        await new Promise(() => {});
+        return new Response();
+      },
+    });
+    const path = writeFile("cut.csv", `name\n${"Fern\n".repeat(600)}`);
+    const variables = { PLANTSTORE_URL: slow.url.origin, PLANTSTORE_TOKEN: "any" };
+    await using child = spawnProgram(["import", path, "--concurrency", "1"], variables);
+    await isSent;
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await child.stdout.json()).toMatchObject({ stored: 0, unconfirmed: 512 });
+    expect(await child.stderr.text()).toContain("512 more may have been stored");
+  });
+
+  test("that is interrupted while it reads standard input says that nothing was sent", async () => {
+    await using child = Bun.spawn([process.execPath, realProgram, "import", "-"], {
+      env: { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: service.token },
+      ...{ stdin: "pipe", stdout: "ignore", stderr: "pipe" },
+    });
+    // More than a pipe holds, so it is reading by then.
+    child.stdin.write(" ".repeat(2 ** 20));
+    await child.stdin.flush();
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await child.stderr.text()).toBe("plantstore: Stopped. Nothing was sent.\n");
+  });
+
+  test("to a port where nobody listens fails soon, and names the URL", async () => {
+    const run = await openGarden("lost");
+    const url = "http://127.0.0.1:1";
+    const { exitCode, errors } = await run(["import", writeFile("lost.csv", "name\n")], { url });
+    expect(exitCode).toBe(6);
+    expect(errors).toStartWith(`plantstore: No response from ${url}: the connection is refused.`);
   });
 
   test("ends at once when the token is refused, and says what was stored", async () => {

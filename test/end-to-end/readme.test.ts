@@ -16,7 +16,9 @@ const project = join(folder.path, "plantstore");
 afterAll(() => folder[Symbol.dispose]());
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
-const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+const blocks = [...readme.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+  .filter(([, language, block = ""]) => language === "sh" || block.startsWith("$ "))
+  .map(([, , block = ""]) => block);
 const [start = "", ...others] = blocks.filter((block) => !block.includes("npm test"));
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(
@@ -24,7 +26,9 @@ const environment = Object.fromEntries(
   ),
 );
 
-test.skipIf(Bun.which("curl") === null)("each block of the README works", async () => {
+const hasTools = ["curl", "script"].every((tool) => Bun.which(tool) !== null);
+
+test.skipIf(!hasTools)("each block of the README works", async () => {
   const unwanted = /^(?:node_modules|\.git|data|dist|test)\b/;
   cpSync(root, project, {
     recursive: true,
@@ -59,6 +63,17 @@ test.skipIf(Bun.which("curl") === null)("each block of the README works", async 
     const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
     const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
     for (const block of others) {
+      if (block.startsWith("$ ")) {
+        // What a terminal shows. Elsewhere it would be JSON.
+        const typed = block.match(/(?<=^\$ ).+/gm) ?? [];
+        const lines = typed.map((line) => `echo ${Bun.$.escape(`$ ${line}`)}; ${line}`);
+        const shown = Bun.spawnSync(["script", "-qec", lines.join("; "), "/dev/null"], {
+          cwd: project,
+          env: { ...variables, npm_config_loglevel: "silent", npm_config_progress: "false" },
+        });
+        expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
+        continue;
+      }
       const commands = block
         .replaceAll("localhost:8080", new URL(url).host)
         .replaceAll("http://127.0.0.1:8080", url)

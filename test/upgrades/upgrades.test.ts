@@ -4,6 +4,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
+import { lockForServing } from "../../src/storage/sqlite/open.ts";
 import { runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -67,6 +68,18 @@ describe.each(keptVersions)("the data of version %s", (version) => {
   test.each<Engine>(["sqlite", "postgres"])("is all there and in use on %s", async (engine) => {
     await checkData(await bring(version, engine), (await readAnswers(version))[engine]);
   });
+});
+
+test("a command doesn't migrate a file that a service of an older version is serving", async () => {
+  const database = join(folder.path, "served.db");
+  copyFileSync(keptPath("0.4.0", "plants.db"), database);
+  const list = () => runProgram(["token", "list", "--database", database]);
+  const service = lockForServing(database);
+  const refused = await list();
+  service.close();
+  expect(refused.exitCode).toBe(1);
+  expect(refused.errors).toContain("an older version is serving it");
+  expect((await list()).errors).toContain("from schema 2 to 3");
 });
 
 describe.each(backupVersions)("a backup that version %s made", (version) => {

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
+import type { BackupOptions, ConnectionLimits, RestoreOptions } from "../../domain/storage.ts";
 import { makeTemporaryFolder } from "../durable-file.ts";
 import { hasState } from "./errors.ts";
 import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
@@ -50,31 +50,52 @@ export async function restorePostgres(
   makeFile: (path: string) => Promise<void>,
   openFile: (path: string) => Database,
 ): Promise<undefined> {
-  const pool = await PrimaryPool.open(url, limits, async (client, withConnection) => {
-    // Instances of an older version may be using it, and could not start again.
-    if ((await readSchema(client)) > 0) await requireNewest(client);
-    await migrate(client, { withConnection });
-    await requireRights(client);
-  });
-  let folder: string | undefined;
+  await checkTarget(url, limits);
+  const folder = makeTemporaryFolder();
   try {
-    await transact(pool, "read", (client) => requireEmpty(client, url));
-    folder = makeTemporaryFolder();
     const path = join(folder, "plants.db");
     await makeFile(path);
-    const file = openFile(path);
-    try {
-      await transact(pool, "write", async (client) => {
-        await requireEmpty(client, url);
-        for (const table of tables) await fillTable(client, table, file, signal);
-        await fillTokenChanges(client, file);
-      });
-    } finally {
-      file.close();
-    }
+    await fillDatabase(url, limits, openFile(path), signal);
   } finally {
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Changes nothing: what is to be restored may turn out to be missing or damaged. */
+async function checkTarget(url: string, limits: ConnectionLimits): Promise<void> {
+  let isStore = false;
+  const pool = await PrimaryPool.open(url, limits, async (client) => {
+    isStore = (await readSchema(client)) > 0;
+    // Instances of an older version may be using it, and could not start again.
+    if (isStore) await requireNewest(client);
+  });
+  try {
+    if (isStore) await transact(pool, "read", (client) => requireEmpty(client, url));
+  } finally {
     await pool.close();
+  }
+}
+
+async function fillDatabase(
+  url: string,
+  limits: ConnectionLimits,
+  file: Database,
+  signal: AbortSignal,
+): Promise<void> {
+  let pool: PrimaryPool | undefined;
+  try {
+    pool = await PrimaryPool.open(url, limits, async (client, withConnection) => {
+      await migrate(client, { withConnection });
+      await requireRights(client);
+    });
+    await transact(pool, "write", async (client) => {
+      await requireEmpty(client, url);
+      for (const table of tables) await fillTable(client, table, file, signal);
+      await fillTokenChanges(client, file);
+    });
+  } finally {
+    file.close();
+    await pool?.close();
   }
 }
 

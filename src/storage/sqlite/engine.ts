@@ -5,7 +5,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
 import { mapErrors } from "./errors.ts";
-import { checkFile, migrate } from "./migrate.ts";
+import { checkFile, isOlder, migrate } from "./migrate.ts";
 import {
   checkSmallFile,
   checkWritable,
@@ -27,6 +27,10 @@ interface Share extends WorkerShare {
   readonly files: string;
 }
 
+const olderService =
+  "an older version is serving it, and this one would change its schema (use the command of that " +
+  "version, or upgrade the service first)";
+
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
@@ -43,7 +47,13 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       checkFile(database);
       if (isServing) checkSmallFile(database, file);
       useWriteAheadLog(database);
-      migrate(database, undefined, options.onMigration);
+      // A service of an older version would not start again on what a command has migrated.
+      const lock = !isServing && isOlder(database) ? lockForServing(file, olderService) : undefined;
+      try {
+        migrate(database, undefined, options.onMigration);
+      } finally {
+        lock?.close();
+      }
       checkWritable(database);
     }
     return createStorage({ file, identity, database, opened, joins }, options);

@@ -37,6 +37,12 @@ export function requireStore(database: Database): void {
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
+/** Whether an older version of the program made it. */
+export function isOlder(database: Database): boolean {
+  const schema = readPragma(database, "user_version");
+  return schema > 0n && schema < BigInt(migrations.length);
+}
+
 export function migrate(
   database: Database,
   steps: readonly Step[] = migrations,

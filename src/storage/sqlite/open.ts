@@ -144,11 +144,15 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 const appendUnlinked = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
 
 /**
- * Lets one process at a time serve a file; command-line tools don't take the lock. It is an
+ * Lets one process at a time serve a file; of the commands, only those that would disturb a service
+ * take the lock. It is an
  * exclusive transaction on a small database beside the file: the kernel releases it with the
  * process, however that ends, so no stale lock is left behind.
  */
-export function lockForServing(file: string): Database {
+export function lockForServing(
+  file: string,
+  whyNot = "another process is serving it already (stop that one, or choose another file)",
+): Database {
   const lockPath = `${file}-serving`;
   const descriptor = openSync(lockPath, appendUnlinked, 0o600);
   giveToOwnerOf(file, descriptor);
@@ -163,10 +167,7 @@ export function lockForServing(file: string): Database {
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new PlantStoreError(
-      "unavailable",
-      "another process is serving it already (stop that one, or choose another file)",
-    );
+    throw new PlantStoreError("unavailable", whyNot);
   }
 }
 
