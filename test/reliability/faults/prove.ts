@@ -22,6 +22,8 @@ await prove({
   async run(number) {
     const injection = findInjection(number, scenes);
     const { scene, failure } = injection;
+    // No start runs out of descriptors, and SQLite goes on if it can't open a folder to sync it.
+    if (failure.name === "EMFILE" && scene.isFromStart) return { faults: [], figures: {} };
     const name = `${scene.name}, ${failure.name}`;
     const counting = counts.get(name) ?? countCalls(scene, failure);
     counts.set(name, counting);
