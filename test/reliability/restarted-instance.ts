@@ -14,7 +14,7 @@ export class RestartedInstance {
 
   constructor(database: string) {
     this.#database = database;
-    this.port = pickPort();
+    [this.port = 0] = pickPorts(1);
   }
 
   /** Resolves once it is ready. The folder is a checkout of any version, installed. */
@@ -53,17 +53,18 @@ export class RestartedInstance {
   }
 }
 
-/** Below those of outgoing connections: one of these could take the port while it is free. */
-export function pickPort(): number {
-  for (;;) {
-    const port = 15_000 + Math.floor(Math.random() * 10_000);
+/** Below those of outgoing connections: one of these could take a port while its owner is down. */
+export function pickPorts(count: number): number[] {
+  const ports: number[] = [];
+  for (let port = 15_000 + Math.floor(Math.random() * 10_000); ports.length < count; port++) {
     try {
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
-      return port;
+      ports.push(port);
     } catch {
       // Somebody else's.
     }
   }
+  return ports;
 }
 
 /** Calls what listens on a port. */

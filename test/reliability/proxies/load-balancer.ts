@@ -1,9 +1,9 @@
-/** nginx or HAProxy of the system, with the configuration in deploy/, in front of two instances. */
+/** The system's nginx or HAProxy, with the configuration in deploy/, in front of two instances. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { pickPort } from "../restarted-instance.ts";
+import { pickPorts } from "../restarted-instance.ts";
 
 export type BalancerName = "nginx" | "haproxy";
 
@@ -33,7 +33,7 @@ export class LoadBalancer {
   /** It goes away with this process. */
   static async start(name: BalancerName, instances: readonly number[]): Promise<LoadBalancer> {
     const folder = makeTemporaryFolder();
-    const port = pickPort();
+    const [port = 0] = pickPorts(1);
     const log = join(folder.path, "log");
     const write = name === "nginx" ? writeNginx : writeHaproxy;
     const args = write(folder.path, log, [port, ...instances]);
@@ -98,14 +98,10 @@ function writeHaproxy(folder: string, _: string, ports: readonly number[]): stri
 /** The configuration with other addresses, and nothing else changed. */
 function substitute(path: string, [own, one, two]: readonly number[]): string {
   const text = readFileSync(path, "utf8");
-  const changed = text
-    .replace(/^( +)(listen|bind :)( ?)80(;?)$/m, (_, indent, word, __, end) =>
-      word === "listen"
-        ? `${indent}listen 127.0.0.1:${own}${end}`
-        : `${indent}bind 127.0.0.1:${own}`,
-    )
-    .replaceAll("127.0.0.1:8081", `127.0.0.1:${one}`)
-    .replaceAll("127.0.0.1:8082", `127.0.0.1:${two}`);
-  if (!changed.includes(`127.0.0.1:${own}`)) throw new Error(`${path}: no port to replace`);
-  return changed;
+  return text
+    .replace(/^( +)(listen |bind :)80\b/m, (_, indent, word) => {
+      return `${indent}${word.replace(":", "")}127.0.0.1:${own}`;
+    })
+    .replace("127.0.0.1:8081", `127.0.0.1:${one}`)
+    .replace("127.0.0.1:8082", `127.0.0.1:${two}`);
 }

@@ -38,6 +38,7 @@ const instances = [new RestartedInstance(database.url), new RestartedInstance(da
 process.on("exit", () => {
   for (const instance of instances) instance.kill();
 });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 await Promise.all(instances.map((instance) => instance.start()));
 const ports = instances.map(({ port }) => port);
 const proxies = await Promise.all(names.map((name) => LoadBalancer.start(name, ports)));

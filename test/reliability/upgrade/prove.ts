@@ -27,6 +27,7 @@ const running = new Set<RestartedInstance>();
 process.on("exit", () => {
   for (const instance of running) instance.kill();
 });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 const reasons = new Map<string, number>();
 let promises = 0;
 
