@@ -4,7 +4,7 @@ import { type Finished, waitFor } from "../../end-to-end/running-service.ts";
 import { makeCaller, ownVersion, RestartedInstance } from "../restarted-instance.ts";
 
 /** A revocation holds everywhere within 5 seconds. */
-const revokedWithinMs = 6_000;
+const revokedWithinMs = 5_000;
 
 export interface Mix {
   /** The checkout of the older version. */
