@@ -39,10 +39,13 @@ export function hasBody(headers: Headers): boolean {
   return (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
 }
 
-/** Whether a body can be longer than what is read of it. */
-export function mayExceedLimit(headers: Headers, { bytesMax } = json): boolean {
+/**
+ * Whether a body can be longer than any that is accepted. The rest of a shorter one, which another
+ * limit refused, is let through: proxies that are still sending it would not see the response.
+ */
+export function mayExceedLimits(headers: Headers): boolean {
   const bytes = declaredBytes(headers);
-  return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= bytesMax);
+  return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= jsonLines.bytesMax);
 }
 
 /**

@@ -4,7 +4,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace } from "../tracing/request-trace.ts";
-import { mayExceedLimit } from "./body.ts";
+import { mayExceedLimits } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import type { Route } from "./router.ts";
 
@@ -34,10 +34,10 @@ export interface Exchange {
  * Whether the connection must be closed after the response: the rest of a body that was not read
  * could be taken for the next request, and after a CONNECT the runtime sees no more requests.
  */
-export function mustClose({ request, operation, body }: Exchange): boolean {
+export function mustClose({ request, body }: Exchange): boolean {
   if (request.method === "CONNECT") return true;
   if (body !== "unread") return false;
-  return request.bodyUsed || mayExceedLimit(request.headers, operation?.body?.type);
+  return request.bodyUsed || mayExceedLimits(request.headers);
 }
 
 /** Counts, logs and traces a request. The error is of a stream that broke off after its status. */

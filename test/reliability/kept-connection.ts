@@ -95,7 +95,13 @@ export class KeptConnection {
 
   /** Resolves with the first bytes that come, and reads no more until `resume` is called. */
   async pauseAtFirst(): Promise<{ resume(): void }> {
-    await new Promise((resolve) => this.#socket.once("data", resolve).once("close", resolve));
+    await new Promise<void>((resolve) => {
+      const stop = () => {
+        this.#socket.off("data", stop).off("close", stop);
+        resolve();
+      };
+      this.#socket.on("data", stop).on("close", stop);
+    });
     this.#socket.pause();
     return { resume: () => this.#socket.resume() };
   }

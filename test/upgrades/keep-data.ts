@@ -3,7 +3,7 @@
  * versions can be tested with them.
  */
 import { Database } from "bun:sqlite";
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { runProgram, startService } from "../end-to-end/running-service.ts";
@@ -15,6 +15,9 @@ const { version } = manifest;
 /** Far enough away for a test of any day. */
 const neverMs = Date.parse("2999-01-01T00:00:00Z");
 
+const timesOfKeys = "UPDATE idempotency_hashes SET expires_at_ms =";
+const timeOfToken = "UPDATE tokens SET expires_at_ms = 1 WHERE note = 'expired'";
+
 using folder = makeTemporaryFolder();
 const file = join(folder.path, "plants.db");
 const server = await makeDatabase();
@@ -22,26 +25,27 @@ const home = dirname(keptPath(version, "answers.json"));
 rmSync(home, { recursive: true, force: true });
 mkdirSync(home, { recursive: true });
 
-const answers = { sqlite: await fill(file), postgres: await fill(server.url) };
+const answers = {
+  sqlite: await fill(file, keepFile),
+  postgres: await fill(server.url, async () => {}),
+};
 await Bun.write(keptPath(version, "answers.json"), `${JSON.stringify(answers, null, 2)}\n`);
-keepFile(file);
-await runProgram([
-  "backup",
-  keptPath(version, "plants.backup"),
-  "--database",
-  keptPath(version, "plants.db"),
-]);
 await Bun.write(keptPath(version, "postgres.sql"), await renderStatements(server));
 await server.drop();
 process.stdout.write(`test/upgrades/versions/${version}: kept\n`);
 process.exit(0);
 
-/** Through the real program, as a user would. */
-async function fill(database: string): Promise<KeptAnswers> {
+/** Through the real program, as a user would. What is kept of it is kept while it runs. */
+async function fill(database: string, keep: () => Promise<void>): Promise<KeptAnswers> {
   const makeToken = async (...flags: string[]) =>
     (await runProgram(["token", "create", "ada", "--database", database, ...flags])).out.trim();
   const token = await makeToken("--note", "kept");
   const readToken = await makeToken("--scope", "read");
+  const expiredToken = await makeToken("--expires", "2999-01-01", "--note", "expired");
+  const revokedToken = await makeToken("--note", "revoked");
+  const list = (await runProgram(["token", "list", "--database", database])).out;
+  const id = /^(\S+).*\brevoked\b/m.exec(list)?.[1] ?? "";
+  await runProgram(["token", "revoke", id, "--database", database]);
   await using service = await startService({ database });
   const create = async (body: string, key?: string) => {
     const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
@@ -54,25 +58,38 @@ async function fill(database: string): Promise<KeptAnswers> {
   }
   const body = '{"name":"Größe 🌱","tag":""}';
   const key = "kept";
+  if (database === file) shrinkLog();
   const location = await create(body, key);
   await service.call(`DELETE ${await create('{"name":"gone"}')}`, { token });
   const listed = await service.call("GET /plants?fields=id,name,tag", { token });
   const plants = await listed.text();
+  await keep();
   service.signal("SIGTERM");
   await service.exited;
-  return { token, readToken, plants, keyed: { key, body, location } };
+  return { token, readToken, expiredToken, revokedToken, plants, keyed: { key, body, location } };
 }
 
-function keepFile(path: string): void {
-  const database = new Database(path, { readwrite: true });
-  database.run("UPDATE idempotency_hashes SET expires_at_ms = ?", [neverMs]);
-  database.run(`VACUUM INTO '${keptPath(version, "plants.db")}'`);
-  database.close();
+/** So that the log holds only what follows. */
+function shrinkLog(): void {
+  using database = new Database(file, { readwrite: true });
+  database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+/** With its log, which holds the last writes: it is folded into the file when the service ends. */
+async function keepFile(): Promise<void> {
+  using database = new Database(file, { readwrite: true });
+  database.run(`${timesOfKeys} ?`, [neverMs]);
+  database.run(timeOfToken);
+  copyFileSync(file, keptPath(version, "plants.db"));
+  copyFileSync(`${file}-wal`, keptPath(version, "plants.db-wal"));
+  if (statSync(keptPath(version, "plants.db-wal")).size === 0) throw new Error("The log is empty.");
+  await runProgram(["backup", keptPath(version, "plants.backup"), "--database", file]);
 }
 
 /** The steps that lead to the schema, and then every row. */
 async function renderStatements(database: TestDatabase): Promise<string> {
-  await database.query("UPDATE idempotency_hashes SET expires_at_ms = $1", [neverMs]);
+  await database.query(`${timesOfKeys} $1`, [neverMs]);
+  await database.query(timeOfToken);
   const steps = join(import.meta.dir, "../../src/storage/postgres/migrations");
   const statements = await Promise.all(
     readdirSync(steps)

@@ -1,6 +1,7 @@
 /**
- * The data of each released version: a SQLite file, a PostgreSQL database as statements, for some a
- * backup, and what callers received. Later versions must read them.
+ * The data of each released version: a SQLite file, for some with a log that holds the last writes,
+ * a PostgreSQL database as statements, for some a backup, and what callers received. Later versions
+ * must read them.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,6 +9,9 @@ import { join } from "node:path";
 export interface KeptAnswers {
   readonly token: string;
   readonly readToken: string;
+  /** The earliest versions have left none of these two. */
+  readonly expiredToken?: string;
+  readonly revokedToken?: string;
   /** The whole list, with ids. */
   readonly plants: string;
   /** A create that succeeded, and may be sent again under its key. */
@@ -18,7 +22,7 @@ const folder = join(import.meta.dir, "versions");
 
 export const keptVersions: readonly string[] = readdirSync(folder).toSorted();
 
-type KeptName = "plants.db" | "postgres.sql" | "plants.backup" | "answers.json";
+type KeptName = "plants.db" | "plants.db-wal" | "postgres.sql" | "plants.backup" | "answers.json";
 
 export function keptPath(version: string, name: KeptName) {
   return join(folder, version, name);

@@ -2,7 +2,7 @@
  * The data of released versions, with this version: nothing is lost, and all of it still works.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { lockForServing } from "../../src/storage/sqlite/open.ts";
 import { runProgram, startService } from "../end-to-end/running-service.ts";
@@ -28,6 +28,8 @@ async function bring(version: string, engine: Engine): Promise<string> {
   if (engine === "sqlite") {
     const path = join(folder.path, `${version}.db`);
     copyFileSync(keptPath(version, "plants.db"), path);
+    const log = keptPath(version, "plants.db-wal");
+    if (existsSync(log)) copyFileSync(log, `${path}-wal`);
     return path;
   }
   const database = await makeDatabase();
@@ -38,7 +40,7 @@ async function bring(version: string, engine: Engine): Promise<string> {
 
 /** Nothing is lost, and all of it still works. */
 async function checkData(database: string, answers: KeptAnswers): Promise<void> {
-  const { token, readToken, plants, keyed } = answers;
+  const { token, readToken, expiredToken, revokedToken, plants, keyed } = answers;
   await using service = await startService({ database });
 
   const listed = await service.call("GET /plants?fields=id,name,tag", { token: readToken });
@@ -62,6 +64,11 @@ async function checkData(database: string, answers: KeptAnswers): Promise<void> 
   expect(deleted.status).toBe(204);
   const refused = await service.call("POST /plants", { token: readToken, body });
   expect(refused.status).toBe(403);
+  for (const invalid of [expiredToken, revokedToken]) {
+    if (invalid === undefined) continue;
+    const answer = await service.call("GET /plants", { token: invalid });
+    expect(answer.status).toBe(401);
+  }
 }
 
 describe.each(keptVersions)("the data of version %s", (version) => {

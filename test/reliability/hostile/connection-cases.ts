@@ -22,6 +22,8 @@ import {
 
 const bodyBytesMax = 64 * 1024;
 const kibi = 1024;
+/** Of JSON Lines; no longer body is ever accepted. */
+const longestBytes = kibi * kibi;
 
 /** A good request whose head has exactly so many bytes. */
 function getOfSize(bytes: number): string {
@@ -68,11 +70,17 @@ export const sizeCases: readonly HostileCase[] = [
     "a body of exactly 64 KiB": create(padded(bodyBytesMax)),
     "chunks of exactly 64 KiB": post(chunked) + chunk(padded(bodyBytesMax)) + lastChunk,
   }),
-  ...expecting("413 closed", {
-    "a body of 64 KiB and 1 byte": create(padded(bodyBytesMax + 1)),
+  ["a body of 64 KiB and 1 byte", create(padded(bodyBytesMax + 1)), "413 open"],
+  ...expecting("413 waiting", {
     "a length over the limit, before any body": post(`Content-Length: ${bodyBytesMax + 1}`),
     "a length over the limit, and a request for a body":
       post(`Content-Length: ${bodyBytesMax + 1}`) + smuggled,
+  }),
+  ...expecting("413 closed", {
+    "a body of 1 MiB and 1 byte": create(padded(longestBytes + 1)),
+    "a length over every limit, before any body": post(`Content-Length: ${longestBytes + 1}`),
+    "a length over every limit, and a request for a body":
+      post(`Content-Length: ${longestBytes + 1}`) + smuggled,
     "chunks of 64 KiB and 1 byte": post(chunked) + chunk(padded(bodyBytesMax + 1)) + lastChunk,
     "chunks over the limit that never end": [
       post(chunked),
@@ -85,16 +93,21 @@ export const sizeCases: readonly HostileCase[] = [
       lastChunk + smuggled,
     ],
   }),
+  ...expecting("400 open", {
+    "a body of 1 MiB for a GET": get(`Content-Length: ${longestBytes}`) + padded(longestBytes),
+  }),
   ...expecting("400 closed", {
-    "a body of 1 MiB for a GET": get(`Content-Length: ${kibi * kibi}`) + padded(kibi * kibi),
+    "a body over 1 MiB for a GET":
+      get(`Content-Length: ${longestBytes + 1}`) + padded(longestBytes + 1),
   }),
-  ...expecting("404 closed", {
+  ...expecting("404 open", {
     "a body of 1 MiB for a path that is not there":
-      head("POST /nothing HTTP/1.1", host, `Content-Length: ${kibi * kibi}`) + padded(kibi * kibi),
+      head("POST /nothing HTTP/1.1", host, `Content-Length: ${longestBytes}`) +
+      padded(longestBytes),
   }),
-  ...expecting("401 closed", {
+  ...expecting("401 open", {
     "a body of 1 MiB without a token":
-      head("POST /plants HTTP/1.1", host, `Content-Length: ${kibi * kibi}`) + padded(kibi * kibi),
+      head("POST /plants HTTP/1.1", host, `Content-Length: ${longestBytes}`) + padded(longestBytes),
   }),
 ];
 

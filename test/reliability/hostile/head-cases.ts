@@ -253,7 +253,7 @@ const expectCases: readonly HostileCase[] = [
     "two expectations": create(fern, "Expect: 100-continue", "Expect: x"),
   }),
   ["Expect: 100-continue without a body", get("Expect: 100-continue"), "100 200 open"],
-  ...expecting("100 413 closed", {
+  ...expecting("100 413 waiting", {
     "Expect: 100-continue and a body over the limit": post(
       "Content-Length: 65537",
       "Expect: 100-continue",

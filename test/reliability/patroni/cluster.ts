@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { pickPorts } from "../restarted-instance.ts";
 import { PatroniNode, serverEnvironment, spawnServer } from "./node.ts";
 
 export type Failure = "killed" | "frozen" | "stopped";
@@ -187,18 +188,4 @@ function makeFolder(): string {
   }
   chmodSync(path, 0o755);
   return path;
-}
-
-/** Below those of outgoing connections: one of these could take a node's port while it is down. */
-function pickPorts(count: number): number[] {
-  const ports: number[] = [];
-  for (let port = 15_000 + Math.floor(Math.random() * 10_000); ports.length < count; port++) {
-    try {
-      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
-      ports.push(port);
-    } catch {
-      // Somebody else's.
-    }
-  }
-  return ports;
 }

@@ -66,7 +66,7 @@ CREATE TABLE rate_buckets (
 
 DELETE FROM token_changes;
 INSERT INTO gardens (last_id, plants_bound, garden) VALUES ('9', NULL, 'ada');
-INSERT INTO token_changes (one, count) VALUES ('1', '2');
+INSERT INTO token_changes (one, count) VALUES ('1', '5');
 INSERT INTO idempotency_keys (expires_at_ms, plant_id, request, garden, key) VALUES ('32472144000000', '8', '[null,"Größe 🌱",""]', 'ada', 'kept');
 INSERT INTO plants (id, name, tag, garden) VALUES ('-9223372036854775808', 'Plant -9223372036854775808', 'chosen', 'ada');
 INSERT INTO plants (id, name, tag, garden) VALUES ('0', 'Plant 0', 'chosen', 'ada');
@@ -74,6 +74,8 @@ INSERT INTO plants (id, name, tag, garden) VALUES ('7', 'Plant 7', 'chosen', 'ad
 INSERT INTO plants (id, name, tag, garden) VALUES ('8', 'Größe 🌱', '', 'ada');
 INSERT INTO plants (id, name, tag, garden) VALUES ('9007199254740993', 'Plant 9007199254740993', 'chosen', 'ada');
 INSERT INTO plants (id, name, tag, garden) VALUES ('9223372036854775807', 'Plant 9223372036854775807', 'chosen', 'ada');
-INSERT INTO tokens (created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, "position", garden, scope, note, "user", id, hash) VALUES ('1794777616704', NULL, NULL, '1794777617319', '1', 'ada', 'write', 'kept', 'ada', 'YzgX82Nmin', 'd711d3a0bf29a2b46668fae0e85d7caddcea478fee896da7db86c66bd23da3f4');
-INSERT INTO tokens (created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, "position", garden, scope, note, "user", id, hash) VALUES ('1794777616884', NULL, NULL, NULL, '2', 'ada', 'read', '', 'ada', '3CC9ZaKY3M', '152fe784eacfc7962e487af8120ff567b503d76160c76aa854c13a6e5311f8fe');
+INSERT INTO tokens (created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, "position", garden, scope, note, "user", id, hash) VALUES ('1794811901628', NULL, NULL, '1794811905464', '1', 'ada', 'write', 'kept', 'ada', '5YVlObACkt', '6b7277d1db1d4076a21226b93fa150d1cb81ecd0da2f75992aec24ce4ff7f07a');
+INSERT INTO tokens (created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, "position", garden, scope, note, "user", id, hash) VALUES ('1794811902132', NULL, NULL, NULL, '2', 'ada', 'read', '', 'ada', 'e2J7lHGdss', '1f31c9b724ff52851a0683cba95e3a87d056c54f7e37d47628edbb2d7bff9292');
+INSERT INTO tokens (created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, "position", garden, scope, note, "user", id, hash) VALUES ('1794811902525', '1', NULL, NULL, '3', 'ada', 'write', 'expired', 'ada', 'h5KupsKXpl', '340074a1d227305eb676b81285240e553ea9b62444f2463c31214adb176859d5');
+INSERT INTO tokens (created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, "position", garden, scope, note, "user", id, hash) VALUES ('1794811902839', NULL, '1794811904389', NULL, '4', 'ada', 'write', 'revoked', 'ada', 'HjLzfLalg6', 'eae598a88db83b96e8445db7f3e14317d7f7675a8eb7937b3ba4fee0d86d5369');
 INSERT INTO plantstore_schema (one, version) VALUES ('1', '2');
