@@ -1,5 +1,6 @@
 /**
- * What can be checked of the containers where none can run: settings, names, ports, paths, secrets.
+ * What can be checked of the containers without running one (`npm run prove:containers` does that):
+ * settings, names, ports, paths, secrets.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -68,8 +69,9 @@ describe("an instance", () => {
     },
   );
 
-  test.each(instances)("%s is asked for its health as the image is", (...[, { healthcheck }]) => {
-    expect(healthcheck?.test).toEqual(["CMD", "plantstore", "health"]);
+  // Some versions of podman-compose would run another one in a shell, which the image doesn't have.
+  test.each(instances)("%s has the health check of the image", (...[, { healthcheck }]) => {
+    expect(healthcheck).toBeUndefined();
     expect(containerfile).toContain('CMD ["plantstore", "health"]\n');
   });
 
@@ -85,7 +87,7 @@ test("the balancer leads to the instances, asks for a path that there is, and is
   expect(caddyfile).toContain(`reverse_proxy ${upstreams.join(" ")} {`);
   expect(paths).toContain(/health_uri (\S+)/.exec(caddyfile)?.[1] ?? "");
   const listens = /^:(\d+) \{/m.exec(caddyfile)?.[1];
-  expect(services.balancer?.ports).toEqual([`127.0.0.1:8080:${listens}`]);
+  expect(services.balancer?.ports).toEqual([`127.0.0.1:\${DEMO_PORT:-8080}:${listens}`]);
 });
 
 test("the balancer closes idle connections before an instance does", () => {
@@ -139,7 +141,8 @@ describe("the image", () => {
     const { host, port } = readConfig({}, environment);
     expect(host).toBe("0.0.0.0");
     expect(containerfile).toContain(`EXPOSE ${port}\n`);
-    expect(containerfile).toMatch(/^FROM \S+:nonroot$/m);
+    expect(containerfile).toContain("USER 65532:65532\n");
+    expect(containerfile).toContain("--chown=65532:65532 /data /data\n");
     const entry = /^ENTRYPOINT (.+)$/m.exec(containerfile)?.[1] ?? "[]";
     expect(JSON.parse(entry)).toEqual(["plantstore"]);
   });

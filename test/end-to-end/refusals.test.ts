@@ -69,7 +69,7 @@ afterAll(async () => {
 });
 
 /** Words in capitals stand for the places above; those called NEW do not exist. */
-const refused: readonly [line: string, exitCode: number, reason: string][] = [
+const refused: readonly (readonly [line: string, exitCode: number, reason: string])[] = [
   ["serve --port 80000 --database NEW", usage, "--port must be"],
   ["serve --host nope.invalid --database OWN", failure, "nope.invalid"],
   ["serve --host 999.9.9.9 --database OWN", failure, "the host is no name or address of this"],
@@ -78,6 +78,10 @@ const refused: readonly [line: string, exitCode: number, reason: string][] = [
   ["serve --database oracle://x", failure, "oracle:"],
   ["serve --database /dev/null/x/plants.db", failure, "/dev/null/x/plants.db"],
   ["serve --database FOLDER", failure, "Cannot open"],
+  // Not even root may create a file there.
+  ...(process.platform === "linux"
+    ? [["serve --database /sys/plants.db", failure, "must be able to write the file"] as const]
+    : []),
   ["serve --trace-endpoint localhost:4318", usage, "--trace-endpoint must"],
   ["serve --trace-ratio 1.1", usage, "--trace-ratio must be a number from 0 to 1"],
   ["serve --trace-headers a=b --database NEW", usage, "need --trace-endpoint"],

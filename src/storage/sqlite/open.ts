@@ -212,10 +212,13 @@ function explain(path: string, error: unknown): string {
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
 }
 
+/** The number is what `chown` needs where the user has no name, as in a container. */
+const denied = `user ${process.getuid?.()} must be able to write the file and its folder`;
+
 const reasons: Readonly<Record<string, string>> = {
-  EACCES: "permission is denied",
-  EPERM: "permission is denied",
-  EROFS: "it is on a read-only disk",
+  EACCES: `permission is denied (${denied})`,
+  EPERM: `permission is denied (${denied})`,
+  EROFS: "it is on a read-only disk (mount a writable volume there, or choose another file)",
   ELOOP: "symbolic links beside it, or in a circle, are not followed",
   ENOTDIR: "a part of its path is a file, or a link that leads nowhere",
   EEXIST: "a part of its path is a file, or a link that leads nowhere",
