@@ -29,8 +29,13 @@ export async function startCountingProxy(port: number, delayMs = 0): Promise<Cou
       if (kind === "P" || kind === "Q") counts.statements++;
       if ((kind === "S" || kind === "Q") && unanswered++ === 0) counts.roundTrips++;
     });
+    // An error is a reply: the server sends it ahead of the end of its reply, and `pg` goes on at
+    // once.
+    let hasFailed = false;
     const readServer = readMessages((kind) => {
-      if (kind === "Z" && unanswered > 0) unanswered--;
+      if (kind !== "E" && kind !== "Z") return;
+      if (!hasFailed && unanswered > 0) unanswered--;
+      hasFailed = kind === "E";
     });
     client.on("data", (bytes: Buffer) => {
       // The first message has no kind.

@@ -1,12 +1,13 @@
 /**
  * A small stand-in for PgBouncer in transaction mode: every transaction goes to another connection
- * of the server, and settings of a session are refused at the start.
+ * of the server, and settings of a session are refused at the start. `npm test` uses it, because
+ * few machines have PgBouncer; `npm run prove:pgbouncer` runs the same tests with the real one.
  */
 import { createServer, type Socket } from "node:net";
 import { Client } from "pg";
 
 export interface TransactionPooler {
-  readonly port: number;
+  readonly url: string;
   stop(): Promise<void>;
 }
 
@@ -14,7 +15,13 @@ const takenParameters = ["user", "database", "application_name", "client_encodin
 const backendCount = 3;
 const encryptionRequest = 80_877_103;
 
+/** The port of a PgBouncer that takes all databases of the shared server. */
+export const realPooler = process.env.PLANTSTORE_TEST_PGBOUNCER;
+
+/** In front of a database of the shared server. */
 export async function startPooler(url: string): Promise<TransactionPooler> {
+  const urlAt = (port: string) => url.replace(/:\d+\//, `:${port}/`);
+  if (realPooler) return { url: urlAt(realPooler), stop: async () => {} };
   const backends = await Promise.all(Array.from({ length: backendCount }, () => connect(url)));
   const idle = [...backends];
   const waiting: ((backend: Socket) => void)[] = [];
@@ -43,7 +50,7 @@ export async function startPooler(url: string): Promise<TransactionPooler> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    port: (server.address() as { port: number }).port,
+    url: urlAt(String((server.address() as { port: number }).port)),
     async stop() {
       for (const socket of [...clients, ...backends]) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

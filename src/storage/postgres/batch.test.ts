@@ -1,9 +1,11 @@
 /** Batches that meet what other programs and older versions have left in the tables. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { issueToken } from "../../auth/opaque-token.ts";
 import { countedIdMax, type Storage } from "../../domain/storage.ts";
+import { applyBatch, FullGardens } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
@@ -61,4 +63,24 @@ test("tokens are stored and counted also after somebody emptied all tables", asy
   expect(await storage.countTokenChanges()).toBe(1);
   await storage.revokeToken(record.id, 1);
   expect(await storage.countTokenChanges()).toBe(2);
+});
+
+test("where BEGIN is cancelled, what was sent with it deletes nothing", async () => {
+  await storage.apply([create()]);
+  const client = new Client({ connectionString: database.url, pipeline: true });
+  const query = client.query.bind(client) as unknown as (...query: unknown[]) => never;
+  const cancelled = "DO $$ BEGIN RAISE 'cancelled' USING ERRCODE = 'query_canceled'; END $$";
+  client.query = (text: unknown, ...values: unknown[]) =>
+    query(String(text).startsWith("BEGIN") ? cancelled : text, ...values);
+  await client.connect();
+  let isCommitting = false;
+  const commit = () => {
+    isCommitting = true;
+  };
+  const options = { plantsMax: undefined, fullGardens: new FullGardens(), searchedIds: 0 };
+  const applying = applyBatch(client, [create({ id: 7n }), remove(1n)], commit, options);
+  expect(await applying.catch(({ code }) => code)).toBe("57014");
+  await client.end();
+  expect(isCommitting).toBe(false);
+  expect(await storage.list("home", undefined, 9)).toMatchObject([{ id: 1n }]);
 });

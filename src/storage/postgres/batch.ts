@@ -152,9 +152,9 @@ async function read(
   };
   const [, locked, gone, existing, keys, olderKeys, plantCounts, keyCounts, inTheWay] =
     await inOneRoundTrip([
-      client.query("BEGIN ISOLATION LEVEL READ COMMITTED"),
+      client.query(beginStatement),
       queryFor(client, demands, lockStatement, [gardens]),
-      queryFor(client, deleted, deleteStatement, placesOf(deleted)),
+      queryFor(client, deleted, batchDeleteStatement, placesOf(deleted)),
       queryFor(client, chosen, findPlantsStatement, placesOf(chosen)),
       queryFor(client, keyPlaces, findKeysStatement, [
         keyPlaces.map(({ garden }) => garden),
@@ -195,6 +195,9 @@ async function read(
   return { known, full: [...fullOf("plants"), ...fullOf("keys")] };
 }
 
+const beginStatement =
+  "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plantstore.transaction = open";
+
 const lockStatement = `
   INSERT INTO gardens (garden, last_id) SELECT garden, 0 FROM unnest($1::text[]) AS wanted (garden)
     ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id
@@ -204,6 +207,12 @@ export const deleteStatement = `
   DELETE FROM plants WHERE (garden, id) IN
     (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS deleted (garden, id))
     RETURNING garden, id`;
+
+/** Deletes nothing if BEGIN was cancelled: what was sent with it then runs on its own. */
+const batchDeleteStatement = deleteStatement.replace(
+  "WHERE",
+  "WHERE current_setting('plantstore.transaction', true) = 'open' AND",
+);
 
 const findPlantsStatement = `
   SELECT garden, id FROM plants

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import { startPooler, type TransactionPooler } from "../../../test/transaction-pooler.ts";
+import {
+  realPooler,
+  startPooler,
+  type TransactionPooler,
+} from "../../../test/transaction-pooler.ts";
 import { openPostgres } from "./engine.ts";
 
 let database: TestDatabase;
@@ -13,7 +17,7 @@ let url: string;
 beforeAll(async () => {
   database = await makeDatabase();
   pooler = await startPooler(database.url);
-  url = `postgres://anyone@127.0.0.1:${pooler.port}/${database.name}`;
+  url = pooler.url;
 });
 
 afterAll(async () => {
@@ -44,16 +48,42 @@ test("an index is made by two at the same time behind a pooler", async () => {
   expect(indexes).toEqual([{ indisvalid: true }]);
 });
 
-test("the pooler keeps no session, so that the above means something", async () => {
-  const client = new Client(url);
-  await client.connect();
-  await client.query("SET search_path = nowhere");
-  const { rows } = await client.query("SHOW search_path");
-  expect(rows[0].search_path).not.toBe("nowhere");
-  await client.query("BEGIN");
-  const process = "SELECT pg_backend_pid() AS pid";
-  const [first, second] = [await client.query(process), await client.query(process)];
-  expect(first.rows).toEqual(second.rows);
-  await client.query("COMMIT");
-  await client.end();
+test("an index that the role's statement_timeout ends is made at PostgreSQL's own address", async () => {
+  await using other = await makeDatabase();
+  await (await openPostgres(other.url, { isServing: true })).close();
+  await other.query("DROP INDEX plants_by_tag; UPDATE plantstore_schema SET version = 4");
+  await other.query(`ALTER DATABASE ${other.name} SET statement_timeout = '1s'`);
+  const otherPooler = await startPooler(other.url);
+  // Whoever makes the index waits for its end.
+  const writer = new Client(other.url);
+  await writer.connect();
+  await writer.query("BEGIN; INSERT INTO plants VALUES ('home', 1, 'Fern', '')");
+  const failure = await openPostgres(otherPooler.url, { isServing: true }).catch((error) => error);
+  expect(failure.message).toEndWith(
+    "the role's statement_timeout is too short (to migrate, connect once without PgBouncer).",
+  );
+  const opening = openPostgres(other.url, { isServing: false });
+  await Bun.sleep(1_500);
+  await writer.query("COMMIT");
+  await writer.end();
+  await (await opening).close();
+  await (await openPostgres(otherPooler.url, { isServing: true })).close();
+  await otherPooler.stop();
 });
+
+test.skipIf(realPooler !== undefined)(
+  "the pooler keeps no session, so that the above means something",
+  async () => {
+    const client = new Client(url);
+    await client.connect();
+    await client.query("SET search_path = nowhere");
+    const { rows } = await client.query("SHOW search_path");
+    expect(rows[0].search_path).not.toBe("nowhere");
+    await client.query("BEGIN");
+    const process = "SELECT pg_backend_pid() AS pid";
+    const [first, second] = [await client.query(process), await client.query(process)];
+    expect(first.rows).toEqual(second.rows);
+    await client.query("COMMIT");
+    await client.end();
+  },
+);

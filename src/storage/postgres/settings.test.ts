@@ -54,8 +54,9 @@ describe.each([
 
   test("so no service starts behind a pooler, which lets nobody set it", async () => {
     const pooler = await startPooler(database.url);
-    const url = `postgres://anyone@127.0.0.1:${pooler.port}/${database.name}`;
-    expect(await refusal(url)).toContain(`its ${name} is ${value}, so that answered writes could`);
+    expect(await refusal(pooler.url)).toContain(
+      `its ${name} is ${value}, so that answered writes could`,
+    );
     await pooler.stop();
   });
 });
@@ -78,6 +79,9 @@ test.each([
 });
 
 test("where a transaction may last a second, backups take longer, and requests fail", async () => {
+  const timeout = "SELECT 1 FROM pg_settings WHERE name = 'transaction_timeout'";
+  // PostgreSQL has it from 17 on.
+  if ((await database.query(timeout)).length === 0) return;
   const storage = await open();
   await storage.apply([create()]);
   await storage.close();

@@ -2,19 +2,18 @@
  * Three nodes of Patroni and PostgreSQL with one etcd, from the system's packages, on loopback.
  * Everything goes away with this process.
  */
-import { chmodSync, chownSync, readdirSync, rmSync, statSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement } from "../../postgres-server.ts";
-import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { pickPorts } from "../restarted-instance.ts";
-import { PatroniNode, serverEnvironment, spawnServer } from "./node.ts";
+import { findPrograms, makeServerFolder, spawnServer, versionOf } from "../system-servers.ts";
+import { PatroniNode } from "./node.ts";
 
 export type Failure = "killed" | "frozen" | "stopped";
 
 const nodesCount = 3;
 const password = "s3cret-of-the-cluster";
-const programsParent = "/usr/lib/postgresql";
 const startMs = 120_000;
 const pollMs = 50;
 
@@ -48,7 +47,7 @@ export class PatroniCluster {
   }
 
   static async start(): Promise<PatroniCluster> {
-    const folder = makeFolder();
+    const folder = makeServerFolder();
     const [etcdPort = 0, peerPort = 0, ...ports] = pickPorts(2 + 2 * nodesCount);
     const etcd = spawnServer(etcdCommand(folder, etcdPort, peerPort), join(folder, "etcd.log"));
     const settings = { folder, etcdPort, programs: findPrograms() ?? "", password };
@@ -143,24 +142,6 @@ async function findWritable(nodes: readonly PatroniNode[]): Promise<PatroniNode 
   return found;
 }
 
-/** The newest PostgreSQL that is installed. */
-function findPrograms(): string | undefined {
-  try {
-    const versions = readdirSync(programsParent)
-      .map(Number)
-      .toSorted((a, b) => b - a);
-    return versions.length > 0 ? `${programsParent}/${versions[0]}/bin` : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function versionOf(command: readonly string[]): string {
-  const { stdout } = Bun.spawnSync([...command], { env: serverEnvironment });
-  const lines = stdout.toString().split("\n");
-  return lines.find((line) => /\d\.\d/.test(line)) ?? "";
-}
-
 function etcdCommand(folder: string, port: number, peerPort: number): string[] {
   const [clients, peers] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
   const options = {
@@ -177,15 +158,4 @@ function etcdCommand(folder: string, port: number, peerPort: number): string[] {
     "--enable-v2",
     ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
   ];
-}
-
-/** Open to the user that PostgreSQL runs as. */
-function makeFolder(): string {
-  const { path } = makeTemporaryFolder();
-  if (process.getuid?.() === 0) {
-    const ids = Bun.spawnSync(["id", "-u", "postgres"]).stdout.toString();
-    chownSync(path, Number(ids), statSync(path).gid);
-  }
-  chmodSync(path, 0o755);
-  return path;
 }

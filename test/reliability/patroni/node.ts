@@ -1,8 +1,9 @@
 /** One node of a Patroni cluster: a Patroni process, and the PostgreSQL that it starts. */
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { send, signalAll } from "../failover/server-pair.ts";
+import { spawnServer } from "../system-servers.ts";
 
 /** What all nodes of a cluster share. */
 export interface ClusterSettings {
@@ -133,33 +134,6 @@ export class PatroniNode {
       },
     };
   }
-}
-
-export const serverEnvironment: Record<string, string> = {
-  PATH: process.env.PATH ?? "",
-  LC_ALL: "C.UTF-8",
-  // Without it, etcd refuses to run there.
-  ...(process.arch === "arm64" && { ETCD_UNSUPPORTED_ARCH: "arm64" }),
-};
-
-/**
- * Not as root, which PostgreSQL refuses, and in a group of its own, so that Ctrl+C does not reach
- * it before those who use it.
- */
-export function spawnServer(command: readonly string[], log: string): Subprocess {
-  const user = ["--reuid=postgres", "--regid=postgres", "--init-groups"];
-  const asUser = process.getuid?.() === 0 ? ["setpriv", ...user] : [];
-  const output = openSync(log, "a");
-  const child = Bun.spawn([...asUser, ...command], {
-    cwd: "/",
-    env: serverEnvironment,
-    stdin: "ignore",
-    stdout: output,
-    stderr: output,
-    detached: true,
-  });
-  closeSync(output);
-  return child;
 }
 
 function readPid(path: string): number | undefined {

