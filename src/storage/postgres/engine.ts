@@ -72,13 +72,16 @@ const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (
 function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
   return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
     const { rows } = await runner.read(
-      `SELECT position, id, name, plant.tag
+      // One row for each list, as JSON: to parse a row takes as long as to parse a plant in JSON.
+      `SELECT page
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
            AS list (garden, tag, first, count, position)
-         CROSS JOIN LATERAL (SELECT * FROM (
-             SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS page
-           ORDER BY id LIMIT count) AS plant
-         ORDER BY position, id`,
+         CROSS JOIN LATERAL (
+           SELECT array_to_json(array_agg(ARRAY[id::text, name, plant.tag])) AS page FROM (
+             SELECT * FROM (
+               SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS found
+             ORDER BY id LIMIT count) AS plant) AS pages
+         ORDER BY position`,
       [
         group.map(({ garden }) => garden),
         group.map(({ tag }) => tag),
@@ -89,12 +92,12 @@ function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, P
       ],
       dueAtMs,
     );
-    const pages: Plant[][] = group.map(() => []);
-    for (const { position, id, name, tag } of rows) {
-      pages[Number(position) - 1]?.push({ id, name, tag });
-    }
-    return pages;
+    return rows.map(({ page }) => (page ?? []).map(toPlant));
   });
+}
+
+function toPlant([id, name, tag]: [id: string, name: string, tag: string]): Plant {
+  return { id: BigInt(id), name, tag };
 }
 
 function createReader(runner: TransactionRunner): PlantReader {
