@@ -72,15 +72,16 @@ const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (
 function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
   return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
     const { rows } = await runner.read(
-      // One row for each list, as JSON: to parse a row takes as long as to parse a plant in JSON.
-      `SELECT page
+      // One row for each list, with its columns as JSON: that is parsed faster than many rows.
+      `SELECT ids, names, tags
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
            AS list (garden, tag, first, count, position)
          CROSS JOIN LATERAL (
-           SELECT array_to_json(array_agg(ARRAY[id::text, name, plant.tag])) AS page FROM (
-             SELECT * FROM (
+           SELECT array_to_json(array_agg(id::text)) AS ids,
+             array_to_json(array_agg(name)) AS names, array_to_json(array_agg(plant.tag)) AS tags
+           FROM (SELECT * FROM (
                SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS found
-             ORDER BY id LIMIT count) AS plant) AS pages
+             ORDER BY id LIMIT count) AS plant) AS page
          ORDER BY position`,
       [
         group.map(({ garden }) => garden),
@@ -92,12 +93,19 @@ function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, P
       ],
       dueAtMs,
     );
-    return rows.map(({ page }) => (page ?? []).map(toPlant));
+    return rows.map(toPlants);
   });
 }
 
-function toPlant([id, name, tag]: [id: string, name: string, tag: string]): Plant {
-  return { id: BigInt(id), name, tag };
+type Columns = Readonly<Record<"ids" | "names" | "tags", string[] | null>>;
+
+/** Columns without plants are null. */
+function toPlants({ ids, names, tags }: Columns): Plant[] {
+  return (ids ?? []).map((id, index) => ({
+    id: BigInt(id),
+    name: names?.[index] ?? "",
+    tag: tags?.[index] ?? "",
+  }));
 }
 
 function createReader(runner: TransactionRunner): PlantReader {
