@@ -26,7 +26,7 @@ export async function startCountingProxy(port: number, delayMs = 0): Promise<Cou
     let unanswered = 0;
     let isStarted = false;
     const readClient = readMessages((kind) => {
-      if (kind === "P" || kind === "Q") counts.statements++;
+      if (kind === "E" || kind === "Q") counts.statements++;
       if ((kind === "S" || kind === "Q") && unanswered++ === 0) counts.roundTrips++;
     });
     // An error is a reply: the server sends it ahead of the end of its reply, and `pg` goes on at

@@ -14,6 +14,7 @@ import {
   type Known,
   pair,
 } from "./decide.ts";
+import { send } from "./statement.ts";
 
 export interface BatchOptions {
   readonly plantsMax: number | undefined;
@@ -339,7 +340,7 @@ async function queryFor(
   text: string,
   values: unknown[],
 ): Promise<Rows> {
-  return items.length === 0 ? { rows: [], command: "" } : client.query(text, values);
+  return items.length === 0 ? { rows: [], command: "" } : send(client, text, values);
 }
 
 /** Waits for all, so that the connection is at rest afterwards; fails with what failed first. */

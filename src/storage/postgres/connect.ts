@@ -5,6 +5,7 @@ import { Client, type ClientBase, type ClientConfig, DatabaseError, types } from
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../../domain/storage.ts";
 import { ConnectionLost, explain, hasState, reasonOf } from "./errors.ts";
+import { allowNames } from "./statement.ts";
 import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
 
 /** Where to connect, and how. */
@@ -32,7 +33,9 @@ export interface Server extends Route {
  * - a commit is confirmed once it is on disk here, and on the standby where one is waited for, and
  *   a warning that it is not gets through;
  * - `statement_timeout` alone decides how long to wait for a lock;
- * - pages are read in the order of their index, also while the server has no statistics yet;
+ * - pages are read in the order of their index, also while the server has no statistics yet, and by
+ *   a plan that was made while the table was small;
+ * - a named statement is planned once, and never compiled;
  * - rows that row-level security would hide are an error;
  * - arrays may hold nulls.
  */
@@ -40,6 +43,9 @@ const settings = {
   client_min_messages: "warning",
   lock_timeout: 0,
   enable_bitmapscan: "off",
+  enable_seqscan: "off",
+  plan_cache_mode: "force_generic_plan",
+  jit: "off",
   row_security: "off",
   array_nulls: "on",
 };
@@ -185,6 +191,7 @@ export async function checkServer(client: ClientBase): Promise<string | undefine
     `SELECT current_setting('transaction_read_only') AS read_only,
        current_setting('synchronous_commit') AS synchronous_commit,
        current_setting('client_min_messages') AS client_min_messages,
+       current_setting('plan_cache_mode', true) AS plan_cache_mode,
        current_setting('server_encoding') AS encoding,
        version() AS version, current_schema() AS schema`,
   );
@@ -194,6 +201,7 @@ export async function checkServer(client: ClientBase): Promise<string | undefine
   }
   const reason = unfit(server);
   if (reason !== undefined) throw new PlantStoreError("unavailable", reason);
+  if (server.plan_cache_mode === settings.plan_cache_mode) allowNames(client);
   return server.schema ?? undefined;
 }
 

@@ -72,13 +72,17 @@ const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (
 function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
   return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
     const { rows } = await runner.read(
-      `SELECT position, id, name, plant.tag
+      // One row for each list, with its columns as JSON: that is parsed faster than many rows.
+      `SELECT ids, names, tags
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
            AS list (garden, tag, first, count, position)
-         CROSS JOIN LATERAL (SELECT * FROM (
-             SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS page
-           ORDER BY id LIMIT count) AS plant
-         ORDER BY position, id`,
+         CROSS JOIN LATERAL (
+           SELECT array_to_json(array_agg(id::text)) AS ids,
+             array_to_json(array_agg(name)) AS names, array_to_json(array_agg(plant.tag)) AS tags
+           FROM (SELECT * FROM (
+               SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS found
+             ORDER BY id LIMIT count) AS plant) AS page
+         ORDER BY position`,
       [
         group.map(({ garden }) => garden),
         group.map(({ tag }) => tag),
@@ -89,12 +93,19 @@ function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, P
       ],
       dueAtMs,
     );
-    const pages: Plant[][] = group.map(() => []);
-    for (const { position, id, name, tag } of rows) {
-      pages[Number(position) - 1]?.push({ id, name, tag });
-    }
-    return pages;
+    return rows.map(toPlants);
   });
+}
+
+type Columns = Readonly<Record<"ids" | "names" | "tags", string[] | null>>;
+
+/** Columns without plants are null. */
+function toPlants({ ids, names, tags }: Columns): Plant[] {
+  return (ids ?? []).map((id, index) => ({
+    id: BigInt(id),
+    name: names?.[index] ?? "",
+    tag: tags?.[index] ?? "",
+  }));
 }
 
 function createReader(runner: TransactionRunner): PlantReader {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
+import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import {
   realPooler,
   startPooler,
@@ -36,6 +37,23 @@ describeStorage("PostgreSQL behind a pooler", async (options) => {
       await database.query("TRUNCATE plants, gardens, idempotency_hashes, tokens");
     },
   };
+});
+
+test("names that a pooler lets us give, and then does not know, are done without", async () => {
+  await database.query(`ALTER DATABASE ${database.name} SET plan_cache_mode = force_generic_plan`);
+  const other = await startPooler(database.url);
+  const storage = await openPostgres(other.url, { isServing: true });
+  const idempotency = (key: number) => ({ key: `k${key}`, nowMs: 0, expiresAtMs: 2 ** 52 });
+  const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
+  for (const number of numbers) {
+    expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
+    const keyed = create({ garden: "keyed", idempotency: idempotency(number) });
+    expect(await storage.apply([keyed])).toEqual([created(BigInt(number))]);
+    expect(await storage.list("home", undefined, 99)).toHaveLength(number);
+  }
+  await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
+  await storage.close();
+  await other.stop();
 });
 
 test("an index is made by two at the same time behind a pooler", async () => {

@@ -6,6 +6,7 @@ import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
+import { ReadGroup } from "./read-group.ts";
 
 setDefaultTimeout(60_000);
 
@@ -95,4 +96,30 @@ test("who waited for another to look a token up has no more time than all others
   expect(performance.now() - sinceMs).toBeLessThan(4_500);
   await intruder.query("ROLLBACK");
   await other.close();
+});
+
+test("a statement that takes long holds up no others, and a full group waits for none", async () => {
+  const sent: number[][] = [];
+  const group = new ReadGroup({ dueAtMs: () => 0 }, (keys: readonly number[]) => {
+    sent.push([...keys]);
+    return keys.includes(0) ? new Promise<number[]>(() => {}) : Promise.resolve([...keys]);
+  });
+  group.read(0);
+  await Bun.sleep(0);
+  const later = [1, 2, 3].map((key) => group.read(key));
+  expect(await Promise.all(later)).toEqual([1, 2, 3]);
+  expect(sent).toEqual([[0], [1, 2, 3]]);
+  const many = Array.from({ length: 150 }, (_, index) => group.read(index));
+  await many[149];
+  expect(sent.slice(2).map(({ length }) => length)).toEqual([64, 64, 22]);
+});
+
+test("a service that runs while a migration adds a column goes on", async () => {
+  const find = () => Promise.all([storage.findToken("h"), storage.listTokens()]);
+  expect(await find()).toEqual([undefined, []]);
+  await database.query("ALTER TABLE tokens ADD COLUMN colour text");
+  await database.query("ALTER TABLE plants ADD COLUMN colour text");
+  expect(await find()).toEqual([undefined, []]);
+  await storage.apply([create()]);
+  expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);
 });

@@ -6,8 +6,13 @@ import type { TransactionRunner } from "./transaction.ts";
 
 /** Bounds how long the rows of one statement hold up the event loop. */
 const groupReadsMax = 64;
-/** While the rows of one statement are parsed, the server works on the next. */
-const statementsMax = 2;
+/**
+ * While a statement runs, reads gather for the next, so that groups are large. One that takes
+ * longer than this no longer holds up the others.
+ */
+const patienceMs = 20;
+/** Then as many ticks for the next reads of clients that just got a response. */
+const gatheringTicks = 4;
 
 interface Waiter<Key, Result> {
   readonly key: Key;
@@ -20,13 +25,12 @@ interface Waiter<Key, Result> {
 type Send<Key, Result> = (keys: readonly Key[], dueAtMs: number) => Promise<readonly Result[]>;
 
 export class ReadGroup<Key, Result> {
-  readonly #runner: TransactionRunner;
+  readonly #runner: Pick<TransactionRunner, "dueAtMs">;
   readonly #send: Send<Key, Result>;
-  #waiting: Waiter<Key, Result>[] = [];
-  #statements = 0;
-  #isScheduled = false;
+  readonly #waiting: Waiter<Key, Result>[] = [];
+  #isSending = false;
 
-  constructor(runner: TransactionRunner, send: Send<Key, Result>) {
+  constructor(runner: Pick<TransactionRunner, "dueAtMs">, send: Send<Key, Result>) {
     this.#runner = runner;
     this.#send = send;
   }
@@ -34,25 +38,25 @@ export class ReadGroup<Key, Result> {
   read(key: Key): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ key, dueAtMs: this.#runner.dueAtMs(), resolve, reject });
-      this.#schedule();
+      if (!this.#isSending) this.#sendAll();
     });
   }
 
-  /** At the end of this tick, so that all requests that it brings share a statement. */
-  #schedule(): void {
-    if (this.#isScheduled || this.#waiting.length === 0 || this.#statements >= statementsMax) {
-      return;
+  async #sendAll(): Promise<void> {
+    this.#isSending = true;
+    // At the end of this tick, so that all requests that it brings share a statement.
+    await ticks(1);
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, groupReadsMax);
+      const sent = this.#sendGroup(group);
+      if (this.#waiting.length >= groupReadsMax) continue;
+      await Promise.race([sent, Bun.sleep(patienceMs)]);
+      if (group.length > 1) await ticks(gatheringTicks);
     }
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      this.#sendGroup(this.#waiting.splice(0, groupReadsMax));
-      this.#schedule();
-    });
+    this.#isSending = false;
   }
 
   async #sendGroup(group: readonly Waiter<Key, Result>[]): Promise<void> {
-    this.#statements++;
     try {
       // The first has waited longest, so all of them end in time.
       const [{ dueAtMs } = { dueAtMs: 0 }] = group;
@@ -62,7 +66,9 @@ export class ReadGroup<Key, Result> {
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
-    this.#statements--;
-    this.#schedule();
   }
+}
+
+async function ticks(count: number): Promise<void> {
+  for (let tick = 0; tick < count; tick++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -5,13 +5,14 @@
 import type { ClientBase, QueryResult } from "pg";
 import { hasState, isDoubtful, isLost, mapError, unknownOutcome } from "./errors.ts";
 import type { PrimaryPool } from "./pool.ts";
+import { nameFailures, send } from "./statement.ts";
 
 const triesMax = 10;
 const pauseMs = 5;
 const pauseMaxMs = 250;
 
-/** Two transactions were in each other's way, and the server undid this one. */
-const races = ["40001", "40P01"];
+/** Two transactions were in each other's way, and the server undid this one; or see there. */
+const races = ["40001", "40P01", ...nameFailures];
 
 /** `commit` is called just before anything is sent that may make the work last. */
 export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
@@ -40,12 +41,12 @@ export class TransactionRunner {
 
   /** One statement that changes nothing, so it can be sent again after a lost connection. */
   query(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
-    return this.run((client) => client.query(text, [...values]));
+    return this.run((client) => send(client, text, values));
   }
 
   /** The same for a request. There may be many, so one connection is left for writes. */
   read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
-    return this.run((client) => client.query(text, [...values]), { isRead: true, dueAtMs });
+    return this.run((client) => send(client, text, values), { isRead: true, dueAtMs });
   }
 
   /** One statement as a transaction of its own. */
@@ -53,7 +54,7 @@ export class TransactionRunner {
     return this.run(
       (client, commit) => {
         commit();
-        return client.query(text, [...values]);
+        return send(client, text, values);
       },
       { advice },
     );
