@@ -1,4 +1,4 @@
-/** Runs programs of the other architecture: qemu emulates its processor, Debian has its libraries. */
+/** Runs programs of the other architecture: qemu emulates its processor, on Debian's libraries. */
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
