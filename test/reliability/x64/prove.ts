@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { build } from "../../../scripts/build.ts";
 import { bundle } from "../../../scripts/bundle.ts";
-import { collect, waitFor } from "../../end-to-end/running-service.ts";
+import { collect, insist, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Emulator } from "./emulator.ts";
@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)("on the other architecture", () => {
     use: (url: string, token: string) => Promise<void>,
   ): Promise<string> {
     const flags = ["serve", "--port", "0", "--threads", "2", "--log", "json"];
-    const patience = { PLANTSTORE_DATABASE_CONNECT_TIMEOUT_MS: String(startMs / 2) };
+    const patience = { PLANTSTORE_DATABASE_CONNECT_TIMEOUT_MS: "20000" };
     const child = spawn([...command, ...flags], { PLANTSTORE_DATABASE: database, ...patience });
     let written = "";
     const take = (text: string) => {
@@ -104,12 +104,22 @@ describe.skipIf(missing !== undefined)("on the other architecture", () => {
         const database = postgres?.url ?? join(folder.path, `${name}.db`);
         const command = programs[name] ?? [];
         const written = await serve(command, database, async (url, token) => {
+          const headers = {
+            authorization: `Bearer ${token}`,
+            "content-type": "application/json",
+          };
+          // Emulated, a first commit may take longer than the service waits.
           const call = (method: string, path: string, body?: unknown) =>
-            fetch(url + path, {
-              method,
-              headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-              ...(body !== undefined && { body: JSON.stringify(body) }),
-            });
+            insist(() =>
+              fetch(url + path, {
+                method,
+                headers,
+                ...(body !== undefined && {
+                  headers: { ...headers, "idempotency-key": "fern" },
+                  body: JSON.stringify(body),
+                }),
+              }),
+            );
           const created = await call("POST", "/plants", { name: "Fern", tag: "shade", id: 7 });
           expect(created.status).toBe(201);
           const plants = [{ name: "Fern", tag: "shade" }];
