@@ -7,9 +7,9 @@ import { basename, dirname, join } from "node:path";
 import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
 import { readConsole, readReference } from "../src/http/page-sources.ts";
+import { program } from "./bundle.ts";
 
 const root = join(import.meta.dir, "..");
-const source = join(root, "src");
 
 /** By the name of the platform, the npm package with its runtime. */
 const runtimes = {
@@ -34,16 +34,9 @@ export async function build(outfile: string, platform: string = ownPlatform): Pr
   const built = join(folder, basename(outfile));
   try {
     await Bun.build({
-      // The threads are programs of their own, found by the name of their file.
-      entrypoints: ["main.ts", "server/thread.ts", "storage/sqlite/worker.ts"].map((path) =>
-        join(source, path),
-      ),
-      root: source,
-      naming: { entry: "[name].ts" },
-      target: "bun",
+      ...program,
       format: "esm",
       minify: true,
-      bytecode: true,
       sourcemap: "inline",
       plugins: [await bringPages(folder)],
       compile: {

@@ -3,4 +3,5 @@
 import { runCommand } from "./cli/run.ts";
 import { openTerminal } from "./cli/terminal.ts";
 
-process.exit(await runCommand(process.argv.slice(2), openTerminal()));
+// No await out here: the bundle (scripts/bundle.ts) is CommonJS, which has none.
+runCommand(process.argv.slice(2), openTerminal()).then((exitCode) => process.exit(exitCode));

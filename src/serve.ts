@@ -12,6 +12,9 @@ import { defaultIntervals, type Intervals, startProcessTasks } from "./server/pe
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
+/** They take all processors for a moment, which the first response would otherwise wait for. */
+const joinAfterMs = 50;
+
 export interface Service {
   /** Without a trailing slash. */
   readonly url: string;
@@ -79,27 +82,31 @@ async function start(
   const listener = await openListener(config, storage, log, { metrics, render }, true);
 
   const { intervals, usage } = config;
+  let { certificate } = config;
   // This thread is serving already; the others join it.
-  for (let index = 1; index < config.threads; index++) {
-    threads.push(
-      new ListenerThread({
-        config: { ...config, port: listener.port },
-        joins: storage.share(),
-        log,
-        renderMetrics: render,
-        onFailure,
-      }),
-    );
-  }
+  const joining = setTimeout(() => {
+    for (let index = 1; index < config.threads; index++) {
+      threads.push(
+        new ListenerThread({
+          config: { ...config, certificate, port: listener.port },
+          joins: storage.share(),
+          log,
+          renderMetrics: render,
+          onFailure,
+        }),
+      );
+    }
+  }, joinAfterMs);
   const tasks = startProcessTasks(storage, intervals, log, usage.rate !== undefined);
   let reloading = Promise.resolve();
   let isStopping = false;
   async function reload(): Promise<void> {
     try {
       if (!config.tls || isStopping) return;
-      const certificate = await readCertificate(config.tls);
+      const found = await readCertificate(config.tls);
       // A new listener would open the port again.
       if (isStopping) return;
+      certificate = found;
       listener.useCertificate(certificate);
       for (const thread of threads) thread.useCertificate(certificate);
       log.event("info", "certificate reloaded", { expires: certificate.expires });
@@ -120,6 +127,7 @@ async function start(
     reloadCertificate,
     async stop() {
       isStopping = true;
+      clearTimeout(joining);
       tasks.stop();
       await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
       // Last, because the others have joined it.

@@ -23,7 +23,7 @@ export function plantStoreOn(database: TestDatabase): OnPostgres {
     readyPath: "/readyz",
     describeStart: (_directory, port) => ({
       command: [
-        ...[bunPath, join(rootDirectory, "src", "main.ts"), "serve"],
+        ...[join(rootDirectory, "bin", "plantstore"), "serve"],
         ...["--port", String(port), "--log", "json"],
       ],
       environment: { PLANTSTORE_DATABASE: database.url },

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type ChildWish, runToEnd } from "../process/children.ts";
 import { type Contender, firstPlantNumber, numbersUpTo, tag, user } from "./contender.ts";
-import { bunPath, rootDirectory } from "./paths.ts";
+import { rootDirectory } from "./paths.ts";
 import { describePlantAction } from "./plants-over-http.ts";
 
 export const plantStore = createPlantStore("plant-store", rootDirectory);
@@ -17,7 +17,7 @@ export function createPrevious(root: string | undefined): Contender {
 }
 
 function createPlantStore(name: "plant-store" | "previous", root: string): Contender {
-  const main = join(root, "src", "main.ts");
+  const program = join(root, "bin", "plantstore");
   return {
     name,
     summary: "default settings, its JSON log on and sent to /dev/null",
@@ -29,11 +29,11 @@ function createPlantStore(name: "plant-store" | "previous", root: string): Conte
       const file = Bun.file(join(root, "package.json"));
       return `${((await file.json()) as { version: string }).version} on Bun ${Bun.version}`;
     },
-    prepare: (directory) => createToken(main, directory, user),
+    prepare: (directory) => createToken(program, directory, user),
     seed: (directory, count) => seedGarden(directory, user, count),
     describeStart: (directory, port): ChildWish => ({
       command: [
-        ...[bunPath, main, "serve", "--port", String(port), "--log", "json"],
+        ...[program, "serve", "--port", String(port), "--log", "json"],
         ...["--database", databasePath(directory)],
       ],
       directory: root,
@@ -47,9 +47,9 @@ export function databasePath(directory: string): string {
 }
 
 /** Also makes the file, with the schema of the version at hand. */
-async function createToken(main: string, directory: string, owner: string): Promise<string> {
+async function createToken(program: string, directory: string, owner: string): Promise<string> {
   const output = await runToEnd({
-    command: [bunPath, main, "token", "create", owner, "--database", databasePath(directory)],
+    command: [program, "token", "create", owner, "--database", databasePath(directory)],
     directory,
   });
   const token = output.standardOutput.trim();

@@ -60,7 +60,7 @@ const sideBySide: readonly Target[] = [
 
 const growthTimesMax = { plants: 1.25, gardens: 1.5 };
 const residentMegabytesMax = 120;
-const startTimesMax = 1.5;
+const startTimesMax = 3;
 const slowDiskTimesMin = 20;
 const readerTimesMax = 2;
 const postgresTimesMin = 3;

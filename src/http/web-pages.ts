@@ -2,11 +2,10 @@
  * The pages in the browser: the console, the API reference, and the files they load. They are built
  * on the first request and cached; the files are named by a hash of their content.
  */
-import { promisify } from "node:util";
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Operation, Reply } from "./operation.ts";
-import { type PageSource, readConsole, readReference } from "./page-sources.ts";
+import type { PageSource } from "./page-sources.ts";
 
 /** Only what this service sends, no inline code or style, and no HTML from text. */
 const consolePolicy = [
@@ -34,8 +33,14 @@ const referencePolicy = [
   "form-action 'none'",
 ].join("; ");
 
-const loadConsole = memoizeAsync(() => buildPage("console", readConsole));
-const loadReference = memoizeAsync(() => buildPage("reference", readReference));
+const loadConsole = memoizeAsync(async () => {
+  const { readConsole } = await import("./page-sources.ts");
+  return buildPage("console", await readConsole());
+});
+const loadReference = memoizeAsync(async () => {
+  const { readReference } = await import("./page-sources.ts");
+  return buildPage("reference", await readReference());
+});
 
 export const webPages: readonly Operation[] = [
   {
@@ -91,8 +96,8 @@ function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise<Result
 }
 
 /** Assets have relative addresses, so a page needn't know the base path. */
-async function buildPage(name: string, read: () => Promise<PageSource>): Promise<PageFile> {
-  const { page, style, script, library } = await read();
+async function buildPage(name: string, source: PageSource): Promise<PageFile> {
+  const { page, style, script, library } = source;
   let text = page.replace("{style}", await addAsset(name, "css", style));
   text = text.replace("{script}", await addAsset(name, "js", script));
   if (library) text = text.replace("{library}", await addAsset(`${name}-library`, "js", library));
@@ -107,8 +112,9 @@ async function addAsset(stem: string, extension: "js" | "css", text: string): Pr
 }
 
 async function createFile(contentType: string, text: string): Promise<PageFile> {
-  // Not imported above: it takes 15 ms to load, and most processes never serve a page.
+  // Not imported above: they take 15 ms to load, and most processes never serve a page.
   const { gzip } = await import("node:zlib");
+  const { promisify } = await import("node:util");
   // Off the event loop: the renderer is megabytes long.
   const gzipped = new Blob([await promisify(gzip)(text, { level: 9 })]);
   // Weak, because the plain and the compressed form share it.

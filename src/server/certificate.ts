@@ -1,7 +1,6 @@
 /**
  * The certificate that the service shows and its private key, read from their files and checked.
  */
-import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { whyNot } from "../domain/file-failure.ts";
@@ -36,7 +35,9 @@ export async function readCertificate(files: NonNullable<Config["tls"]>): Promis
   return { cert, key, expires: new Date(leaf.validTo).toISOString() };
 }
 
-function readPem(kind: "cert" | "key", path: string): Promise<string> {
+async function readPem(kind: "cert" | "key", path: string): Promise<string> {
+  // Not imported above, as below.
+  const { readFile } = await import("node:fs/promises");
   return readFile(path, "utf8").catch((error) => {
     throw refuse(`--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`);
   });

@@ -46,7 +46,7 @@ export interface ThreadOptions {
 }
 
 export class ListenerThread {
-  readonly #worker = new Worker(new URL("./thread.ts", import.meta.url).href);
+  readonly #worker = new Worker(`${import.meta.dir}/thread.ts`);
   readonly #waitingForCounts: ((counts: Counts) => void)[] = [];
   readonly #stopped = Promise.withResolvers<void>();
   #lastCounts: Counts | undefined;

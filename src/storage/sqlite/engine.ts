@@ -89,9 +89,8 @@ function createStorage(
   const files = joins?.files ?? identify(file, identity);
   const checkStillThere = watchFiles(file, files);
   let worker = joins ? WorkerClient.join(joins) : undefined;
-  // A command may never need one.
-  if (options.isServing) worker ??= WorkerClient.start(file, options);
 
+  /** A command may never need one, and the first response of a service needn't wait for it. */
   function startedWorker(): WorkerClient {
     worker ??= WorkerClient.start(file, options);
     return worker;
@@ -101,7 +100,7 @@ function createStorage(
     list: mapErrors(list),
     seek: mapErrors(seek),
     // A command has no use for it, and no worker.
-    version: (garden) => worker?.versions.read(garden),
+    version: (garden) => (options.isServing ? startedWorker() : worker)?.versions.read(garden),
     findToken: mapErrors(tokens.findToken),
     hasTokens: mapErrors(tokens.hasTokens),
     listTokens: mapErrors(tokens.listTokens),

@@ -69,7 +69,7 @@ export class WorkerClient {
     path: string,
     { plantsMax, onFailure }: Pick<OpenOptions, "plantsMax" | "onFailure"> = {},
   ): WorkerClient {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
+    const worker = new Worker(`${import.meta.dir}/worker.ts`);
     const versions = new GardenVersions();
     const thread = new WorkerClient(worker, versions, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
