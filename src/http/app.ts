@@ -46,7 +46,7 @@ export interface App {
    * Paths that need no token are refused where the path isn't exact: it was resolved from one that
    * a proxy's rules may not have recognised.
    */
-  fetch(request: Request, isPathExact?: boolean): Promise<Response>;
+  fetch(request: Request, isPathExact?: boolean): Response | Promise<Response>;
   readonly openPaths: readonly string[];
 }
 
@@ -234,9 +234,18 @@ export function createApp(deps: AppDeps): App {
     return response;
   }
 
-  async function handle(exchange: Exchange): Promise<Response> {
+  function handle(exchange: Exchange): Response | Promise<Response> {
     try {
-      return respond(exchange, await route(exchange));
+      const reply = route(exchange);
+      return reply instanceof Promise ? respondLater(exchange, reply) : respond(exchange, reply);
+    } catch (error) {
+      return respond(exchange, explain(error, exchange));
+    }
+  }
+
+  async function respondLater(exchange: Exchange, reply: Promise<Reply>): Promise<Response> {
+    try {
+      return respond(exchange, await reply);
     } catch (error) {
       return respond(exchange, explain(error, exchange));
     }
@@ -244,7 +253,7 @@ export function createApp(deps: AppDeps): App {
 
   return {
     openPaths: openPaths(context.basePath, all),
-    async fetch(request, isPathExact = true) {
+    fetch(request, isPathExact = true) {
       const exchange: Exchange = {
         request,
         requestId: requestIdOf(request.headers),

@@ -76,22 +76,37 @@ export function checkContentType(headers: Headers, { pattern }: BodyType): void 
 }
 
 /** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
-export async function readBody(request: Request, { bytesMax }: BodyType): Promise<string> {
-  const bytes = declaredBytes(request.headers);
-  if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
-  const body = await withDeadline(readBytes(request, bytes, bytesMax));
+export function readBody(request: Request, { bytesMax }: BodyType): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reading = readBytes(request, bytesMax);
+    const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
+    addDeadline(onLate);
+    reading.then(
+      (bytes) => {
+        deadlines.delete(onLate);
+        const text = decode(bytes);
+        if (text === undefined) reject(invalid("must be valid UTF-8"));
+        else resolve(text);
+      },
+      (error) => {
+        deadlines.delete(onLate);
+        reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+      },
+    );
+  });
+}
+
+function decode(bytes: Uint8Array): string | undefined {
   try {
-    return decoder.decode(body);
+    return decoder.decode(bytes);
   } catch {
-    throw invalid("must be valid UTF-8");
+    return undefined;
   }
 }
 
-function readBytes(
-  request: Request,
-  bytes: number | undefined,
-  bytesMax: number,
-): Promise<Uint8Array> {
+function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const bytes = declaredBytes(request.headers);
+  if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
   // Without a declared length each chunk is counted.
   if (bytes === undefined) return readChunks(request, bytesMax);
   if (bytes > bytesMax) throw tooLarge(bytesMax);
@@ -149,25 +164,12 @@ const deadlineCheckMs = 1_000;
 let deadlineTimer: Timer | undefined;
 
 /**
- * Fails with `invalid-request` if the body doesn't arrive in time, up to a second later. All bodies
- * share one timer: a timer for each took about 5 % of a create's time.
+ * All bodies share one timer, so one that is late is refused up to a second later: a timer for each
+ * took about 5 % of a create's time.
  */
-function withDeadline(reading: Promise<Uint8Array>): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
-    deadlines.set(onLate, performance.now() + bodyTimeoutMs);
-    deadlineTimer ??= setInterval(refuseLate, deadlineCheckMs);
-    reading.then(
-      (bytes) => {
-        deadlines.delete(onLate);
-        resolve(bytes);
-      },
-      (error) => {
-        deadlines.delete(onLate);
-        reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
-      },
-    );
-  });
+function addDeadline(onLate: () => void): void {
+  deadlines.set(onLate, performance.now() + bodyTimeoutMs);
+  deadlineTimer ??= setInterval(refuseLate, deadlineCheckMs);
 }
 
 function refuseLate(): void {

@@ -100,9 +100,12 @@ type Server = ReturnType<typeof listen>;
 function listen(config: ListenerConfig, app: App) {
   const { host, port, threads, certificate } = config;
   let isClosing = false;
-  async function respond(request: Request, isPathExact: boolean): Promise<Response> {
-    const response = await app.fetch(request, isPathExact);
-    // Checked after the handler: requests in flight when closing began get the header, too.
+  function respond(request: Request, isPathExact: boolean): Response | Promise<Response> {
+    const response = app.fetch(request, isPathExact);
+    return response instanceof Promise ? response.then(announceClose) : announceClose(response);
+  }
+  /** After the handler: requests in flight when closing began get the header, too. */
+  function announceClose(response: Response): Response {
     if (isClosing) response.headers.set("Connection", "close");
     return response;
   }
