@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { addAbortSignal } from "node:stream";
 import type { PlantStore } from "../client/plant-store.ts";
 import { choice, integer } from "../config.ts";
 import { CliError, exitCodes, fileError, toFileError, usageError } from "./cli-error.ts";
@@ -304,7 +303,7 @@ async function openSource({ terminal }: Call, path: string, signal: AbortSignal)
     if (terminal.isWatched && process.stdin.isTTY) {
       terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
     }
-    return spool(addAbortSignal(signal, process.stdin));
+    return untilAborted(spool(process.stdin), signal);
   }
   try {
     const descriptor = openSync(path, "r");
@@ -312,10 +311,18 @@ async function openSource({ terminal }: Call, path: string, signal: AbortSignal)
     if (stats.isDirectory()) throw fileError("read", path, { code: "EISDIR" });
     return stats.isFile()
       ? descriptor
-      : await spool(createReadStream(path, { fd: descriptor, signal }));
+      : await untilAborted(spool(createReadStream(path, { fd: descriptor })), signal);
   } catch (error) {
     throw toFileError("read", path, error);
   }
+}
+
+/** Reading a pipe itself can't be aborted while nobody writes to it. */
+function untilAborted<Result>(reading: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+  return Promise.race([reading, aborted]);
 }
 
 async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {

@@ -38,7 +38,7 @@ export async function withStore<Result>(
   if (!isWhole) throw tokenError("PLANTSTORE_TOKEN is not a whole token. Copy all of it again.");
   try {
     if (patience !== patienceDefault) {
-      await requireResponse(new PlantStore({ url, token, ...patienceDefault }));
+      await requireResponse(new PlantStore({ url, token, retries: 0 }));
     }
     return await use(new PlantStore({ url, token, ...patience }));
   } catch (error) {
