@@ -56,7 +56,11 @@ export interface PostgresResult {
 const instances = 2;
 export const pairConnections = 64;
 export const pairGardens = 64;
-export const createTrials = [`create, ${pairGardens} gardens`, "create, one garden"] as const;
+export const trialNames = {
+  createInMany: `create, ${pairGardens} gardens`,
+  createInOne: "create, one garden",
+  list: `list 20, ${pairGardens} gardens`,
+} as const;
 
 interface Entry {
   readonly pair: readonly Seat<OnPostgres>[];
@@ -108,9 +112,9 @@ async function takeSeats(
   const rotating = rotateTokens(tokensPath);
   const create = describePlantAction("create", tokens[0] ?? "", plantsBefore);
   const trials = new Map<string, readonly Share[]>([
-    [createTrials[0], rotating.get("create") ?? []],
-    [createTrials[1], [{ action: create, weight: 1 }]],
-    [`list 20, ${pairGardens} gardens`, rotating.get("list 20") ?? []],
+    [trialNames.createInMany, rotating.get("create") ?? []],
+    [trialNames.createInOne, [{ action: create, weight: 1 }]],
+    [trialNames.list, rotating.get("list 20") ?? []],
   ]);
   const pair: Seat<OnPostgres>[] = [];
   for (let index = 0; index < instances; index++) {
