@@ -183,7 +183,10 @@ class Crowd {
       if (headEnd < 0 || connection.sinceMs === undefined) return;
       const head = connection.received.slice(0, headEnd);
       const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
-      if (connection.received.length < headEnd + 4 + length) return;
+      const isWhole = /\r\ntransfer-encoding: chunked/i.test(head)
+        ? connection.received.endsWith("\r\n0\r\n\r\n")
+        : connection.received.length >= headEnd + 4 + length;
+      if (!isWhole) return;
       this.#record(connection, head, performance.now() - connection.sinceMs);
     },
     close: (socket: Socket<Connection>) => this.#lose(socket.data),
