@@ -159,7 +159,6 @@ const endingCases: readonly HostileCase[] = [
   ...expecting("closed", {
     "nothing, and the client closes its side": [halfClose],
     "half a head, and the client closes its side": ["GET /pla", halfClose],
-    "a create, and the client closes its side": [create(fern), halfClose],
     "half a body, and the client closes its side": [
       post("Content-Length: 15"),
       fern.slice(0, 5),
