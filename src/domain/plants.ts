@@ -29,9 +29,9 @@ export interface ListQuery {
 export interface Listing {
   readonly first: readonly Plant[];
   /** The pages after `first`; absent when `first` is all there is to send. */
-  readonly rest?: PlantPages;
+  readonly rest?: PlantPages | undefined;
   /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
-  readonly next?: ListQuery;
+  readonly next?: ListQuery | undefined;
 }
 
 /** Not an async generator: a suspended one keeps the page that it yielded last. */
@@ -65,12 +65,14 @@ export interface Plants {
   delete(caller: Caller, id: PlantId): Promise<void>;
 }
 
-/** A page is read at one moment and sent as one chunk: 500 plants, or fewer with long names. */
-const pagePlantsMax = 500;
+/** A page is read at one moment and sent as one chunk: 1,000 plants, or fewer with long names. */
+const pagePlantsMax = 1_000;
 /** A list with a limit up to this is read at one moment if it fits into a page's text. */
 const snapshotPlantsMax = 2_000;
-/** Of names and tags, in UTF-16 units: 20 to 50 KiB as JSON. */
-const pageTextMax = 16 * 1024;
+/** Of names and tags, in UTF-16 units: 40 to 100 KiB as JSON. */
+const pageTextMax = 32 * 1024;
+/** A list with more text is a stream even if it is one page, because only streams are counted. */
+const wholeTextMax = 16 * 1024;
 /** A client that reads slowly holds a page in memory, so many such clients get smaller pages. */
 const openPagesTextMax = 2 * 1024 * 1024;
 const pageTextMin = 2 * 1024;
@@ -147,9 +149,7 @@ export function createPlants(deps: {
 
     async list({ garden }, { limit, after, tag }) {
       const scope = { garden, tag };
-      if (limit === undefined) return lists.all(scope, after);
-      if (limit <= snapshotPlantsMax) return lists.page(scope, after, limit);
-      return lists.many(scope, after, limit);
+      return limit === undefined ? lists.all(scope, after) : lists.page(scope, after, limit);
     },
 
     async delete(caller, id) {
@@ -220,33 +220,42 @@ class Lists {
   }
 
   async all(scope: ListScope, after: PlantId | undefined): Promise<Listing> {
-    const { plants: first, isLast } = await this.#read(scope, after, pagePlantsMax);
-    return isLast ? { first } : { first, rest: this.#readOn(scope, first.at(-1)?.id) };
+    const page = await this.#read(scope, after, pagePlantsMax);
+    if (page.isLast) return this.#onePage(page.plants);
+    return { first: page.plants, rest: this.#readOn(scope, page.plants.at(-1)?.id) };
   }
 
   /** One plant more than requested shows whether the limit cut the list short. */
   async page(scope: ListScope, after: PlantId | undefined, limit: number): Promise<Listing> {
-    const { plants, isLast } = await this.#read(scope, after, limit + 1);
-    if (isLast) return { first: plants };
-    // The names are too long for one page.
-    if (plants.length <= limit) return this.many(scope, after, limit);
+    const count = Math.min(limit, snapshotPlantsMax) + 1;
+    const { plants, isLast } = await this.#read(scope, after, count);
     // A page of 0 would link to itself forever, so its link asks for pages of 1.
-    if (limit === 0) return { first: [], next: { limit: 1, after } };
-    const first = plants.slice(0, limit);
-    return { first, next: { limit, after: first.at(-1)?.id } };
+    if (limit === 0)
+      return { first: [], next: plants.length > 0 ? { limit: 1, after } : undefined };
+    if (plants.length > limit) {
+      const first = plants.slice(0, limit);
+      return this.#onePage(first, { limit, after: first.at(-1)?.id });
+    }
+    return isLast ? this.#onePage(plants) : this.#continue(scope, plants, limit);
+  }
+
+  #onePage(first: readonly Plant[], next?: ListQuery): Listing {
+    if (textOf(first) <= wholeTextMax) return { first, next };
+    return { first, rest: { next: async () => undefined, close: this.#countOpen() }, next };
   }
 
   /**
-   * A list with a limit that is longer than a page: the last plant that fits is found first,
-   * because `next` goes out in a header, before the plants.
+   * The rest of a list with a limit that does not fit into its first page. The last plant within
+   * the limit is found first, because `next` goes out in a header, before the plants.
    */
-  async many(scope: ListScope, after: PlantId | undefined, limit: number): Promise<Listing> {
-    const last = await this.#seekFar(scope, after, limit);
-    if (last === undefined) return { first: [] };
+  async #continue(scope: ListScope, first: readonly Plant[], limit: number): Promise<Listing> {
+    const position = first.at(-1)?.id;
+    const count = limit - first.length;
+    const last = (await this.#seekFar(scope, position, count)) ?? position;
     const isCut = (await this.#list(scope, last, 1)).length > 0;
-    const rest = this.#readOn(scope, after, { last, count: limit });
-    const first = (await rest.next()) ?? [];
-    return isCut ? { first, rest, next: { limit, after: last } } : { first, rest };
+    const next = isCut ? { limit, after: last } : undefined;
+    if (last === position) return { first, next };
+    return { first, rest: this.#readOn(scope, position, { last, count }), next };
   }
 
   /** In steps of a bounded size, so that other requests run in between. */
@@ -270,16 +279,16 @@ class Lists {
   #readOn(
     scope: ListScope,
     after: PlantId | undefined,
-    bound: { readonly last?: PlantId; readonly count?: number } = {},
+    bound: { readonly last?: PlantId | undefined; readonly count?: number } = {},
   ): PlantPages {
     const { last, count = Number.POSITIVE_INFINITY } = bound;
     let remaining = count;
     let position = after;
     let isOpen = true;
-    this.#open++;
+    const countClosed = this.#countOpen();
     const close = () => {
-      if (isOpen) this.#open--;
       isOpen = false;
+      countClosed();
     };
     return {
       next: async () => {
@@ -310,12 +319,27 @@ class Lists {
       return { plants, isLast: plants.length < count };
     }
     const plants = await this.#list(scope, after, count, textMax);
-    let text = 0;
-    for (const { name, tag } of plants) text += name.length + tag.length;
-    return { plants, isLast: plants.length < count && text <= textMax - plantTextMax };
+    const isLast = plants.length < count && textOf(plants) <= textMax - plantTextMax;
+    return { plants, isLast };
+  }
+
+  /** Counts an open list until the function that it returns is called. */
+  #countOpen(): () => void {
+    let isOpen = true;
+    this.#open++;
+    return () => {
+      if (isOpen) this.#open--;
+      isOpen = false;
+    };
   }
 
   #list({ garden, tag }: ListScope, after: PlantId | undefined, count: number, textMax?: number) {
     return this.#reader.list(garden, after, count, { textMax, tag });
   }
+}
+
+function textOf(plants: readonly Plant[]): number {
+  let text = 0;
+  for (const { name, tag } of plants) text += name.length + tag.length;
+  return text;
 }

@@ -77,11 +77,21 @@ test("a request that fails after it waited fails for its caller alone", async ()
 test("a tick makes a bounded number of chunks of long lists, in turn", async () => {
   const admission = makeAdmission({ chunksMax: 2 });
   const made: number[] = [];
-  for (let list = 0; list < 5; list++) admission.nextChunk().then(() => made.push(list));
+  for (let list = 0; list < 5; list++) admission.nextChunk(async () => made.push(list));
   await nextTick();
   expect(made).toEqual([0, 1]);
   while (made.length < 5) await nextTick();
   expect(made).toEqual([0, 1, 2, 3, 4]);
+});
+
+test("a long list begins as soon as fewer than the limit are being made; short ones need not wait", async () => {
+  const admission = makeAdmission({ listsMax: 2, chunksMax: 1 });
+  const done: string[] = [];
+  const chunks = ["a", "b"].map((name) => admission.nextChunk(async () => done.push(name)));
+  const list = admission.withPermit("list", async () => done.push("new"));
+  expect(await admission.withPermit("read", async () => "short")).toBe("short");
+  await Promise.all([...chunks, list]);
+  expect(done).toEqual(["a", "new", "b"]);
 });
 
 test("a bounded number of writes is in flight; others wait, and reads don't wait for them", async () => {

@@ -1,7 +1,7 @@
 /**
  * The queue of requests. It bounds how long one tick of the event loop spends on requests, and how
- * many reads and writes are in flight. What is beyond that waits, and what has waited too long is
- * refused with `overloaded`.
+ * many reads, writes and long lists are in flight. What is beyond that waits, and what has waited
+ * too long is refused with `overloaded`.
  */
 import { overloaded } from "../domain/errors.ts";
 
@@ -24,16 +24,21 @@ export interface AdmissionOptions {
   readonly waitMs: number;
   /** Reads and writes that the storage works on at the same time, each. */
   readonly inFlightMax: number;
+  /** Long lists that are being made. One whose client has yet to read its last chunk is not. */
+  readonly listsMax: number;
 }
+
+export type PermitKind = "read" | "write" | "list";
 
 export const admissionDefaults: AdmissionOptions = {
   tickMs: 25,
   startedMin: 32,
   crowdedTickMs: 100,
-  chunksMax: 8,
+  chunksMax: 4,
   waitingMax: 16_384,
   waitMs: 500,
   inFlightMax: 1_024,
+  listsMax: 8,
 };
 
 interface Waiter {
@@ -43,8 +48,7 @@ interface Waiter {
 
 export class Admission {
   readonly #options: AdmissionOptions;
-  readonly #read: Semaphore;
-  readonly #write: Semaphore;
+  readonly #permits: Readonly<Record<PermitKind, Semaphore>>;
   /** Requests that wait for a later tick, the oldest first. */
   #waiting: Waiter[] = [];
   #chunks: (() => void)[] = [];
@@ -54,8 +58,11 @@ export class Admission {
 
   constructor(options = admissionDefaults) {
     this.#options = options;
-    this.#read = new Semaphore(options);
-    this.#write = new Semaphore(options);
+    this.#permits = {
+      read: new Semaphore(options, options.inFlightMax),
+      write: new Semaphore(options, options.inFlightMax),
+      list: new Semaphore(options, options.listsMax),
+    };
   }
 
   /** Runs a request now or in a later tick. `isAdmitted` is false if it waited too long. */
@@ -82,15 +89,16 @@ export class Admission {
     });
   }
 
-  /** Resolves in a later tick, when it is this list's turn to make its next chunk. */
-  nextChunk(): Promise<void> {
+  /** Makes the next chunk of a list that has begun, when it is its turn. It is never refused. */
+  nextChunk<Result>(make: () => Promise<Result>): Promise<Result> {
     if (!this.#isTicking) this.#schedule(performance.now());
-    return new Promise((resolve) => this.#chunks.push(resolve));
+    const turn = new Promise<void>((resolve) => this.#chunks.push(resolve));
+    return this.#permits.list.begin(() => turn.then(make));
   }
 
   /** Runs work of the storage, now or later. Fails with `overloaded` if it waited too long. */
-  withPermit<Result>(kind: "read" | "write", work: () => Promise<Result>): Promise<Result> {
-    return (kind === "read" ? this.#read : this.#write).withPermit(work);
+  withPermit<Result>(kind: PermitKind, work: () => Promise<Result>): Promise<Result> {
+    return this.#permits[kind].withPermit(work);
   }
 
   #schedule(nowMs: number): void {
@@ -125,27 +133,30 @@ export class Admission {
 /** Bounds the work in flight; the rest waits in line. */
 class Semaphore {
   readonly #options: AdmissionOptions;
+  readonly #inFlightMax: number;
   readonly #waiting: Waiter[] = [];
   #inFlight = 0;
   #timer: Timer | undefined;
 
-  constructor(options: AdmissionOptions) {
+  constructor(options: AdmissionOptions, inFlightMax: number) {
     this.#options = options;
+    this.#inFlightMax = inFlightMax;
   }
 
   withPermit<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#inFlight < this.#options.inFlightMax) return this.#begin(work);
+    if (this.#inFlight < this.#inFlightMax) return this.begin(work);
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(overloaded);
     this.#timer ??= setInterval(() => this.#refuseLate(), this.#options.waitMs / 4);
     return new Promise((resolve, reject) => {
       this.#waiting.push({
         sinceMs: performance.now(),
-        resume: (isAdmitted) => (isAdmitted ? resolve(this.#begin(work)) : reject(overloaded)),
+        resume: (isAdmitted) => (isAdmitted ? resolve(this.begin(work)) : reject(overloaded)),
       });
     });
   }
 
-  #begin<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Begins the work even if as much is in flight as may be. */
+  begin<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#inFlight++;
     const running = work();
     running.then(this.#end, this.#end);
@@ -154,7 +165,7 @@ class Semaphore {
 
   readonly #end = () => {
     this.#inFlight--;
-    this.#waiting.shift()?.resume(true);
+    if (this.#inFlight < this.#inFlightMax) this.#waiting.shift()?.resume(true);
   };
 
   #refuseLate(): void {

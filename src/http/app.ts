@@ -155,7 +155,8 @@ export function createApp(deps: AppDeps): App {
     }
     exchange.trace?.enter(operation.name);
     if (!scope) return operation.run(context, input);
-    return admission.withPermit(scope, () => operation.run(context, input));
+    const permit = operation.isLong?.(input) ? "list" : scope;
+    return admission.withPermit(permit, () => operation.run(context, input));
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
@@ -190,12 +191,13 @@ export function createApp(deps: AppDeps): App {
   /** A long list goes out chunk by chunk, in turn with others, while its token is valid. */
   function paced(source: TextSource, exchange: Exchange): TextSource {
     let hasBegun = false;
+    const makeNext = async () => {
+      await authenticator.authenticate(exchange.token ?? "");
+      return source.next();
+    };
     return {
-      async next() {
-        if (hasBegun) {
-          await admission.nextChunk();
-          await authenticator.authenticate(exchange.token ?? "");
-        }
+      next() {
+        if (hasBegun) return admission.nextChunk(makeNext);
         hasBegun = true;
         return source.next();
       },

@@ -49,6 +49,8 @@ export interface Operation {
   readonly jsonLines?: DocumentedOperation;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
+  /** Whether the response may be a stream that takes long to make. */
+  readonly isLong?: (input: Input) => boolean;
   readonly run: (context: Context, input: Input) => Promise<Reply>;
 }
 

@@ -18,6 +18,8 @@ import {
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
+/** A list of up to so many plants is a chunk or two. */
+const shortListMax = 500;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
 const fields = {
@@ -188,6 +190,7 @@ const listPlants = plantOperation({
     },
   },
   isCacheable: true,
+  isLong: ({ parameters: { limit } }) => limit === undefined || Number(limit) > shortListMax,
   async run({ plants, basePath }, { caller, parameters }) {
     const { after, tag, fields } = parameters;
     const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);

@@ -22,7 +22,7 @@ export function textReply(body: string, contentType = plainText): Reply {
 const defaultFields: readonly PlantField[] = ["name", "tag"];
 
 export function renderPlant(plant: Plant, fields = defaultFields): string {
-  return renderItems([plant], fields);
+  return JSON.stringify(show(plant, fields));
 }
 
 /** A list that is one page goes out whole; a longer one is rendered as the client takes it. */
@@ -51,25 +51,24 @@ function renderPages(first: string, rest: PlantPages, fields: readonly PlantFiel
   };
 }
 
-/** Written out by hand because `JSON.stringify` refuses a bigint and would round a number. */
+/** Without the brackets. */
 function renderItems(plants: readonly Plant[], fields: readonly PlantField[]): string {
-  let items = "";
-  for (const plant of plants) {
-    let item = "";
-    for (const field of fields) {
-      const value = field === "id" ? plant.id.toString() : quote(plant[field]);
-      item += `${item === "" ? "" : ","}"${field}":${value}`;
-    }
-    items += `${items === "" ? "" : ","}{${item}}`;
-  }
-  return items;
+  return JSON.stringify(plants.map((plant) => show(plant, fields))).slice(1, -1);
 }
 
-const needsNoEscape = /^[ !#-[\]-~]*$/;
+function show(plant: Plant, fields: readonly PlantField[]): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const field of fields) shown[field] = field === "id" ? exactId(plant.id) : plant[field];
+  return shown;
+}
 
-/** Like `JSON.stringify`, but three times as fast on plain text, which most names are. */
-function quote(text: string): string {
-  return needsNoEscape.test(text) ? `"${text}"` : JSON.stringify(text);
+// TypeScript does not know it yet.
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+
+/** As JSON: `JSON.stringify` refuses a bigint, and a number would round large ids. */
+function exactId(id: PlantId): unknown {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : rawJSON(id.toString());
 }
 
 export function plantLocation(basePath: string, id: PlantId): string {
