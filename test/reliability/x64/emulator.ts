@@ -68,8 +68,10 @@ export class Emulator {
       symlinkSync(join("..", other.libraries, loader ?? ""), link);
       await Bun.$`mv ${making} ${root}`;
     }
-    // With all that qemu knows: Bun needs AVX2.
-    return new Emulator(other.name, [other.qemu, "-cpu", "max", "-L", root]);
+    // With all that qemu knows: Bun needs AVX2. Without the JIT compiler: with it, creates took up
+    // to 10 s when emulated, which is the service's deadline.
+    const flags = ["-cpu", "max", "-E", "BUN_JSC_useJIT=0", "-L", root];
+    return new Emulator(other.name, [other.qemu, ...flags]);
   }
 
   /** The command with the emulator before it. */

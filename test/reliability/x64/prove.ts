@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)("on the other architecture", () => {
             authorization: `Bearer ${token}`,
             "content-type": "application/json",
           };
-          // Emulated, a first commit may take longer than the service waits.
+          // On a busy machine, a commit may still take longer than the service waits.
           const call = (method: string, path: string, body?: unknown) =>
             insist(() =>
               fetch(url + path, {
