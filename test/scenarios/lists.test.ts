@@ -52,7 +52,7 @@ describe.each(engines)("on %s, a list", (engine) => {
     );
     const response = await world.call(token, "GET /plants?fields=id&limit=2400");
     const failure = await readToFailure(response, async () => {
-      await world.plant("moving", [2_001n]);
+      await world.plant("moving", [4_701n]);
     });
     expect(failure).toBeInstanceOf(Error);
   });
