@@ -213,9 +213,8 @@ export function createApp(deps: AppDeps): App {
     const finish = (error?: unknown) => finishExchange(exchange, status, error);
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
-    else if (body && request.method !== "HEAD") {
-      content = streamText(paced(body, exchange), finish);
-    }
+    else if (request.method === "HEAD") body?.close();
+    else if (body) content = streamText(paced(body, exchange), finish);
 
     const response = new Response(content, {
       status,

@@ -57,6 +57,20 @@ describe.each(engines)("on %s, a list", (engine) => {
     expect(failure).toBeInstanceOf(Error);
   });
 
+  test("comes in chunks of the same size after many HEAD requests, which send none", async () => {
+    const token = await world.plant("heads", []);
+    const name = "a".repeat(200);
+    const ids = range(500, (index) => index);
+    await world.storage.apply(ids.map((id) => create({ garden: "heads", id, name })));
+    const countChunks = async () => {
+      const response = await world.call(token, "GET /plants");
+      return (await Array.fromAsync(response.body ?? [])).length;
+    };
+    const before = await countChunks();
+    for (let count = 0; count < 300; count++) await world.call(token, "HEAD /plants");
+    expect(await countChunks()).toBe(before);
+  });
+
   test("breaks off once its token is revoked, which is no error of the service", async () => {
     const countBroken = async () =>
       /^plantstore_broken_streams_total .*$/m.exec(
