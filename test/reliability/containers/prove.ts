@@ -276,9 +276,8 @@ describe.skipIf(missing !== undefined)("in containers", () => {
       const ledger = new Ledger();
       const reasons = new Map<string, number>();
       // Several, because the balancer keeps a token on one instance.
-      const tokens = await Promise.all(
-        Array.from({ length: 4 }, () => createToken(one, "--garden", "busy")),
-      );
+      const tokens: string[] = [];
+      while (tokens.length < 4) tokens.push(await createToken(one, "--garden", "busy"));
       const clients = new RetryingClients({
         pickPort: () => port,
         ...{ tokens, ledger, reasons, seed: 1 },
