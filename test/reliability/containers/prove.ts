@@ -297,8 +297,8 @@ describe.skipIf(missing !== undefined)("in containers", () => {
         `4 stops, ${requests} requests, ${retried} repeated after: ${listReasons(reasons)}`,
       );
       expect(ledger.audit(await listPlants(balancer, tokens[0] ?? ""))).toEqual([]);
-      // A connection that the instance has not accepted when it stops is reset. 503 would mean that
-      // the balancer takes the other instance for failed, too.
+      // An instance that stops resets a few connections, which are 502. 503 would mean that the
+      // balancer takes the other instance for failed, too.
       expect([...reasons.keys()].filter((reason) => !reason.endsWith(": 502"))).toEqual([]);
     });
 
