@@ -13,15 +13,14 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
-import { choice, integer } from "../config.ts";
+import { type Check, choice, integer } from "../config.ts";
 import { CliError, exitCodes, fileError, toFileError, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, readFlag, textFlag } from "./command.ts";
+import { type Call, type Command, isForPeople, readFlag } from "./command.ts";
 import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
 import {
   chooseFormat,
   copyRows,
   formatFlag,
-  nothingAfter,
   type Place,
   type Row,
   readRows,
@@ -38,6 +37,8 @@ const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
 const chunkBytes = 64 * 1024;
+/** A file with more invalid rows is wrong as a whole. */
+const invalidRowsMax = 100;
 /** Few enough that Ctrl+C is noticed soon. */
 const uninterruptedRows = 10_000;
 /** Long enough for a service that restarts. A rate limit only makes the import take longer. */
@@ -83,7 +84,7 @@ export const importCommand: Command = {
     const path = call.words[0] ?? "";
     const rejects = readRejectsPath(call);
     const options = {
-      batch: textFlag(call, "batch") ?? basename(path),
+      batch: readFlag(call, "batch", someText("a name")) ?? basename(path),
       isStopping: readFlag(call, "on-error", onError) !== "continue" && rejects === undefined,
       concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
@@ -95,31 +96,40 @@ export const importCommand: Command = {
         copy: (isChosen) => copyRows(readChunks(descriptor), format === "csv", isChosen),
       };
     };
-    const checkFile = (stopsAtFirst: boolean) =>
+    const checkFile = (refusedMax: number) =>
       cancellable("Nothing was sent.", async (signal) => {
         const file = await openFile(signal);
-        return { file, check: await checkRows(file, stopsAtFirst, signal) };
+        return { file, check: await checkRows(file, refusedMax, signal) };
       });
     if (call.flags["dry-run"] === true) {
-      const { file, check } = await checkFile(false);
+      const { file, check } = await checkFile(Number.POSITIVE_INFINITY);
       reportCheck(call, check);
       if (check.refused.length === 0) return exitCodes.done;
       if (rejects !== undefined) writeRejects(file, check.refused, rejects);
       return exitCodes.rowsRefused;
     }
     const work = async (store: PlantStore) => {
-      const { file, check } = await checkFile(options.isStopping);
+      const refusedMax = options.isStopping ? invalidRowsMax : Number.POSITIVE_INFINITY;
+      const { file, check } = await checkFile(refusedMax);
       const importer = new Importer(store, options, check.refused);
       await sendRows(call, file, check, importer);
+      if (check.refused.length === refusedMax) {
+        call.terminal.say(`The check ended after ${refusedMax} invalid rows. --dry-run lists all.`);
+      }
       conclude(importer, file, rejects);
     };
     await withStore(call, work, patience);
   },
 };
 
+/** Empty is what a shell variable that isn't set gives. */
+function someText(expected: string): Check<string> {
+  return { parse: (text) => text || undefined, expected };
+}
+
 /** Throws a `CliError` if refused rows can't be written there. */
 function readRejectsPath(call: Call): string | undefined {
-  const path = textFlag(call, "rejects");
+  const path = readFlag(call, "rejects", someText("the path of a file"));
   if (path === undefined) return undefined;
   if (readFlag(call, "on-error", onError) === "stop") {
     throw usageError("--rejects skips refused rows. Leave out --on-error stop.");
@@ -146,9 +156,10 @@ interface FileCheck {
   readonly refused: readonly RefusedRow[];
 }
 
+/** Ends at the invalid row with the number `refusedMax`. */
 async function checkRows(
   file: PlantFile,
-  stopsAtFirst: boolean,
+  refusedMax: number,
   signal: AbortSignal,
 ): Promise<FileCheck> {
   let withId = 0;
@@ -161,7 +172,7 @@ async function checkRows(
     const row = validate(unchecked);
     if ("error" in row) {
       refused.push(row);
-      if (stopsAtFirst) break;
+      if (refused.length === refusedMax) break;
     } else if (row.draft.id === undefined) withoutId++;
     else withId++;
   }
@@ -263,20 +274,22 @@ function conclude(importer: Importer, file: PlantFile, rejects: string | undefin
     const advice = `The refused rows are in ${rejects}. Correct them there, and import that file.`;
     throw new CliError(advice, exitCodes.rowsRefused);
   }
-  throw new CliError(
+  const advice =
     "Correct the refused rows where they are, and run it again; if you removed one, later rows " +
-      "without ids could be stored twice. Or run it with --rejects FILE: that skips them, and " +
-      "writes them to a file to correct and import.",
-    exitCodes.rowsRefused,
-  );
+    "without ids could be stored twice.";
+  const skipping =
+    " Or run it with --rejects FILE: that skips them, and writes them to a file to correct and " +
+    "import.";
+  const canSkip = !importer.refused.some(({ isEnd }) => isEnd);
+  throw new CliError(canSkip ? advice + skipping : advice, exitCodes.rowsRefused);
 }
 
 function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: string): void {
-  const unread = refused.find(({ error }) => error.endsWith(nothingAfter));
-  if (unread !== undefined) {
+  const end = refused.find(({ isEnd }) => isEnd);
+  if (end !== undefined) {
     throw new CliError(
-      `${path} was not written: correct ${renderPlace(unread)} where it is, so that the rest can be ` +
-        "read, and run it again.",
+      `${path} was not written: the file could not be read to its end (${renderPlace(end)}). ` +
+        "Correct that where it is, and run it again.",
       exitCodes.rowsRefused,
     );
   }

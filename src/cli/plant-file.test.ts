@@ -44,6 +44,9 @@ describe("CSV", () => {
       "Moss,1.0",
       "Rose,007",
       "Lily,-0",
+      "Sage, 5",
+      "Mint,+6",
+      "Dill,1e2",
       "Ivy,-7",
       '"a',
     ];
@@ -54,11 +57,14 @@ describe("CSV", () => {
       [4, true],
       [5, true],
       [6, true],
-      [7, false],
+      [7, true],
       [8, true],
+      [9, true],
+      [10, false],
+      [11, true],
     ]);
     expect(read[1]).toEqual({ line: 3, error: "expected 2 fields, found 1" });
-    expect(read[6]).toMatchObject({ line: 8, error: expect.stringContaining("is not closed") });
+    expect(read[9]).toMatchObject({ line: 11, error: expect.stringContaining("is not closed") });
   });
 
   test.each([
@@ -69,7 +75,7 @@ describe("CSV", () => {
   ])("takes nothing for a plant after a quote that %s", (_what, bad, rest) => {
     expect(readAll("csv", `name,tag\nMoss,\n${bad}${rest}`)).toEqual([
       { line: 2, draft: { name: "Moss", tag: "" } },
-      { line: 3, error: expect.stringContaining("nothing after it was read") },
+      { line: 3, error: expect.stringContaining("nothing after it was read"), isEnd: true },
     ]);
   });
 
@@ -93,7 +99,9 @@ describe("CSV", () => {
     ["name,name\n", 'Remove one column "name".'],
     ["name;tag\n", "Separate the fields by commas."],
     ["Fern,shade\n", '"Fern,shade".'],
-    ['{"name":"Fern"}\n', "Is it JSON?"],
+    ['{"name":"Fern"}\n', "Is it JSON? Then use --format json."],
+    ["", "This one is empty."],
+    ["\r\n\n", "This one is empty."],
   ])("is refused without a usable header: %j", (text, hint) => {
     const read = () => [...readRows([Buffer.from(text)], "csv")];
     expect(read).toThrow("must start with a line that names its columns");
@@ -107,8 +115,7 @@ describe("CSV", () => {
     ]);
   });
 
-  test("that is empty has no plants", () => {
-    expect(readAll("csv", "")).toEqual([]);
+  test("with only a header has no plants", () => {
     expect(readAll("csv", "name\n")).toEqual([]);
   });
 });
@@ -124,7 +131,7 @@ describe("JSON Lines", () => {
   });
 
   test.each<[string, string]>([
-    ["name,tag", "is the file CSV? Then use --format csv."],
+    ["name,tag", "not a JSON object (Unexpected identifier"],
     ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
     ["null", "not a JSON object"],
@@ -156,8 +163,27 @@ describe("JSON Lines", () => {
     const bad = `{"name":"${"x".repeat(70_000)}"}`;
     expect(readAll("jsonl", `{"name":"Ivy"}\n${bad}\n{"name":"Fern"}\n`)).toEqual([
       { line: 1, draft: { name: "Ivy" } },
-      { line: 2, error: expect.stringContaining("too long; nothing after it was read") },
+      {
+        line: 2,
+        error: expect.stringContaining("too long; nothing after it was read"),
+        isEnd: true,
+      },
     ]);
+  });
+
+  test.each(["name,tag\nFern,\n", '\n"name"\nFern\n'])(
+    "that are CSV are refused as a whole: %j",
+    (text) => {
+      const read = () => readAll("jsonl", text);
+      expect(read).toThrow("must start with { or [. This one starts with ");
+      expect(read).toThrow("Is it CSV? Then use --format csv.");
+    },
+  );
+
+  test("of an object on several lines are not taken for CSV", () => {
+    expect(readAll("jsonl", '{\n"name": "Fern"\n}\n')).toEqual(
+      [1, 2, 3].map((line) => ({ line, error: expect.stringMatching(/^this is not .*\)$/) })),
+    );
   });
 
   test("have numbers as the service reads them", () => {
@@ -210,12 +236,13 @@ describe("a JSON array", () => {
   ])("%j is malformed at line %d, column %d", (text, line, column, error) => {
     const [first, ...others] = readAll("json", text);
     expect(first).toEqual({ line: 1, column: 2, draft: fern });
-    expect(others).toEqual([{ line, column, error: expect.stringContaining(error) }]);
+    expect(others).toMatchObject([{ line, column, error: expect.stringContaining(error) }]);
   });
 
-  test("that is cut off between two rows says so", () => {
-    expect(readAll("json", '[{"name":"Fern"},').at(-1)).toMatchObject({
-      error: expect.stringContaining("not closed"),
+  test.each(["", ","])("that is cut off between two rows says so: %j", (last) => {
+    expect(readAll("json", `[{"name":"Fern"}${last}`).at(-1)).toMatchObject({
+      error: expect.stringContaining("is the file cut off?"),
+      isEnd: true,
     });
   });
 });

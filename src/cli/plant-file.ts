@@ -5,12 +5,12 @@ import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
 import { PlantFileError } from "../plant-file/records.ts";
-import { copyRows, nothingAfter, type Place, type Row, readPlants } from "../plant-file/rows.ts";
+import { copyRows, type Place, type Row, readPlants } from "../plant-file/rows.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";
 import { showSafely } from "./terminal.ts";
 
-export { copyRows, nothingAfter, type Place, type Row };
+export { copyRows, type Place, type Row };
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
@@ -29,17 +29,18 @@ export function chooseFormat(call: Call, path: string): Format {
 }
 
 /**
- * Fields are not checked; see `validate`. Throws a `CliError` if the file isn't UTF-8, or if a CSV
- * file has no usable header.
+ * Fields are not checked; see `validate`. Throws a `CliError` if the file isn't UTF-8, or doesn't
+ * start as its format must.
  */
 export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   try {
-    for (const row of readPlants(chunks, format === "csv")) {
-      const mayBeCsv = "error" in row && row.error.endsWith("is the file CSV?");
-      yield mayBeCsv ? { ...row, error: `${row.error} Then use --format csv.` } : row;
-    }
+    yield* readPlants(chunks, format === "csv");
   } catch (error) {
-    throw error instanceof PlantFileError ? usageError(showSafely(error.message)) : error;
+    if (!(error instanceof PlantFileError)) throw error;
+    const { message, likelyFormat } = error;
+    throw usageError(
+      showSafely(message) + (likelyFormat ? ` Then use --format ${likelyFormat}.` : ""),
+    );
   }
 }
 

@@ -161,6 +161,8 @@ describe("an invalid call ends with 2 and one line", () => {
       ["token", "create", "\u{1F469}\u200D\u{1F33E}"],
       "or format characters",
     ],
+    ["an empty batch", ["import", "x.csv", "--batch", ""], "--batch must be"],
+    ["an empty path", ["import", "x.csv", "--rejects", ""], "--rejects must be"],
     ["an unknown scope", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
     ["an invalid expiry", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
   ])("for %s", async (_case, args, message) => {

@@ -11,18 +11,24 @@ export interface Place {
 }
 
 /** A plant to create, or why there is none. */
-export type Row = Place & ({ readonly draft: PlantDraft } | { readonly error: string });
+type Reading =
+  | { readonly draft: PlantDraft }
+  /** `isEnd` if nobody can tell where the next row begins, so nothing more is read. */
+  | { readonly error: string; readonly isEnd?: true };
+
+export type Row = Place & Reading;
 
 /**
  * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
- * `PlantFileError` if the file isn't UTF-8, or a CSV file has no usable header.
+ * `PlantFileError` if the file isn't UTF-8, or doesn't start as its format must.
  */
 export function readPlants(chunks: Iterable<Uint8Array>, isCsv: boolean): Generator<Row, void> {
   return isCsv ? readCsv(chunks) : readJson(chunks);
 }
 
-/** Ends the error of a row after which nobody can tell where the next one begins. */
-export const nothingAfter = "nothing after it was read";
+function stopReading(reason: string) {
+  return { error: `${reason}; nothing after it was read`, isEnd: true } as const;
+}
 
 function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let columns: readonly FieldName[] | undefined;
@@ -30,11 +36,12 @@ function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
     if (isBlankLine(source)) continue;
     if (columns === undefined) columns = readColumns(record);
     else if (record === undefined || isAstray(record, columns)) {
-      const error = "a quote is not closed where it should be, or the line is too long";
-      yield { line, error: `${error}; ${nothingAfter}` };
+      const reason = "a quote is not closed where it should be, or the line is too long";
+      yield { line, ...stopReading(reason) };
       return;
     } else yield Object.assign(readCsvPlant(record, columns), { line });
   }
+  if (columns === undefined) throw new PlantFileError(`${headerRule} This one is empty.`);
 }
 
 /**
@@ -51,6 +58,9 @@ function isBlankLine(source: string): boolean {
   return /^\r?\n$/.test(source);
 }
 
+const headerRule =
+  "A CSV file must start with a line that names its columns: name, and optionally tag and id.";
+
 function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   const header = record?.fields.join(",") ?? "";
   const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
@@ -58,19 +68,18 @@ function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   const repeated = given.find((field, index) => given.indexOf(field) !== index);
   const hasName = given.includes("name");
   if (hasName && unknown === undefined && repeated === undefined) return given as FieldName[];
+  const isJson = /^\s*[[{]/.test(header);
   let hint = "";
-  if (/^\s*[[{]/.test(header)) hint = " Is it JSON?";
+  if (isJson) hint = " Is it JSON?";
   else if (/[;\t]/.test(header)) hint = " Separate the fields by commas.";
   else if (hasName && unknown !== undefined)
     hint = ` Remove the column ${JSON.stringify(unknown)}.`;
   else if (hasName) hint = ` Remove one column ${JSON.stringify(repeated)}.`;
   throw new PlantFileError(
-    "A CSV file must start with a line that names its columns: name, and optionally tag and id. " +
-      `This one starts with ${JSON.stringify(header)}.${hint}`,
+    `${headerRule} This one starts with ${JSON.stringify(header)}.${hint}`,
+    isJson ? "json" : undefined,
   );
 }
-
-type Reading = { readonly draft: PlantDraft } | { readonly error: string };
 
 function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
   if (record.error !== undefined) return { error: record.error };
@@ -82,7 +91,7 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
   const id = read("id");
   if (id === "") return { draft };
   if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
-    return { error: "the id must be an integer without leading zeros" };
+    return { error: "the id must be an integer such as 7 or -7: only digits, no leading zeros" };
   }
   return { draft: { ...draft, id: BigInt(id) } };
 }
@@ -123,21 +132,30 @@ const followers: Readonly<Record<string, readonly string[]>> = {
 
 function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let previous = "start";
+  let isFirst = true;
   for (const { line, column, record } of splitRecords(chunks, createJsonScanner())) {
     const isArray = record?.isInArray ?? previous !== "start";
     const place = isArray ? { line, column } : { line };
     if (record === undefined) {
-      yield { ...place, error: `this is not closed, or too long; ${nothingAfter}` };
+      yield { ...place, ...stopReading("this is not closed, or too long") };
       return;
     }
     if (!/\S/.test(record.text)) continue;
+    if (isFirst && !/^\s*[[{]/.test(record.text)) {
+      const start = JSON.stringify(record.text.trim().slice(0, 100));
+      throw new PlantFileError(
+        `A JSON file must start with { or [. This one starts with ${start}. Is it CSV?`,
+        "csv",
+      );
+    }
+    isFirst = false;
     if (isArray) {
       const kind = /^[[\],]$/.test(record.text) ? record.text : "a plant";
       const expected = followers[previous] ?? [];
       if (!expected.includes(kind)) {
         const quoted = expected.map((each) => (each.length === 1 ? `"${each}"` : each));
         const either = quoted.join(" or ") || "the end of the file";
-        yield { ...place, error: `expected ${either} here; ${nothingAfter}` };
+        yield { ...place, ...stopReading(`expected ${either} here`) };
         return;
       }
       previous = kind;
@@ -146,7 +164,8 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
     yield Object.assign(readJsonPlant(record.text), place);
   }
   if (!["start", "]"].includes(previous)) {
-    yield { line: 1, error: "the array that starts here is not closed" };
+    const error = "the array that starts here is not closed; is the file cut off?";
+    yield { line: 1, error, isEnd: true };
   }
 }
 
@@ -171,6 +190,6 @@ function whyNotObject(text: string): string {
     return "this is not a JSON object";
   } catch (error) {
     const reason = (error as Error).message.replace("JSON Parse error: ", "");
-    return `this is not a JSON object (${reason}); is the file CSV?`;
+    return `this is not a JSON object (${reason})`;
   }
 }

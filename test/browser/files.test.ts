@@ -60,7 +60,7 @@ test.skipIf(isBrowserMissing)("a file is imported, with a report of refused line
   await page.waitForSelector("#transfer-note:text-is('2 plants added. 3 rows refused:')");
   expect(await page.locator("#transfer-refused li").allTextContents()).toEqual([
     expect.stringMatching(/^Line 4: name must/),
-    "Line 5: the id must be an integer without leading zeros",
+    "Line 5: the id must be an integer such as 7 or -7: only digits, no leading zeros",
     expect.stringMatching(/^Line 6: .*\b1\b/),
   ]);
   await page.waitForSelector("#garden-title:text-is('2 plants')");

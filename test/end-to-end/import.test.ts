@@ -4,13 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import {
-  type RunningService,
-  realProgram,
-  runProgram,
-  spawnProgram,
-  startService,
-} from "./running-service.ts";
+import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(60_000);
@@ -118,7 +112,7 @@ describe("an import", () => {
     expect((await run(["import", path, "--batch", "another"])).out).toContain('"stored":4');
   });
 
-  test("names a bad line by its number, and stops before it sends anything, or goes on", async () => {
+  test("names bad lines by their numbers, and stops before it sends anything, or goes on", async () => {
     const run = await openGarden("heidi");
     await run(["plants", "add", "Rose", "--id", "7"]);
     const rows = ["id,name", "1,Fern", "2,", "x,Moss", "7,Tulip", "7,Rose", "3,Ivy"];
@@ -130,15 +124,27 @@ describe("an import", () => {
     });
     expect(whole.errors.split("\n").slice(0, 3)).toEqual([
       "line 3: name must not be empty",
-      "line 4: the id must be an integer without leading zeros",
+      "line 4: the id must be an integer such as 7 or -7: only digits, no leading zeros",
       "line 5: another plant has the id 7",
     ]);
     const stopped = await (await openGarden("ivan"))(["import", path]);
     expect(stopped).toMatchObject({
       exitCode: 7,
-      out: '{"stored":0,"alreadyThere":0,"refused":1}\n',
+      out: '{"stored":0,"alreadyThere":0,"refused":2}\n',
     });
-    expect(stopped.errors).toStartWith("line 3: name must not be empty\n");
+    expect(stopped.errors).toStartWith("line 3: name must not be empty\nline 4: the id must be");
+    expect(stopped.errors).toContain("--rejects FILE");
+  });
+
+  test("lists up to 100 invalid rows, and says that --dry-run lists all", async () => {
+    const run = await openGarden("many");
+    const path = writeFile("many.csv", `name\n${'""\n'.repeat(101)}`);
+    const { out, errors } = await run(["import", path]);
+    expect(out).toBe('{"stored":0,"alreadyThere":0,"refused":100}\n');
+    expect(errors).toContain("line 101: ");
+    expect(errors).not.toContain("line 102: ");
+    expect(errors).toContain("The check ended after 100 invalid rows. --dry-run lists all.\n");
+    expect((await run(["import", path, "--dry-run"])).out).toContain('"refused":101');
   });
 
   test.each([
@@ -272,12 +278,23 @@ describe("an import", () => {
     },
   );
 
-  test("writes no refused rows if the file could not be read to its end", async () => {
-    const rejects = join(folder.path, "rest.csv");
-    const path = writeFile("unclosed.csv", 'name\nFern\n""\n"Moss\nIvy\n');
-    const dry = await runProgram(["import", path, "--dry-run", "--rejects", rejects]);
-    expect(dry.exitCode).toBe(7);
-    expect(dry.errors).toContain("was not written: correct line 4 where it is");
+  test.each([
+    ["a quote is not closed", "csv", 'name\nFern\n""\n"Moss\nIvy\n', "line 4"],
+    ["an array is cut off after a row", "json", '[{"name":"Fern"},{"name":""}', "line 1"],
+    ["an array is cut off in a row", "json", '[{"name":""},\n{"name":"Fe', "line 2, column 1"],
+  ])("writes no refused rows, and doesn't advise to, if %s", async (_what, format, text, place) => {
+    const run = await openGarden("unclosed");
+    const rejects = join(folder.path, `rest.${format}`);
+    const path = writeFile(`unclosed.${format}`, text);
+    const stopped = await run(["import", path]);
+    expect(stopped.exitCode).toBe(7);
+    expect(stopped.errors).toContain("Correct the refused rows");
+    expect(stopped.errors).not.toContain("--rejects");
+    const skipping = await run(["import", path, "--rejects", rejects]);
+    expect(skipping.exitCode).toBe(7);
+    expect(skipping.errors).toContain(
+      `was not written: the file could not be read to its end (${place}).`,
+    );
     expect(existsSync(rejects)).toBe(false);
   });
 
@@ -337,27 +354,6 @@ describe("an import", () => {
     const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
     expect(listed.length).toBe(length);
     expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
-  });
-
-  test("that is interrupted says how many rows may have been stored without a response", async () => {
-    const { promise: isSent, resolve: send } = Promise.withResolvers<void>();
-    using slow = Bun.serve({
-      port: 0,
-      async fetch({ method }) {
-        if (method === "GET") return Response.json([]);
-        send();
-        await new Promise(() => {});
-        return new Response();
-      },
-    });
-    const path = writeFile("cut.csv", `name\n${"Fern\n".repeat(600)}`);
-    const variables = { PLANTSTORE_URL: slow.url.origin, PLANTSTORE_TOKEN: "any" };
-    await using child = spawnProgram(["import", path, "--concurrency", "1"], variables);
-    await isSent;
-    child.kill("SIGINT");
-    expect(await child.exited).toBe(130);
-    expect(await child.stdout.json()).toMatchObject({ stored: 0, unconfirmed: 512 });
-    expect(await child.stderr.text()).toContain("512 more may have been stored");
   });
 
   test("that is interrupted while it reads standard input says that nothing was sent", async () => {

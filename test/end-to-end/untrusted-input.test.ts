@@ -89,6 +89,27 @@ test("an import that is interrupted says how to go on", async () => {
   stranger.close();
 });
 
+test("an import that is interrupted says how many rows may have been stored without a response", async () => {
+  const { promise: isSent, resolve: send } = Promise.withResolvers<void>();
+  using slow = Bun.serve({
+    port: 0,
+    async fetch({ method }) {
+      if (method === "GET") return Response.json([]);
+      send();
+      await new Promise(() => {});
+      return new Response();
+    },
+  });
+  const path = writeFile("cut.csv", `name\n${"Fern\n".repeat(600)}`);
+  const variables = { PLANTSTORE_URL: slow.url.origin, PLANTSTORE_TOKEN: token };
+  await using child = spawnProgram(["import", path, "--concurrency", "1"], variables);
+  await isSent;
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(130);
+  expect(await child.stdout.json()).toMatchObject({ stored: 0, unconfirmed: 512 });
+  expect(await child.stderr.text()).toContain("512 more may have been stored");
+});
+
 test("an import from a pipe ends when it is interrupted, also while nobody writes to it", async () => {
   const path = join(folder.path, "pipe");
   Bun.spawnSync(["mkfifo", path]);
