@@ -113,8 +113,9 @@ const { poolSize, connectTimeoutMs, statementTimeoutMs } = defaultConnectionLimi
 
 // biome-ignore format: a table.
 export const settings = {
-  host: row("--host ADDRESS", "127.0.0.1", "address to listen on", hostName),
-  port: row("--port NUMBER", 8080, "port to listen on; 0 takes any free one", integer(0, 65_535)),
+  host: row("--host ADDRESS", "127.0.0.1", "address that the service listens on", hostName),
+  port: row("--port NUMBER", 8080,
+    "port that the service listens on; serve --port 0 takes any free one", integer(0, 65_535)),
   database: row("--database FILE|URL", "data/plants.db",
     "the SQLite file that keeps the plants, or postgres://user@host/database", databaseAddress),
   databasePoolSize: row("--database-pool-size NUMBER", poolSize,
@@ -244,8 +245,11 @@ export function readSetting<Name extends SettingName>(
   if (value !== undefined) return value as ValueOf<Name>;
   const isMissing = !isFlag && environment[variable] === undefined;
   const source = isFlag || isMissing ? `--${flag}` : variable;
-  let shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
-  if (text === "") shown = isMissing ? ", and is missing" : ", and is empty";
+  if (text === "") {
+    const state = isMissing ? "missing" : "empty";
+    throw invalid(`${source} is ${state}; it must be ${row.expected}.`);
+  }
+  const shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
   throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
@@ -306,7 +310,7 @@ export function integer(min: number, max: number): Check<number> {
       /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
         ? Number(text)
         : undefined,
-    expected: `a number from ${min} to ${max}`,
+    expected: `a whole number from ${min} to ${max}`,
   };
 }
 

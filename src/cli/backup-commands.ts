@@ -14,7 +14,7 @@ import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
 
-const replaceFlag = { help: "replace a SQLite file that exists; it is kept under another name" };
+const replaceFlag = { help: "replace a SQLite store that exists; it is kept under another name" };
 
 export const backupCommand: Command = {
   name: "backup",
@@ -31,6 +31,7 @@ export const backupCommand: Command = {
   ],
   async run(call) {
     const [path = ""] = call.words;
+    if (path === "-") throw usageError("A backup is written to a file, not to standard output.");
     const database = readSetting("database", call.flags);
     const target = chooseTarget(path, database, call.flags.force === true);
     await cancellable("Nothing was written.", async (signal) => {

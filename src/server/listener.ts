@@ -190,5 +190,5 @@ function explain(code: string | undefined): string {
   }
   if (code === "EACCES") return "permission is denied; ports below 1024 need more rights";
   if (code !== undefined && code !== "EADDRNOTAVAIL") return code;
-  return "the host is no name or address of this machine";
+  return "the host is not a name or address of this machine";
 }

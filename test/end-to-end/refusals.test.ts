@@ -72,7 +72,7 @@ afterAll(async () => {
 const refused: readonly (readonly [line: string, exitCode: number, reason: string])[] = [
   ["serve --port 80000 --database NEW", usage, "--port must be"],
   ["serve --host nope.invalid --database OWN", failure, "nope.invalid"],
-  ["serve --host 999.9.9.9 --database OWN", failure, "the host is no name or address of this"],
+  ["serve --host 999.9.9.9 --database OWN", failure, "the host is not a name or address"],
   ["serve --port SERVED-PORT --database OWN", failure, "the port is in use"],
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
   ["serve --database oracle://x", failure, "oracle:"],
@@ -99,6 +99,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["token list --database NEW", failure, "there is no such file"],
 
   ["backup", usage, "FILE is missing"],
+  ["backup - --database FILE", usage, "not to standard output"],
   ["backup NEW --database NEW", failure, "there is no such file"],
   ["backup FILE --database FILE --force", usage, "is the database itself"],
   ["backup BACKUP --database FILE", failure, "exists already. With --force it is replaced."],
@@ -120,22 +121,24 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
     failure,
     "With --force it is replaced, and kept under another",
   ],
-  ["restore BACKUP --database SERVED --force", failure, "another process is serving it already"],
+  ["restore BACKUP --database SERVED --force", failure, "a service is using it (stop it first)"],
+  ["restore BACKUP --database TEXT --force", failure, "it is not a database"],
   ["restore BACKUP --database FULL --force", failure, "is not empty. Use a new"],
   ["restore BACKUP --database OLDER", failure, "use the version"],
   ["restore BACKUP --database oracle://db", failure, "oracle:"],
   [`restore BACKUP --database ${nowhere}`, failure, "nothing listens there"],
 
-  ["copy --from FILE", usage, "--to must be the path of a file or the URL"],
-  ["copy --to NEW", usage, "--from must be"],
+  ["copy --from FILE", usage, "--to is missing; it must be the path of a file"],
+  ["copy --to NEW", usage, "--from is missing"],
   ["copy --from FILE --to FILE", usage, "the same database"],
   ["copy --from FILE --to LINK", usage, "the same database"],
   ["copy --from EMPTY --to EMPTY", usage, "the same database"],
   ["copy --from EMPTY --to NEW", failure, "it holds no plant store yet"],
   ["copy --from NEW --to EMPTY", failure, "there is no such file"],
-  ["copy --from SERVED --to NEW", failure, "another process is serving it already"],
-  ["copy --from FILE --to SERVED", failure, "another process is serving it already"],
+  ["copy --from SERVED --to NEW", failure, "a service is using it"],
+  ["copy --from FILE --to SERVED --force", failure, "a service is using it"],
   ["copy --from FILE --to OWN", failure, "exists already. With --force"],
+  ["copy --from FILE --to TEXT --force", failure, "it is not a database"],
   ["copy --from FILE --to oracle://db", failure, "oracle:"],
   [`copy --from FILE --to ${nowhere}`, failure, "nothing listens there"],
   [`copy --from FILE --to ${nowhere}?sslmode=x`, usage, "sslmode must be one of"],
@@ -155,7 +158,7 @@ test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
 test("an environment variable that is empty is named", async () => {
   const { exitCode, errors } = await runProgram(["token", "list"], { PLANTSTORE_DATABASE: "" });
   expect(exitCode).toBe(usage);
-  expect(errors).toMatch(/^plantstore: PLANTSTORE_DATA.+, and is empty\.\n$/);
+  expect(errors).toMatch(/^plantstore: PLANTSTORE_DATABASE is empty; it must be .+\.\n$/);
 });
 
 test("an older PostgreSQL database is as it was after a refused restore", async () => {

@@ -101,12 +101,23 @@ test("a store is replaced only if it may be, and kept with what its log held", a
   expect(await namesIn(kept)).toEqual(["old"]);
 });
 
-test("a file that is no database any more is replaced, and kept", async () => {
+test("a store that is no database any more is replaced, and kept", async () => {
   await (await openWith(path, "old")).close();
+  await namesIn(path);
   writeFileSync(path, "garbage");
   const kept = (await restore(true)) ?? "";
   expect(await namesIn(path)).toEqual(["new"]);
   expect(readFileSync(kept, "utf8")).toBe("garbage");
+});
+
+test("a file that never was a store is not replaced, and nothing is left beside it", async () => {
+  path = join(folder.path, "notes.txt");
+  writeFileSync(path, "notes".repeat(99));
+  expect(await restore().catch((error) => error)).toMatchObject({ code: "conflict" });
+  expect(await restore(true).catch((error) => error.message)).toContain("it is not a database");
+  expect(readdirSync(folder.path).filter((name) => name.startsWith("notes"))).toEqual([
+    "notes.txt",
+  ]);
 });
 
 test("the log of a file that was lost is not applied to the new one", async () => {

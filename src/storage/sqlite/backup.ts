@@ -5,7 +5,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { mapError } from "./errors.ts";
-import { migrate, requireStore } from "./migrate.ts";
+import { checkFile, migrate, requireStore } from "./migrate.ts";
 import {
   checkIntegrity,
   connect,
@@ -18,6 +18,7 @@ import {
 } from "./open.ts";
 import { WorkerClient } from "./worker-client.ts";
 
+const serving = "a service is using it (stop it first)";
 const walFiles = ["-wal", "-shm", "-journal"];
 
 export interface Contents {
@@ -39,7 +40,7 @@ export async function backupSqlite(
   try {
     file = findFile(path);
     if (file === undefined) throw new PlantStoreError("unavailable", "there is no such file");
-    if (mustBeIdle) lock = lockForServing(file);
+    if (mustBeIdle) lock = lockForServing(file, serving);
     const database = connect(file);
     try {
       requireStore(database);
@@ -131,19 +132,29 @@ export async function restoreSqlite(
 
 /** No service can start on the file while the lock is held. */
 function claim(path: string, mayReplace: boolean): { file: string; lock: Database } {
-  let lock: Database | undefined;
   try {
     const file = findFile(path) ?? placeFile(path);
-    lock = lockForServing(file);
-    if (mayReplace || sizeOf(file) === 0) return { file, lock };
+    if (mayReplace && sizeOf(file) > 0) requireOurs(file);
+    // Not for a file that is refused below: its lock would make it look like a store.
+    if (mayReplace || sizeOf(file) === 0) return { file, lock: lockForServing(file, serving) };
   } catch (error) {
     throw explainOpening(path, error);
   }
-  lock.close();
   throw new PlantStoreError(
     "conflict",
     `${path} exists already. With --force it is replaced, and kept under another name.`,
   );
+}
+
+/** A damaged store is ours, too, if a service has left its lock beside it. */
+function requireOurs(file: string): void {
+  if (existsSync(`${file}-serving`)) return;
+  const database = connect(file);
+  try {
+    checkFile(database, Number.MAX_SAFE_INTEGER);
+  } finally {
+    database.close();
+  }
 }
 
 /** The old store is renamed whole: what its write-ahead log holds is moved into it first. */
