@@ -88,6 +88,7 @@ describe("arguments", () => {
     ["a flag by half its name", ["fern", "--amoun", "1"], "Did you mean --amount?"],
     ["a flag with one dash", ["fern", "-amount", "1"], "Did you mean --amount?"],
     ["a word that looks like a flag", ["-7"], "Put -- before a word"],
+    ["a flag that is no typo", ["fern", "--colour", "red"], "There is no flag --colour. See"],
     ["too few words", [], "PLANT is missing. Usage: plantstore water PLANT [flags]"],
     ["too many words", ["fern", "rose"], 'rose" is unexpected. Put several words'],
   ])("are refused for %s, in one line that names it", (_case, args, named) => {

@@ -90,7 +90,9 @@ function readValue(
 function checkWords(command: Command, words: readonly string[]): void {
   const missing = command.words.slice(words.length).find((word) => !word.startsWith("["));
   const usage = `Usage: ${renderUsage(command)}.`;
-  if (missing !== undefined) throw refuse(command, `${missing} is missing. ${usage}`);
+  if (missing !== undefined) {
+    throw refuse(command, `${missing.replace("...", "")} is missing. ${usage}`);
+  }
   const surplus = words[command.words.length];
   if (surplus === undefined || command.words.at(-1)?.endsWith("...")) return;
   const hint = command.words.length > 0 ? " Put several words of one value in quotes." : "";
@@ -104,7 +106,7 @@ function refuse(command: Command, reason: string): CliError {
 function refuseFlag(command: Command, given: string, known: readonly string[]): CliError {
   const near = suggest(given.replace(/^-+/, ""), [...known, ...Object.keys(globalFlags)]);
   const hint =
-    near.length === 0 && command.words.length > 0
+    near.length === 0 && command.words.length > 0 && !given.startsWith("--")
       ? "Put -- before a word that starts with a dash. "
       : renderSuggestion(near.map((name) => `--${name}`));
   return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());

@@ -2,11 +2,14 @@
 import { isGiven, readSetting } from "../config.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { describeNoResponse } from "./service-client.ts";
+import { describeNoResponse, describeStranger } from "./service-client.ts";
 import { showSafely } from "./terminal.ts";
 
 /** Less than supervisors allow for a check. */
 const timeoutMs = 4_000;
+
+/** Where `serve` listens. */
+const ownSettings = ["host", "port", "basePath", "tlsCert"] as const;
 
 export const healthCommand: Command = {
   name: "health",
@@ -15,7 +18,7 @@ export const healthCommand: Command = {
     "start with the same settings. Exits with 0 if it is ready, else with 6.",
   words: [],
   flags: {},
-  settings: ["url", "host", "port", "basePath", "tlsCert"],
+  settings: ["url", ...ownSettings],
   examples: [
     "plantstore health",
     "PLANTSTORE_PORT=9000 plantstore health",
@@ -34,6 +37,11 @@ export const healthCommand: Command = {
         terminal.out("ready\n");
         return;
       }
+      if (response.status < 500) {
+        const flags = isOwn ? "--port and --base-path" : "--url";
+        terminal.say(`plantstore: ${describeStranger(response, url, flags)[1]}`);
+        return exitCodes.unavailable;
+      }
       const problem = await response.json().catch(() => undefined);
       const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
       terminal.say(`plantstore: ${url} is not ready (${response.status})${why}`);
@@ -46,7 +54,11 @@ export const healthCommand: Command = {
 
 /** Run in the environment of the service, it needs no URL. */
 function findService({ flags }: Call): { readonly url: string; readonly isOwn: boolean } {
-  if (isGiven("url", flags)) return { url: readSetting("url", flags), isOwn: false };
+  const hasOwnFlag = ownSettings.some((name) => isGiven(name, flags, {}));
+  // A flag wins over the environment.
+  if (isGiven("url", flags, hasOwnFlag ? {} : undefined)) {
+    return { url: readSetting("url", flags), isOwn: false };
+  }
   const host = readSetting("host", flags);
   const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   const scheme = readSetting("tlsCert", flags) === "" ? "http" : "https";

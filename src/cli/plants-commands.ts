@@ -25,8 +25,8 @@ const limitMax = 2 ** 31 - 1;
 
 /** The service checks its range. */
 const plantId: Check<bigint> = {
-  parse: (text) => (/^-?\d{1,30}$/.test(text) ? BigInt(text) : undefined),
-  expected: "an integer",
+  parse: (text) => (/^(?:0|-?[1-9]\d{0,29})$/.test(text) ? BigInt(text) : undefined),
+  expected: "an integer such as 7",
 };
 
 export const addPlantCommand: Command = {

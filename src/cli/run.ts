@@ -85,7 +85,7 @@ async function renderHelpFor(words: readonly string[]): Promise<string> {
   return renderOverview(sections);
 }
 
-/** Suggests what may have been meant, but never something that deletes. */
+/** Suggests what may have been meant, but for a typo never something that deletes. */
 function unknownCommand([first = "", second = ""]: readonly string[]): CliError {
   if (first.startsWith("-")) {
     return usageError(
@@ -98,9 +98,10 @@ function unknownCommand([first = "", second = ""]: readonly string[]): CliError 
   // `token` of `tokens list`, or all of `token create`.
   const words = commandNames.map((name) => name.split(" ")[0] ?? "");
   const near = suggest(typed, isGroup ? commandNames : [...new Set(words)]);
-  const meant = near.length > 0 ? near : commandNames.filter((name) => name.endsWith(` ${first}`));
-  const isSafe = !meant.some((name) => destructiveCommands.includes(name));
-  const suggestion = renderSuggestion(isSafe ? meant : []);
+  const isSafe = !near.some((name) => destructiveCommands.includes(name));
+  const names = [...commandNames, ...Object.keys(aliases)];
+  const inGroups = near.length > 0 ? [] : names.filter((name) => name.endsWith(` ${first}`));
+  const suggestion = renderSuggestion([...(isSafe ? near : []), ...inGroups]);
   const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
   return usageError(`There is no command "${typed}". ${suggestion}See ${help}.`);
 }

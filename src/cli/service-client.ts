@@ -36,13 +36,14 @@ export async function withStore<Result>(
   // What doesn't look like one of ours may still be valid, such as a JWT.
   const isWhole = token.startsWith("plant_") ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token);
   if (!isWhole) throw tokenError("PLANTSTORE_TOKEN is not a whole token. Copy all of it again.");
+  const store = new PlantStore({ url, token, ...patience });
   try {
     if (patience !== patienceDefault) {
       await requireResponse(new PlantStore({ url, token, retries: 0 }));
     }
-    return await use(new PlantStore({ url, token, ...patience }));
+    return await use(store);
   } catch (error) {
-    throw explain(error, url);
+    throw await explain(error, url, store);
   }
 }
 
@@ -69,14 +70,29 @@ function tokenError(message: string): CliError {
 }
 
 /** Returns what isn't a failed call as it is. */
-function explain(error: unknown, url: string): unknown {
+async function explain(error: unknown, url: string, store: PlantStore): Promise<unknown> {
   if (error instanceof PlantStoreUnreachable) {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const [exitCode, message] =
-    error.code === "unexpected" ? describeStranger(error, url) : describeProblem(error, url);
+  const isStranger = error.code === "unexpected" || (await isBelowPlants(error, store));
+  const [exitCode, message] = isStranger
+    ? describeStranger(error, url)
+    : describeProblem(error, url);
   return new CliError(showSafely(message), exitCode);
+}
+
+const refusals: readonly string[] = [
+  "invalid-request",
+  "method-not-allowed",
+  "unsupported-media-type",
+];
+
+/** A URL that ends in /plants: calls go to the paths of single plants, which refuse even a list. */
+async function isBelowPlants({ code }: PlantStoreProblem, store: PlantStore): Promise<boolean> {
+  if (!refusals.includes(code)) return false;
+  const failure = await store.page({ limit: 0 }).catch((error) => error);
+  return failure instanceof PlantStoreProblem && failure.code === "invalid-request";
 }
 
 const closed = "the connection was closed";
@@ -169,14 +185,18 @@ function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
 /** How a gateway reports a service that is down or busy. */
 const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
 
-/** The response isn't a Plant Store's. */
-function describeStranger({ status }: PlantStoreProblem, url: string): Outcome {
+/** The response isn't a Plant Store's, or of another path than expected. */
+export function describeStranger(
+  { status }: { readonly status: number },
+  url: string,
+  flags = "--url",
+): Outcome {
   if (gatewayStatuses.includes(status)) {
     const message = `A gateway in front of ${url} responded with status ${status}.`;
     return [exitCodes.unavailable, `${message} Try again later.`];
   }
   const message = `${url} doesn't respond like a Plant Store (status ${status}).`;
-  return [exitCodes.failed, `${message} Check --url.`];
+  return [exitCodes.failed, `${message} Check ${flags}.`];
 }
 
 /** Every validation error with its place, or what the problem says as a whole. */

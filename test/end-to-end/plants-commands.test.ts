@@ -100,6 +100,7 @@ describe("plants", () => {
     ["plants delete 12345", 3, "There is no plant 12345."],
     ["plants delete 7 seven", 2, '"seven"'],
     ["plants delete 9223372036854775808", 2, "id"],
+    ["plants delete 007", 2, '"007"'],
     ["plants add Fern --id 7", 5, "7"],
     ["plants add Fern --id 7.5", 2, '"7.5"'],
     ["plants list --limit many", 2, '"many"'],
@@ -150,12 +151,14 @@ describe("plants", () => {
     expect([exitCode, errors]).toEqual([4, expect.stringContaining("scope write")]);
   });
 
-  test.each(["plants list", "plants delete 7"])(
+  test.each(["plants list", "plants add Fern", "plants delete 7", "export", "whoami"])(
     "plantstore %s at a wrong path of the service ends with 1, whatever is in the garden",
     async (line) => {
       const run = await openGarden("erin");
-      const { exitCode, errors } = await run(line.split(" "), `${service.url}/elsewhere`);
-      expect([exitCode, errors]).toEqual([1, expect.stringContaining("Check --url.")]);
+      for (const path of ["/elsewhere", "/plants"]) {
+        const { exitCode, errors } = await run(line.split(" "), service.url + path);
+        expect([exitCode, errors]).toEqual([1, expect.stringContaining("Check --url.")]);
+      }
     },
   );
 
@@ -179,9 +182,9 @@ describe("a service of an older version", () => {
 
   test.each<[line: string, ...answers: ScriptedAnswer[]]>([
     ["whoami", problemAnswer(404, "not-found"), noPlants],
-    ["plants get 7", problemAnswer(405, "method-not-allowed")],
-    ["plants list --tag shade", { ...invalid, body }],
-    ["import FILE", noPlants, problemAnswer(415, "unsupported-media-type")],
+    ["plants get 7", problemAnswer(405, "method-not-allowed"), noPlants],
+    ["plants list --tag shade", { ...invalid, body }, noPlants],
+    ["import FILE", noPlants, problemAnswer(415, "unsupported-media-type"), noPlants],
   ])("is what %s reports", async (line, ...answers) => {
     const run = await openGarden("newer");
     const path = writeFile("newer.csv", "name\nFern\n");
@@ -192,6 +195,25 @@ describe("a service of an older version", () => {
     expect(finished.errors).toEndWith(
       "The service is older than this command: upgrade the service.\n",
     );
+  });
+});
+
+describe("health", () => {
+  const health = (flags: readonly string[], url = service.url) =>
+    runProgram(["health", ...flags], { PLANTSTORE_URL: url });
+
+  test("prefers its flags to the environment", async () => {
+    expect(await health([])).toMatchObject({ exitCode: 0, out: "ready\n" });
+    const elsewhere = await health(["--port", "1", "--base-path", "/v1"]);
+    expect(elsewhere.exitCode).toBe(6);
+    expect(elsewhere.errors).toContain("No response from http://127.0.0.1:1/v1: ");
+  });
+
+  test("at a wrong path of the service says which flag to check", async () => {
+    const { exitCode, errors } = await health([], `${service.url}/plants`);
+    expect([exitCode, errors]).toEqual([6, expect.stringContaining("(status 401). Check --url.")]);
+    const own = await health(["--port", String(service.port), "--base-path", "/v1"]);
+    expect(own.errors).toEndWith("(status 404). Check --port and --base-path.\n");
   });
 });
 

@@ -139,7 +139,7 @@ describe("the executable, with nothing of this machine around it", () => {
       expect(await execute(["health"], own)).toMatchObject({ exitCode: 0 });
       const elsewhere = await execute(["health", "--url", url.replace("/v1", "")]);
       expect(elsewhere.exitCode).toBe(6);
-      expect(elsewhere.errors).toContain("is not ready (404): There is nothing at this path.\n");
+      expect(elsewhere.errors).toContain("(status 404). Check --url.\n");
     });
   });
 });

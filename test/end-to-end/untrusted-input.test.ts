@@ -30,9 +30,10 @@ test("text of another program or a file reaches the terminal without control cha
   const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
   const headers = { "content-type": "application/problem+json" };
   const stranger = await openScriptedService({ status: 409, headers, body });
+  const unready = await openScriptedService({ status: 503, headers, body });
   const spoken = [
     await run(["plants", "add", "Fern"], stranger.url),
-    await run(["health"], stranger.url),
+    await run(["health"], unready.url),
     await run(
       ["import", writeFile("odd.jsonl", `{"name":"Fern","${odd.slice(-5)}":1}`)],
       stranger.url,
@@ -40,6 +41,7 @@ test("text of another program or a file reaches the terminal without control cha
     await run(["import", writeFile("odd.csv", `name,${odd}\n`)], stranger.url),
   ];
   stranger.close();
+  unready.close();
   for (const { errors } of spoken) {
     expect(errors).toContain("\\u009b");
     expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
