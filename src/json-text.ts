@@ -8,6 +8,15 @@ export interface JsonObject {
   readonly repeatedKeys: readonly string[];
 }
 
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Absent if the text is not JSON, or is JSON but not an object. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   let value: unknown;

@@ -46,8 +46,10 @@ export const errorCodes = {
   },
   "unsupported-media-type": {
     status: 415,
-    title: "The body is not JSON",
-    help: "Send `Content-Type: application/json`, without a `Content-Encoding`.",
+    title: "The type of the body is not supported",
+    help:
+      "Send JSON in UTF-8 as `application/json`, or JSON Lines as `application/jsonl`, without a " +
+      "`Content-Encoding`.",
   },
   "idempotency-mismatch": {
     status: 422,
@@ -72,7 +74,9 @@ export const errorCodes = {
   "storage-full": {
     status: 507,
     title: "The storage is full",
-    help: "Delete plants, or ask the operator for more room. Reading still works.",
+    help:
+      "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
+      "key, or wait until some expire. Reading still works.",
   },
 } as const satisfies Record<string, ErrorInfo>;
 

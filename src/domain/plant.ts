@@ -38,8 +38,8 @@ function findTextError(text: string, rule: TextRule): string | undefined {
     return `must have at most ${rule.codePointsMax} characters (Unicode code points)`;
   }
   if (!rule.mayBeBlank && onlySpace.test(text)) return "must not be only white space";
-  if (!text.isWellFormed()) return "must not hold a lone surrogate";
-  return text.includes("\0") ? "must not hold the character U+0000" : undefined;
+  if (!text.isWellFormed()) return "must not contain a lone surrogate";
+  return text.includes("\0") ? "must not contain the character U+0000" : undefined;
 }
 
 /** One check for all rules of a text, in the order in which they are reported. */

@@ -177,7 +177,7 @@ function settle({ id, name, tag }: PlantDraft, outcome: Outcome): Created | Plan
     case "mismatch":
       return new PlantStoreError(
         "idempotency-mismatch",
-        "This Idempotency-Key was used for another request. Use a new key for a new plant.",
+        "This Idempotency-Key was used for another plant. Use a new key for a new plant.",
       );
     default:
       throw new Error(`A create ended as ${outcome.kind}.`);

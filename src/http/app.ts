@@ -23,7 +23,14 @@ import {
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
-import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
+import {
+  checkHost,
+  createRequestIds,
+  readBearerToken,
+  readInput,
+  readTarget,
+  refuse,
+} from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
 import { webPages } from "./web-pages.ts";
@@ -279,10 +286,10 @@ export function createApp(deps: AppDeps): App {
   };
 }
 
-const inexactPath = new PlantStoreError(
-  "invalid-request",
-  "Send the path in its normal form, without dot segments and backslashes.",
-);
+const inexactPath = refuse({
+  parameter: "path",
+  detail: "must be in its normal form, without dot segments and backslashes.",
+});
 
 /** Made once, so that its problem is rendered once. */
 const tooMany = new PlantStoreError(

@@ -70,8 +70,8 @@ export function checkContentType(headers: Headers, { pattern }: BodyType): void 
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    "Send JSON with Content-Type: application/json, and no Content-Encoding. Many plants at once " +
-      "are JSON Lines: application/jsonl.",
+    "Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding. Many plants " +
+      "at once are JSON Lines: application/jsonl.",
   );
 }
 

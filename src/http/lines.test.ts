@@ -28,6 +28,7 @@ describe("the lines of a body", () => {
     ["", "is empty."],
     ["\r", "is empty."],
     ["[]", "must be one JSON object."],
+    ['{"name":"Fern",}', "is not valid JSON."],
     ['\ufeff{"name":"Fern"}', "must be one JSON object, without a byte order mark before it."],
   ])("%j is refused: it %s", (line, reason) => {
     const [result] = validateLines(plantDraftSchema, [line]);
@@ -40,7 +41,7 @@ describe("the lines of a body", () => {
     expect(first).toEqual({ name: "Fern", tag: "" });
     expect(second).toMatchObject({
       code: "invalid-request",
-      errors: [{ pointer: "", detail: "The line must be one JSON object." }],
+      errors: [{ pointer: "", detail: "The line is not valid JSON." }],
     });
   });
 });

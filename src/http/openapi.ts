@@ -21,7 +21,7 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
       description,
       license: { name: "MIT", identifier: "MIT" },
     },
-    externalDocs: { description: "This document as a page.", url: `${basePath}/docs` },
+    externalDocs: { description: "API reference", url: `${basePath}/docs` },
     servers: [{ url: basePath === "" ? "/" : basePath, description: "The service itself." }],
     security: [{ token: [] }],
     tags: [
@@ -50,9 +50,11 @@ const codes = Object.keys(errorCodes) as ErrorCode[];
 /** The API reference shows it first, with a link to each heading. */
 const description = `Create, list and delete plants. Each token opens one garden, and a caller sees only the plants of that garden.
 
+HEAD is possible wherever GET is, and OPTIONS on every path that needs a token.
+
 ## Ids
 
-An id is any signed 64-bit integer. Many clients read a JSON number as a double, which is exact up to 2^53 − 1; every id that the service assigns is below that. A client that chooses larger ids must read and write them as 64-bit integers.
+An id is any signed 64-bit integer. Many clients read a JSON number as a double, which is exact up to 2^53 − 1; no id that the service assigns is above that. A client that chooses larger ids must read and write them as 64-bit integers.
 
 ## Errors
 

@@ -1,7 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
-import { parseJsonObject } from "../json-text.ts";
+import { isJson, parseJsonObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -204,8 +204,10 @@ function validateObject(
 function whyNotObject(text: string): string {
   // Of a file with CRLF, a blank line is a carriage return.
   if (text === "" || text === "\r") return "is empty";
-  const hasMark = text.startsWith("\ufeff");
-  return `must be one JSON object${hasMark ? ", without a byte order mark before it" : ""}`;
+  if (text.startsWith("\ufeff")) {
+    return "must be one JSON object, without a byte order mark before it";
+  }
+  return isJson(text) ? "must be one JSON object" : "is not valid JSON";
 }
 
 /** RFC 6901. */
@@ -216,9 +218,9 @@ function toPointer(key: string): string {
 /** A response should not be much longer than the request. */
 const errorsMax = 100;
 
-function refuse(first: ValidationError, all = [first]): PlantStoreError {
-  const more = all.length > 1 ? ` (and ${all.length - 1} more; see errors)` : "";
-  return new PlantStoreError("invalid-request", `${describe(first)}${more}`, {
+export function refuse(first: ValidationError, all = [first]): PlantStoreError {
+  const more = all.length > 1 ? ` (and ${all.length - 1} more; see errors).` : ".";
+  return new PlantStoreError("invalid-request", describe(first).replace(/\.$/, more), {
     errors: all.slice(0, errorsMax),
   });
 }

@@ -28,6 +28,11 @@ describe("a path that a proxy's rules may not recognise:", () => {
     const head = `HEAD ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
     expect(await sendRaw(service.port, head)).toStartWith(`HTTP/1.1 ${status}`);
   });
+
+  test("is what the problem lists", async () => {
+    const get = "GET /plants/../metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    expect(await sendRaw(service.port, get)).toContain('"errors":[{"parameter":"path","detail":"');
+  });
 });
 
 test.if(process.platform === "linux")("takes no name that another user could take", async () => {
