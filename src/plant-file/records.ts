@@ -74,7 +74,7 @@ function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: chunk !== undefined });
   } catch {
-    throw new PlantFileError("The file is not UTF-8. Convert it first, such as with iconv.");
+    throw new PlantFileError("The file is not UTF-8. Convert it first, for example with iconv.");
   }
 }
 
