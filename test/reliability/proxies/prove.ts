@@ -2,7 +2,7 @@
  * `npm run prove:proxies [restarts] [seed]`: two instances behind nginx and HAProxy are stopped or
  * killed, and started again, one after the other, many times, while clients go on.
  */
-import { runProgram } from "../../end-to-end/running-service.ts";
+import { runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
@@ -109,7 +109,10 @@ async function checkContract(proxy: LoadBalancer): Promise<void> {
   const isSame = ["etag", "content-encoding", "cache-control", "vary", "x-request-id"].every(
     (header) => direct?.headers.get(header) === proxied?.headers.get(header),
   );
-  const isLogged = proxy.log().includes(`through-${name}`);
+  // HAProxy writes its log after the response.
+  const isLogged = await waitFor(() => proxy.log().includes(`through-${name}`) || undefined).catch(
+    () => false,
+  );
   if (Bun.deepEquals(failed, knownFailures[name]) && isSame && isLogged) return;
   process.stdout.write(`${out}\n${JSON.stringify({ isSame, isLogged })}\n`);
   process.exit(1);
