@@ -72,7 +72,7 @@ describe.each(Object.entries(files))("%s", (_, resources) => {
         metadata: expect.objectContaining({ name: "plantstore" }),
       }),
     );
-    expect(() => readConfig({}, link)).toThrow("PLANTSTORE_PORT must be a number");
+    expect(() => readConfig({}, link)).toThrow("PLANTSTORE_PORT must be a whole number");
     expect(pod?.enableServiceLinks).toBe(false);
   });
 
