@@ -60,7 +60,7 @@ async function measure(
   await fillStore(address, plants);
   const service = await startService({ database: address });
   const writers = new Writers(service);
-  const log = watchSize(`${address}-wal`);
+  const log = url === undefined ? watchSize(`${address}-wal`) : undefined;
   try {
     showProgress(title);
     await Bun.sleep(aloneMs);
@@ -69,7 +69,7 @@ async function measure(
     const during = writers.take();
     await Bun.sleep(aloneMs);
     const after = writers.take();
-    const logMegabytes = url === undefined ? megabytes(log()) : "";
+    const logMegabytes = log ? megabytes(log()) : "";
     await writers.stop();
     const restored = await run(["restore", backup], join(directory, "restored.db"));
     return {

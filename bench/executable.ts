@@ -52,7 +52,7 @@ try {
   }
   say(
     renderTable(
-      ["", "start to first answer, ms", "resident MB"],
+      ["", "start to first response, ms", "resident MB"],
       ways.map(({ name, startsMs, megabytes }) => [
         name,
         medianOf(startsMs).toFixed(0),
