@@ -28,7 +28,7 @@ export interface ListQuery {
 
 export interface Listing {
   readonly first: readonly Plant[];
-  /** The pages after `first`; absent when `first` is all there is to send. */
+  /** The pages after `first`, perhaps none; absent where the list is short and goes out whole. */
   readonly rest?: PlantPages | undefined;
   /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
   readonly next?: ListQuery | undefined;
@@ -230,8 +230,9 @@ class Lists {
     const count = Math.min(limit, snapshotPlantsMax) + 1;
     const { plants, isLast } = await this.#read(scope, after, count);
     // A page of 0 would link to itself forever, so its link asks for pages of 1.
-    if (limit === 0)
+    if (limit === 0) {
       return { first: [], next: plants.length > 0 ? { limit: 1, after } : undefined };
+    }
     if (plants.length > limit) {
       const first = plants.slice(0, limit);
       return this.#onePage(first, { limit, after: first.at(-1)?.id });

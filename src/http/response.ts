@@ -25,7 +25,7 @@ export function renderPlant(plant: Plant, fields = defaultFields): string {
   return JSON.stringify(show(plant, fields));
 }
 
-/** A list that is one page goes out whole; a longer one is rendered as the client takes it. */
+/** A short list goes out whole; a longer one is rendered as the client takes it. */
 export function renderList(listing: Listing, fields = defaultFields): Reply["body"] {
   const first = renderItems(listing.first, fields);
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
@@ -62,7 +62,7 @@ function show(plant: Plant, fields: readonly PlantField[]): Record<string, unkno
   return shown;
 }
 
-// TypeScript does not know it yet.
+/** TypeScript doesn't know this standard function yet. */
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
 /** As JSON: `JSON.stringify` refuses a bigint, and a number would round large ids. */
