@@ -18,7 +18,7 @@ const stages = {
     "bare",
     "+ the target (path and query)",
     "+ host, request id, token and its caller",
-    "+ the kept answer",
+    "+ the cached response",
     "+ a response with an id of its own",
     "+ metrics and the log line",
     "the whole service",
