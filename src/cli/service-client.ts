@@ -43,7 +43,7 @@ export async function withStore<Result>(
     }
     return await use(store);
   } catch (error) {
-    throw await explain(error, url, store);
+    throw explain(error, url);
   }
 }
 
@@ -70,12 +70,12 @@ function tokenError(message: string): CliError {
 }
 
 /** Returns what isn't a failed call as it is. */
-async function explain(error: unknown, url: string, store: PlantStore): Promise<unknown> {
+function explain(error: unknown, url: string): unknown {
   if (error instanceof PlantStoreUnreachable) {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const isStranger = error.code === "unexpected" || (await isBelowPlants(error, store));
+  const isStranger = error.code === "unexpected" || isBelowPlants(error, url);
   const [exitCode, message] = isStranger
     ? describeStranger(error, url)
     : describeProblem(error, url);
@@ -88,11 +88,9 @@ const refusals: readonly string[] = [
   "unsupported-media-type",
 ];
 
-/** A URL that ends in /plants: calls go to the paths of single plants, which refuse even a list. */
-async function isBelowPlants({ code }: PlantStoreProblem, store: PlantStore): Promise<boolean> {
-  if (!refusals.includes(code)) return false;
-  const failure = await store.page({ limit: 0 }).catch((error) => error);
-  return failure instanceof PlantStoreProblem && failure.code === "invalid-request";
+/** A URL that ends in /plants: calls go to the paths of single plants, which refuse most of them. */
+function isBelowPlants({ code }: PlantStoreProblem, url: string): boolean {
+  return /\/plants\/*$/.test(url) && refusals.includes(code);
 }
 
 const closed = "the connection was closed";
