@@ -1,4 +1,4 @@
-/** Settings: a flag, else the environment, else the default. The only reader of the environment. */
+/** Reads settings: from a flag, else from the environment, else the default. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
@@ -253,7 +253,7 @@ export function readSetting<Name extends SettingName>(
   throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
-/** Whether it does not have its default. */
+/** Whether a flag or a variable sets it. */
 export function isGiven(name: SettingName, flags: Flags, environment = process.env): boolean {
   const { flag, environment: variable } = settings[name];
   return flags[flag] !== undefined || environment[variable] !== undefined;
@@ -292,7 +292,7 @@ function invalid(message: string): PlantStoreError {
   return new PlantStoreError("invalid-request", message);
 }
 
-/** One of them alone would leave open what it is meant to protect. */
+/** Half a pair would leave the service unprotected without a word. */
 function requireTogether(values: Readonly<Record<string, string>>): void {
   const names = Object.keys(values);
   const missing = names.filter((name) => values[name] === "");
@@ -331,7 +331,7 @@ function or<const Word extends string, Value>(
   };
 }
 
-/** Whether what an address serves is its owner's word: over TLS, or from this machine. */
+/** Whether responses from a URL can be trusted: over TLS, or from this machine. */
 function isTrusted(text: string): boolean {
   const url = URL.parse(text);
   if (url?.username !== "" || url.password !== "" || /[#\s]/.test(text)) return false;

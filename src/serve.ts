@@ -12,7 +12,7 @@ import { defaultIntervals, type Intervals, startProcessTasks } from "./server/pe
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
-/** They take all processors for a moment, which the first response would otherwise wait for. */
+/** Starting the other threads takes all processors for a moment; the first response comes before. */
 const joinAfterMs = 50;
 
 export interface Service {
@@ -21,7 +21,7 @@ export interface Service {
   readonly storage: Storage;
   /** Rejects if the service has broken down and must end. */
   readonly failed: Promise<never>;
-  /** Reads the certificate again and shows it from now on; if it cannot, the old one goes on. */
+  /** Reads the certificate again and uses it from now on; if it cannot, the old one stays in use. */
   reloadCertificate(): Promise<void>;
   /** Stops accepting, finishes what is under way, closes the storage. */
   stop(): Promise<void>;
@@ -89,7 +89,7 @@ async function start(
       threads.push(
         new ListenerThread({
           config: { ...config, certificate, port: listener.port },
-          joins: storage.share(),
+          share: storage.share(),
           log,
           renderMetrics: render,
           onFailure,

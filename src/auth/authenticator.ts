@@ -15,7 +15,7 @@ const refusedTokensMax = 4_096;
 const refusedCharactersMax = 256;
 /** Per transaction, so that it doesn't hold up other writers. */
 const notedUsesMax = 1_000;
-/** The cache counts only while the number of token changes was confirmed this recently. */
+/** The cache is used only if the last successful refresh is at most this old. */
 const trustMs = 4_000;
 
 /** As small as possible: there may be a hundred thousand. */
@@ -52,7 +52,7 @@ export class Authenticator {
 
   /** Throws `unauthenticated`, whether the token is malformed, unknown, expired or revoked. */
   async authenticate(token: string): Promise<Caller> {
-    const cached = this.recall(token);
+    const cached = this.findCached(token);
     if (cached instanceof PlantStoreError) throw cached;
     if (cached) return cached;
     const jwts = isJwtForm(token) ? this.#jwts : undefined;
@@ -65,14 +65,14 @@ export class Authenticator {
    * What is cached: the caller, or the refusal; absent if storage or the issuer must be asked. It
    * returns the refusal because throwing it is slower.
    */
-  recall(token: string): Caller | PlantStoreError | undefined {
+  findCached(token: string): Caller | PlantStoreError | undefined {
     const nowMs = this.#nowMs();
     if (this.#isConfirmed(nowMs)) {
       const known = this.#known.get(token);
       if (known !== undefined) return this.#checkKnown(token, known, nowMs);
       if (this.#refused.has(token)) return tokenRefused;
     }
-    return this.#jwts?.recall(token);
+    return this.#jwts?.findCached(token);
   }
 
   /** A cached token may have expired since. */

@@ -140,13 +140,13 @@ describe("a verified token", () => {
 
   test("is remembered for 15 seconds", async () => {
     const token = await sign(key, good());
-    expect(jwts.recall(token)).toBeUndefined();
+    expect(jwts.findCached(token)).toBeUndefined();
     const caller = await jwts.verify(token);
     expect(caller).toMatchObject({ user: "alice" });
     clock.nowMs += 14_999;
-    expect(jwts.recall(token)).toBe(caller as NonNullable<typeof caller>);
+    expect(jwts.findCached(token)).toBe(caller as NonNullable<typeof caller>);
     clock.nowMs += 1;
-    expect(jwts.recall(token)).toBeUndefined();
+    expect(jwts.findCached(token)).toBeUndefined();
     expect(await ask(token)).toMatchObject({ user: "alice" });
   });
 
@@ -154,9 +154,9 @@ describe("a verified token", () => {
     const token = await sign(key, good({ exp: clock.nowMs / 1_000 - 29 }));
     await jwts.verify(token);
     clock.nowMs += 999;
-    expect(jwts.recall(token)).toBeDefined();
+    expect(jwts.findCached(token)).toBeDefined();
     clock.nowMs += 1;
-    expect(jwts.recall(token)).toBeUndefined();
+    expect(jwts.findCached(token)).toBeUndefined();
   });
 
   test("is one of 4,096 at most: the oldest makes room", async () => {
@@ -165,8 +165,8 @@ describe("a verified token", () => {
     );
     const [first = "", second = "", ...others] = tokens;
     for (const token of [first, second, ...others]) await jwts.verify(token);
-    expect(jwts.recall(first)).toBeUndefined();
-    expect(jwts.recall(second)).toBeDefined();
+    expect(jwts.findCached(first)).toBeUndefined();
+    expect(jwts.findCached(second)).toBeDefined();
   }, 60_000);
 });
 
@@ -174,7 +174,7 @@ test("a refused token is not remembered", async () => {
   const jwts = trust({});
   const token = await sign(key, good({ aud: "x" }));
   expect(await jwts.verify(token)).toBeUndefined();
-  expect(jwts.recall(token)).toBeUndefined();
+  expect(jwts.findCached(token)).toBeUndefined();
 });
 
 describe("refuses the attack", () => {

@@ -63,7 +63,7 @@ export class JwtVerifier {
   }
 
   /** The caller of a token that was verified in the last 15 seconds. */
-  recall(token: string): Caller | undefined {
+  findCached(token: string): Caller | undefined {
     const known = this.#verified.get(token);
     if (known !== undefined && Date.now() < known.untilMs) return known.caller;
     if (known !== undefined) this.#verified.delete(token);

@@ -50,7 +50,7 @@ export class GardenView {
   #all = Garden.ofAll();
   /** The same, or the plants of the chosen tag. */
   #shown = this.#all;
-  /** How much the load under way is to bring. */
+  /** How much the current load fetches. */
   #extent: Extent = "page";
   /** Whether the first page of all plants is here. */
   #isOpened = false;

@@ -188,7 +188,7 @@ export interface Storage extends PlantStorage, TokenStorage {
 
 /** For one thread. Only the engine knows what is in it. */
 export interface StorageShare {
-  /** Post it to the thread, which opens the storage with it as `OpenOptions.joins`. */
+  /** Post it to the thread, which opens the storage with it as `OpenOptions.share`. */
   readonly state: unknown;
   /** The parts of `state` that must be transferred, not copied. */
   readonly transfer: readonly MessagePort[];
@@ -211,7 +211,7 @@ export interface OpenOptions {
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
   /** `StorageShare.state`, in another thread of the process that serves the storage. */
-  readonly joins?: unknown;
+  readonly share?: unknown;
   /**
    * Another thread of this process has opened it: that it cannot be reached just now is no failure.
    */

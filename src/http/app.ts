@@ -9,7 +9,7 @@ import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
-import type { Tracer } from "../tracing/request-trace.ts";
+import type { BeginTrace } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
 import { checkFraming, hasBody, sendsJsonLines } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
@@ -37,12 +37,12 @@ import { webPages } from "./web-pages.ts";
 
 export interface AppDeps {
   readonly context: Context;
-  readonly authenticator: Pick<Authenticator, "authenticate" | "recall">;
+  readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
   /** Absent: no traces. */
-  readonly tracer?: Tracer | undefined;
+  readonly beginTrace?: BeginTrace | undefined;
   readonly usage: UsageLimits;
   /** Absent: requests are not counted. */
   readonly limiter: RateLimiter | undefined;
@@ -101,7 +101,7 @@ export function createApp(deps: AppDeps): App {
     exchange.trace?.enter("authenticate");
     exchange.token = readBearerToken(request.headers);
     const token = exchange.token ?? "";
-    const caller = authenticator.recall(token);
+    const caller = authenticator.findCached(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return authorize(caller, operation, exchange);
     return admission
@@ -157,7 +157,7 @@ export function createApp(deps: AppDeps): App {
     const input = await readInput(operation, exchange, admission);
     // A body may take 15 seconds to arrive, and the token must still be valid then.
     const { caller, token = "" } = exchange;
-    if (caller && body && authenticator.recall(token) !== caller) {
+    if (caller && body && authenticator.findCached(token) !== caller) {
       await authenticator.authenticate(token);
     }
     exchange.trace?.enter(operation.name);
@@ -266,7 +266,7 @@ export function createApp(deps: AppDeps): App {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
-        trace: deps.tracer?.begin(request.headers),
+        trace: deps.beginTrace?.(request.headers),
         isPathExact,
         isAdmitted: true,
         query: "",

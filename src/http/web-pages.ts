@@ -84,7 +84,7 @@ interface PageFile {
 const assets = new Map<string, PageFile>();
 
 /** Runs `make` once for all callers; after a failure, again for the next one. */
-function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise<Result> {
+export function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise<Result> {
   let result: Promise<Result> | undefined;
   return () => {
     result ??= make().catch((error) => {

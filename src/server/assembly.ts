@@ -6,6 +6,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
+import { memoizeAsync } from "../http/web-pages.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import {
@@ -15,7 +16,7 @@ import {
   unlimited,
 } from "../rate-limit/rate-limiter.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
-import { Tracer } from "../tracing/request-trace.ts";
+import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
 
@@ -24,7 +25,7 @@ const droppedSpansLogMs = 60_000;
 
 export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "jwt" | "usage" | "tracing">> & {
-    /** What the threads count requests in; absent: a thread alone. */
+    /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
   };
 
@@ -46,17 +47,13 @@ export interface Counting {
   readonly render: () => Promise<string>;
 }
 
-export function countAlone(): Counting {
-  const metrics = new Metrics(version);
-  return { metrics, render: async () => metrics.render() };
-}
-
 export function assemble(
   config: AssemblyConfig,
   storage: Storage,
   log: Log,
-  { metrics, render }: Counting = countAlone(),
+  counting?: Counting,
 ): Assembly {
+  const metrics = counting?.metrics ?? new Metrics(version);
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
     onCommit: (writes, durationMs) => metrics.countCommit(writes, durationMs),
@@ -68,7 +65,6 @@ export function assemble(
   const buckets = config.buckets ?? createBucketMemory();
   const limiter = rate && new RateLimiter(rate, buckets, storage.buckets);
   const spans = tracing && createSpanExporter(tracing, log, metrics);
-  let openApi: Promise<string> | undefined;
   const app = createApp({
     context: {
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
@@ -78,11 +74,12 @@ export function assemble(
         if (writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
         await storage.ping();
       },
-      renderMetrics: render,
-      renderOpenApi() {
-        openApi ??= renderOpenApi(config.basePath);
-        return openApi;
-      },
+      renderMetrics: counting?.render ?? (async () => metrics.render()),
+      // Loaded when it is first asked for: it takes longer to load than all else.
+      renderOpenApi: memoizeAsync(async () => {
+        const { createOpenApi } = await import("../http/openapi.ts");
+        return JSON.stringify(createOpenApi({ version, basePath: config.basePath }));
+      }),
     },
     authenticator,
     log,
@@ -90,7 +87,7 @@ export function assemble(
     allowedOrigins: config.corsOrigins,
     usage,
     limiter,
-    tracer: spans && new Tracer({ ratio: tracing?.ratio ?? 1, take: (each) => spans.add(each) }),
+    beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
   return { app, authenticator, jwts, writer, limiter, spans };
 }
@@ -112,12 +109,4 @@ function createSpanExporter(
       log.event("warn", "spans dropped", { reason });
     },
   });
-}
-
-/** The start doesn't wait for it: it takes longer to load than all else. */
-export const loadOpenApi = () => import("../http/openapi.ts");
-
-async function renderOpenApi(basePath: string): Promise<string> {
-  const { createOpenApi } = await loadOpenApi();
-  return JSON.stringify(createOpenApi({ version, basePath }));
 }

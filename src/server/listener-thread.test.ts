@@ -15,11 +15,11 @@ import { defaultIntervals } from "./periodic-tasks.ts";
 
 const nothing = { certificate: undefined, buckets: undefined, intervals: defaultIntervals };
 
-function startThread(database: string, joins: StorageShare | undefined, port = 0) {
+function startThread(database: string, share: StorageShare | undefined, port = 0) {
   const failure = Promise.withResolvers<string>();
   const thread = new ListenerThread({
     config: { ...readConfig({ port: String(port), threads: "2", database }, {}), ...nothing },
-    joins,
+    share,
     log: createLog("off", () => {}),
     renderMetrics: () => Promise.reject(new Error("Failed to get memory usage")),
     onFailure: failure.resolve,

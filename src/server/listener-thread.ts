@@ -15,7 +15,7 @@ export type ToThread =
   | {
       readonly kind: "open";
       readonly config: ListenerConfig;
-      readonly joins: StorageShare["state"];
+      readonly share: StorageShare["state"];
       readonly logFormat: LogFormat;
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
@@ -34,7 +34,7 @@ export type FromThread =
 
 export interface ThreadOptions {
   readonly config: ListenerConfig;
-  readonly joins: StorageShare | undefined;
+  readonly share: StorageShare | undefined;
   readonly log: Log;
   /** The metrics of the whole process. */
   readonly renderMetrics: () => Promise<string>;
@@ -54,7 +54,7 @@ export class ListenerThread {
   #isStopped = false;
 
   constructor(options: ThreadOptions) {
-    const { config, joins, log, renderMetrics, onFailure } = options;
+    const { config, share, log, renderMetrics, onFailure } = options;
     this.#worker.onerror = (event) => onFailure(event.message);
     this.#worker.addEventListener("close", () => {
       if (!this.#isStopping) onFailure("it has ended");
@@ -84,17 +84,17 @@ export class ListenerThread {
     const opening: ToThread = {
       kind: "open",
       config,
-      joins: joins?.state,
+      share: share?.state,
       logFormat: log.format,
     };
-    this.#worker.postMessage(opening, joins ? [...joins.transfer] : []);
+    this.#worker.postMessage(opening, share ? [...share.transfer] : []);
   }
 
   /** Absent if it has never reported any. */
   async readCounts(): Promise<Counts | undefined> {
     if (this.#isStopped) return this.#lastCounts;
     return new Promise((resolve) => {
-      // No race with what ends only with the thread: it would remember each of them until then.
+      // Not by Promise.race with #stopped, which would hold on to every call until the thread ends.
       const late = setTimeout(() => resolve(this.#lastCounts), countsMs);
       this.#waitingForCounts.push((counts) => {
         clearTimeout(late);

@@ -5,7 +5,7 @@ import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
 import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
-import { assemble, type Counting, loadOpenApi } from "./assembly.ts";
+import { assemble, type Counting } from "./assembly.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 
@@ -14,8 +14,6 @@ const handOverMs = 1_000;
 /** How long clients in use have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
 const idleCheckMs = 10;
-/** The first responses come before what is rarely requested is loaded. */
-const loadAfterMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 export const idleTimeoutSeconds = 30;
 export const drainMs = 10_000;
@@ -46,7 +44,7 @@ export async function openListener(
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, counting);
   const { app, authenticator, writer, spans } = assembly;
-  // Without it every token is asked for, until the periodic refresh succeeds.
+  // If it fails, no token is cached until the periodic refresh succeeds.
   await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
@@ -55,17 +53,10 @@ export async function openListener(
   const port = server.port ?? config.port;
   const servers = new Set([server]);
   const tasks = startThreadTasks(assembly, storage, config.intervals, log);
-  let loading: Promise<unknown> | undefined;
-  const loadTimer = setTimeout(() => {
-    loading = loadOpenApi().catch((error) =>
-      log.event("warn", "loading of OpenAPI failed", { error }),
-    );
-  }, loadAfterMs);
   async function finishWork(): Promise<void> {
     await writer.drain();
     await authenticator.noteUses().catch(() => {});
     await spans?.flush();
-    await loading;
   }
 
   return {
@@ -77,7 +68,6 @@ export async function openListener(
       retire(old).finally(() => servers.delete(old));
     },
     async drain() {
-      clearTimeout(loadTimer);
       // One span of time for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>

@@ -18,7 +18,7 @@ export const defaultIntervals = {
 /** How often each task runs; tests choose shorter ones. */
 export type Intervals = Readonly<typeof defaultIntervals>;
 
-/** A key is looked for as of the moment when its request came, which may wait for its commit. */
+/** Expired keys are kept this long: one still counts if it was valid when its request arrived. */
 const keyGraceMs = 60_000;
 
 /** The tasks of each thread. */

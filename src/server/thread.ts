@@ -28,13 +28,13 @@ async function renderAll(): Promise<string> {
 }
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
-  const { config, joins, logFormat } = message;
+  const { config, share, logFormat } = message;
   log = createLog(logFormat, (lines) => post({ kind: "log", lines }));
   const { database, limits, usage } = config;
   storage = await openStorage(database, {
     isServing: true,
     isOpenElsewhere: true,
-    joins,
+    share,
     limits,
     plantsMax: usage.plantsMax,
   });

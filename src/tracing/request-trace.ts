@@ -20,37 +20,29 @@ export interface RequestEnd {
   readonly garden: string | undefined;
 }
 
-export interface TracerOptions {
-  /** The share of traces that start here to record: 0 to 1. */
-  readonly ratio: number;
-  readonly take: (spans: readonly Span[]) => void;
-}
+type TakeSpans = (spans: readonly Span[]) => void;
 
-/** Begins the trace of each request. */
-export class Tracer {
-  readonly #options: TracerOptions;
+/** Begins the trace of a request, from its headers. */
+export type BeginTrace = (headers: Headers) => RequestTrace;
 
-  constructor(options: TracerOptions) {
-    this.#options = options;
-  }
-
-  begin(headers: Headers): RequestTrace {
+/** The ratio, 0 to 1, is the share of the traces that start here that are recorded. */
+export function createTracer(ratio: number, take: TakeSpans): BeginTrace {
+  return (headers) => {
     const parent = readTraceparent(headers.get("traceparent"));
-    const isSampled = parent?.isSampled ?? Math.random() < this.#options.ratio;
-    return new RequestTrace(parent, isSampled, this.#options.take);
-  }
+    return new RequestTrace(parent, parent?.isSampled ?? Math.random() < ratio, take);
+  };
 }
 
 export class RequestTrace {
   readonly context: TraceContext;
   readonly #parent: TraceContext | undefined;
-  readonly #take: TracerOptions["take"];
+  readonly #take: TakeSpans;
   /** Read once, so that no span ends before it starts if the clock is set meanwhile. */
   readonly #originMs = Date.now() - performance.now();
   readonly #startedAtMs = this.#nowMs();
   readonly #stages: { readonly name: string; readonly fromMs: number }[] = [];
 
-  constructor(parent: TraceContext | undefined, isSampled: boolean, take: TracerOptions["take"]) {
+  constructor(parent: TraceContext | undefined, isSampled: boolean, take: TakeSpans) {
     this.#parent = parent;
     this.#take = take;
     this.context = { traceId: parent?.traceId ?? makeTraceId(), spanId: makeSpanId(), isSampled };

@@ -68,7 +68,7 @@ const headers = new Headers({
 });
 
 async function findCaller(sent: string): Promise<Caller> {
-  const caller = authenticator.recall(sent) ?? (await authenticator.authenticate(sent));
+  const caller = authenticator.findCached(sent) ?? (await authenticator.authenticate(sent));
   if (caller instanceof Error) throw caller;
   return caller;
 }

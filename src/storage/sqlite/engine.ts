@@ -34,16 +34,16 @@ const olderService =
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
-  const joins = options.joins as Share | undefined;
+  const share = options.share as Share | undefined;
   const { isServing } = options;
   try {
-    const file = joins?.path ?? locate(path, options.mustExist);
-    if (joins === undefined && isServing) opened.push(lockForServing(file));
+    const file = share?.path ?? locate(path, options.mustExist);
+    if (share === undefined && isServing) opened.push(lockForServing(file));
     // Before it is opened: a file that takes its name later is another one.
     const identity = statSync(file);
     const database = connect(file);
     opened.unshift(database);
-    if (joins === undefined) {
+    if (share === undefined) {
       checkFile(database);
       if (isServing) checkSmallFile(database, file);
       useWriteAheadLog(database);
@@ -56,7 +56,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       }
       checkWritable(database);
     }
-    return createStorage({ file, identity, database, opened, joins }, options);
+    return createStorage({ file, identity, database, opened, share }, options);
   } catch (error) {
     for (const database of opened) database.close();
     throw explainOpening(path, error);
@@ -76,19 +76,19 @@ interface OpenFile {
   readonly database: Database;
   /** All connections, to be closed in this order. */
   readonly opened: readonly Database[];
-  readonly joins: Share | undefined;
+  readonly share: Share | undefined;
 }
 
 function createStorage(
-  { file, identity, database, opened, joins }: OpenFile,
+  { file, identity, database, opened, share }: OpenFile,
   options: OpenOptions,
 ): Storage {
   const { list, seek } = createReader(database);
   const tokens = createTokenStorage(database);
   // A thread that joins uses the files that the worker has open.
-  const files = joins?.files ?? identify(file, identity);
+  const files = share?.files ?? identify(file, identity);
   const checkStillThere = watchFiles(file, files);
-  let worker = joins ? WorkerClient.join(joins) : undefined;
+  let worker = share ? WorkerClient.join(share) : undefined;
 
   /** A command may never need one, and the first response of a service needn't wait for it. */
   function startedWorker(): WorkerClient {

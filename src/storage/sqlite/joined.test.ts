@@ -1,5 +1,5 @@
 /**
- * Several threads on one file: each joins the worker that commits, and gets its own outcomes. The
+ * Several threads on one file: each share the worker that commits, and gets its own outcomes. The
  * contract table runs on two threads, too.
  */
 import { Database } from "bun:sqlite";
@@ -14,7 +14,7 @@ function openJoined() {
   const folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
   const first = openSqlite(path, { isServing: true });
-  const second = openSqlite(path, { isServing: true, joins: first.share()?.state });
+  const second = openSqlite(path, { isServing: true, share: first.share()?.state });
   return {
     path,
     first,
