@@ -80,7 +80,7 @@ export type Me = wire.Me;
 
 export interface Page<Field extends PlantField = PlantField> {
   readonly plants: Pick<Plant, Field>[];
-  /** The id that the next page starts after; absent on the last page. */
+  /** The id that the next page starts after; absent on the last page, and with a limit of 0. */
   readonly next: bigint | undefined;
 }
 
@@ -96,6 +96,8 @@ const pageSizeDefault = 1_000;
 /** What the service takes in one request. */
 const batchLinesMax = 10_000;
 const batchBytesMax = 1024 * 1024;
+/** Leaves room for the number of a batch. */
+const manyKeyCharactersMax = 230;
 /** A longer timer fires at once. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -154,9 +156,12 @@ export class PlantStore {
     options: CreateOptions = {},
   ): Promise<CreateResult[]> {
     const { idempotencyKey = makeIdempotencyKey(), signal } = options;
+    if (idempotencyKey.length > manyKeyCharactersMax) {
+      throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
+    }
     const results: CreateResult[] = [];
     for (const lines of toBatches(drafts)) {
-      const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
+      const key = results.length === 0 ? idempotencyKey : numberKey(idempotencyKey, results.length);
       const response = await this.#post(lines.join("\n"), "jsonl", key, signal);
       if (response.status !== 200) throw new PlantStoreProblem(response);
       for (const result of parse(response, ({ text }) => parseResults(text, lines.length))) {
@@ -199,6 +204,7 @@ export class PlantStore {
     options: ListOptions<Field> = {},
   ): AsyncGenerator<Pick<Plant, Field>[], void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault } = options;
+    if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
       // Also what isn't a number, so that the service refuses it.
@@ -224,7 +230,8 @@ export class PlantStore {
     if (response.status !== 200) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       plants: parsePlants(text, fields) as Pick<Plant, Field>[],
-      next: parseNext(headers, after),
+      // The link of a page of 0 has the position that it was asked for.
+      next: limit === 0 ? undefined : parseNext(headers, after),
     }));
   }
 
@@ -273,6 +280,11 @@ export class PlantStore {
 export function makeIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The key of a later batch: with its number, inside the quotes if there are any. */
+function numberKey(key: string, batch: number): string {
+  return key.replace(/"?$/, (quote) => `.${batch}${quote}`);
 }
 
 /** The id is written by hand, because `JSON.stringify` takes no bigint. */

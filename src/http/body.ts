@@ -5,6 +5,8 @@ export const bodyTimeoutMs = 15_000;
 
 export interface BodyType {
   readonly contentType: string;
+  /** Other names of the type. */
+  readonly aliases: readonly string[];
   readonly pattern: RegExp;
   readonly bytesMax: number;
 }
@@ -13,12 +15,14 @@ const charset = '\\s*(?:;\\s*charset\\s*=\\s*(?:utf-8|"utf-8")\\s*)?';
 
 export const json: BodyType = {
   contentType: "application/json",
+  aliases: [],
   pattern: new RegExp(`^application/json${charset}$`, "i"),
   bytesMax: 64 * 1024,
 };
 
 export const jsonLines: BodyType = {
   contentType: "application/jsonl",
+  aliases: ["application/x-ndjson"],
   pattern: new RegExp(`^application/(?:jsonl|x-ndjson)${charset}$`, "i"),
   bytesMax: 1024 * 1024,
 };

@@ -143,7 +143,8 @@ function describeOperation(operation: DocumentedOperation): Json {
 function describeBody({ body }: DocumentedOperation): Json {
   if (!body) return {};
   const { type, schemaName, examples } = body;
-  return { [type.contentType]: { schema: refer("schemas", schemaName), examples } };
+  const media = { schema: refer("schemas", schemaName), examples };
+  return Object.fromEntries([type.contentType, ...type.aliases].map((name) => [name, media]));
 }
 
 function describeParameter(name: string, parameter: Parameter): Json {

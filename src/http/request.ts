@@ -228,5 +228,6 @@ export function refuse(first: ValidationError, all = [first]): PlantStoreError {
 function describe(error: ValidationError): string {
   if ("parameter" in error) return `${error.parameter} ${error.detail}`;
   if ("header" in error) return `${error.header} ${error.detail}`;
-  return error.pointer === "" ? error.detail : `${error.pointer.slice(1)} ${error.detail}`;
+  if (error.pointer === "") return error.detail;
+  return `${error.pointer.slice(1) || '""'} ${error.detail}`;
 }

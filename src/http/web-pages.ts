@@ -138,7 +138,9 @@ function pageReply(file: PageFile, policy: string, requestHeaders: Headers): Rep
 function fileReply(file: PageFile, more: Record<string, string>, requestHeaders: Headers): Reply {
   const { contentType, etag } = file;
   const headers = { ...more, ETag: etag, Vary: "Accept-Encoding, Origin" };
-  if (requestHeaders.get("if-none-match")?.includes(etag)) return { status: 304, headers };
+  const known = requestHeaders.get("if-none-match");
+  // Without W/: whether a tag is weak does not matter here.
+  if (known === "*" || known?.includes(etag.slice(2))) return { status: 304, headers };
   if (!acceptsGzip(requestHeaders.get("accept-encoding") ?? "")) {
     return { status: 200, contentType, headers, body: file.plain };
   }

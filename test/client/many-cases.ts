@@ -51,6 +51,31 @@ export const manyCases: readonly ClientCase[] = [
     },
   },
   {
+    name: "gives each batch a key of its own, also within quotes, and refuses a long key at once",
+    async run(world) {
+      const { requests, store } = recordRequests(world);
+      const drafts = Array.from({ length: requestLinesMax + 1 }, () => ({ name: "Fern" }));
+      await store.createMany(drafts, { idempotencyKey: '"order-17"' });
+      assert.deepEqual(
+        requests.map(({ key }) => key),
+        ['"order-17"', '"order-17.10000"'],
+      );
+      await failure(store.createMany(drafts, { idempotencyKey: "k".repeat(231) }), RangeError);
+      assert.equal(requests.length, 2);
+    },
+  },
+  {
+    name: "takes a page of no plants, and refuses to list by such pages",
+    async run(world) {
+      const store = openStore(world);
+      await store.create({ name: "Fern", id: 7 });
+      const empty = { plants: [], next: undefined };
+      assert.deepEqual(await store.page({ limit: 0 }), empty);
+      assert.deepEqual(await store.page({ limit: 0, after: 5 }), empty);
+      await failure(collect(store.list({ pageSize: 0 })), RangeError);
+    },
+  },
+  {
     name: "says whose the token is",
     async run(world) {
       const { user, garden, scope, expiresAt } = await openStore(world).me();
