@@ -57,10 +57,12 @@ const collectorUrl = text(
 );
 /** A URL after a quote or a space, or without its colon, is not a path, and holds a password. */
 const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*(?::\/\/|\/\/[^/]*:[^/]*@)/is;
+/** Nothing, quotes, `:memory:`, or the URL of another database. */
+const notPath = /^(?:$|["':]|[a-z][a-z\d+.-]*:)/i;
 const databaseAddress: Check<string> = {
   ...text(
     "the path of a file or the URL of a PostgreSQL database, without quotes",
-    (value) => value !== "" && value !== ":memory:" && !misplacedUrl.test(value),
+    (value) => isPostgres(value) || !(notPath.test(value) || misplacedUrl.test(value)),
   ),
   isSecret: true,
 };

@@ -12,7 +12,7 @@ import { defaultIntervals, type Intervals, startProcessTasks } from "./server/pe
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
-/** Starting the other threads takes all processors for a moment; the first response comes before. */
+/** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
 
 export interface Service {

@@ -88,7 +88,7 @@ const refusals: readonly string[] = [
   "unsupported-media-type",
 ];
 
-/** A URL that ends in /plants: calls go to the paths of single plants, which refuse most of them. */
+/** A URL that ends in /plants: calls go to the paths of single plants, which refuse them. */
 function isBelowPlants({ code }: PlantStoreProblem, url: string): boolean {
   return /\/plants\/*$/.test(url) && refusals.includes(code);
 }

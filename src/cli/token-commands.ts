@@ -127,8 +127,9 @@ export const revokeTokenCommand: Command = {
       }
     });
     if (unknown.length === 0) return;
+    const rest = unknown.length < call.words.length ? " The others are revoked." : "";
     throw new CliError(
-      `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.`,
+      `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.${rest}`,
     );
   },
 };

@@ -9,7 +9,7 @@ import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
 import { createPlants, type Plants } from "./plants.ts";
-import type { Outcome, Storage } from "./storage.ts";
+import type { Outcome, Storage, Write } from "./storage.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
 const dayMs = 24 * 60 * 60 * 1000;
@@ -109,6 +109,23 @@ describe("an outcome of the writer", () => {
       nowMs: () => 0,
     });
   }
+
+  test("that the storage is full leaves open how many of many plants are stored", async () => {
+    let calls = 0;
+    const full = new PlantStoreError("storage-full", "Full. Nothing was changed.");
+    const writeAll = async (writes: readonly Write[]): Promise<Outcome[]> => {
+      if (calls++ > 0) throw full;
+      return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed: false }));
+    };
+    const write = () => Promise.reject(full);
+    const filling = createPlants({ reader: storage, writer: { write, writeAll }, nowMs: () => 0 });
+    const drafts = Array.from({ length: 100 }, () => fern());
+    const refusal = await filling.createMany(alice, drafts).catch((error) => error);
+    expect(refusal).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/a part of the plants may be stored.*same Idempotency-Key/),
+    });
+  });
 
   test("that no id is left to assign is a conflict", async () => {
     const created = await plantsOn({ kind: "exhausted" })

@@ -112,6 +112,10 @@ export function createPlants(deps: {
     },
 
     async createMany(caller, drafts, idempotencyKey) {
+      const writeAll = (writes: readonly CreateWrite[]) =>
+        writer.writeAll(writes).catch((error) => {
+          throw mapPartial(error);
+        });
       const results: (Created | PlantStoreError)[] = [];
       let lines = 0;
       let settled: Promise<unknown> = Promise.resolve();
@@ -122,7 +126,7 @@ export function createPlants(deps: {
           if (draft instanceof PlantStoreError) continue;
           writes.push(toWrite(caller, draft, idempotencyKey, line));
         }
-        const outcomes = writes.length === 0 ? [] : writer.writeAll(writes);
+        const outcomes = writes.length === 0 ? [] : writeAll(writes);
         const earlier = settled;
         settled = Promise.all([outcomes, earlier]).then(([own]) => {
           let next = 0;
@@ -161,6 +165,15 @@ export function createPlants(deps: {
 
 function noSuchPlant(): PlantStoreError {
   return new PlantStoreError("not-found", "There is no such plant in your garden.");
+}
+
+/** A full storage refuses a slice whole, but others may be stored. */
+function mapPartial(error: unknown): unknown {
+  if (!(error instanceof PlantStoreError) || error.code !== "storage-full") return error;
+  const message =
+    "The storage is full, and a part of the plants may be stored. Make room, then retry with the " +
+    "same Idempotency-Key.";
+  return new PlantStoreError("unavailable", message, { cause: error });
 }
 
 /** The result of a create. */

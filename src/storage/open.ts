@@ -1,14 +1,10 @@
 /** The engines, and which of them an address belongs to: the only place that chooses. */
 import { statSync } from "node:fs";
-import { PlantStoreError } from "../domain/errors.ts";
 import type { BackupOptions, OpenOptions, RestoreOptions, Storage } from "../domain/storage.ts";
 import { isSameDatabase as isSamePostgres, maskUrl } from "./postgres/url.ts";
 
 /** What an engine can do with an address of its own. Each is loaded when it is first used. */
 interface Engine {
-  /** Whether an address with this scheme (`postgres` of `postgres://…`) is its own. */
-  matches(scheme: string | undefined): boolean;
-
   /** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
   open(address: string, options: OpenOptions): Promise<Storage>;
 
@@ -36,7 +32,6 @@ interface Engine {
 }
 
 const sqlite: Engine = {
-  matches: (scheme) => scheme === undefined,
   open: async (path, options) => (await import("./sqlite/engine.ts")).openSqlite(path, options),
   backup: async (path, target, options) =>
     (await import("./sqlite/backup.ts")).backupSqlite(path, target, options),
@@ -48,7 +43,6 @@ const sqlite: Engine = {
 };
 
 const postgres: Engine = {
-  matches: (scheme) => scheme === "postgres" || scheme === "postgresql",
   open: async (url, options) => (await import("./postgres/engine.ts")).openPostgres(url, options),
   async backup(url, path, options) {
     const { openScratch } = await import("./sqlite/backup.ts");
@@ -65,24 +59,9 @@ const postgres: Engine = {
   isSame: isSamePostgres,
 };
 
-const engines: readonly Engine[] = [sqlite, postgres];
-
+/** The address is valid; `config.ts` refuses the URLs of other databases. */
 export function engineOf(address: string): Engine {
-  const engine = findEngine(address);
-  if (engine !== undefined) return engine;
-  throw new PlantStoreError(
-    "unavailable",
-    `Cannot open a "${schemeOf(address)}:" database: plants are stored in a SQLite file, named by ` +
-      "its path, or in PostgreSQL, named by postgres://user@host/database.",
-  );
-}
-
-function findEngine(address: string): Engine | undefined {
-  return engines.find((engine) => engine.matches(schemeOf(address)));
-}
-
-function schemeOf(address: string): string | undefined {
-  return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
+  return /^postgres(?:ql)?:/i.test(address) ? postgres : sqlite;
 }
 
 export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
@@ -99,17 +78,17 @@ export async function inspectFile(path: string, { mustBeWhole = false } = {}) {
 
 /** Whether it is the path of a file. */
 export function isFile(address: string): boolean {
-  return findEngine(address)?.isFile ?? false;
+  return engineOf(address).isFile;
 }
 
-/** An address that no engine takes may hold a password, too. */
+/** As it may be shown. */
 export function maskAddress(address: string): string {
-  return findEngine(address)?.describe(address) ?? maskUrl(address);
+  return engineOf(address).describe(address);
 }
 
 export function isSameDatabase(one: string, other: string): boolean {
-  const engine = findEngine(one);
-  return engine !== undefined && engine === findEngine(other) && engine.isSame(one, other);
+  const engine = engineOf(one);
+  return engine === engineOf(other) && engine.isSame(one, other);
 }
 
 /** Follows links. False if either cannot be read: whoever opens it reports that. */

@@ -102,12 +102,14 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why a database cannot be opened, in words that follow "Cannot open …: ". */
-export function explain(error: unknown, { database, user, tls }: DatabaseUrl): string {
+export function explain(error: unknown, url: DatabaseUrl): string {
+  const { database, user, password = process.env.PGPASSWORD, tls } = url;
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
   const code = reasonOf(error);
   if (code === undefined) {
+    const advice = password ? "" : " (if it asks for a password, set PGPASSWORD)";
     return tls === "prefer" || tls === "disable"
-      ? "the connection was refused or cut"
+      ? `the connection was refused or cut${advice}`
       : `it cut the connection, or does not offer TLS, which sslmode=${tls} asks for`;
   }
   if (code === "3D000") return `there is no database ${JSON.stringify(database ?? user ?? "")}`;

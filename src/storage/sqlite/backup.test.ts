@@ -1,4 +1,5 @@
 /** A file takes the place of a store: under the lock, and the old one is kept. */
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import {
   chownSync,
@@ -10,6 +11,7 @@ import {
   renameSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -101,23 +103,29 @@ test("a store is replaced only if it may be, and kept with what its log held", a
   expect(await namesIn(kept)).toEqual(["old"]);
 });
 
-test("a store that is no database any more is replaced, and kept", async () => {
+test("a store of which only the header is left is replaced, and kept", async () => {
   await (await openWith(path, "old")).close();
   await namesIn(path);
-  writeFileSync(path, "garbage");
+  truncateSync(path, 100);
   const kept = (await restore(true)) ?? "";
   expect(await namesIn(path)).toEqual(["new"]);
-  expect(readFileSync(kept, "utf8")).toBe("garbage");
+  expect(statSync(kept).size).toBe(100);
 });
 
-test("a file that never was a store is not replaced, and nothing is left beside it", async () => {
-  path = join(folder.path, "notes.txt");
-  writeFileSync(path, "notes".repeat(99));
-  expect(await restore().catch((error) => error)).toMatchObject({ code: "conflict" });
-  expect(await restore(true).catch((error) => error.message)).toContain("it is not a database");
-  expect(readdirSync(folder.path).filter((name) => name.startsWith("notes"))).toEqual([
-    "notes.txt",
-  ]);
+test("a file that never was a store is not replaced, even if a service was started on it", async () => {
+  const text = join(folder.path, "notes.txt");
+  writeFileSync(text, "notes".repeat(99));
+  const foreign = join(folder.path, "foreign.db");
+  new Database(foreign).run("CREATE TABLE notes (note TEXT)");
+  for (path of [text, foreign]) {
+    const before = readFileSync(path);
+    expect(() => openSqlite(path, { isServing: true })).toThrow("Cannot open");
+    for (const mayReplace of [false, true]) {
+      const refused = await restore(mayReplace).catch((error) => error);
+      expect(refused.message).toContain("only a plant store is replaced");
+    }
+    expect(readFileSync(path)).toEqual(before);
+  }
 });
 
 test("the log of a file that was lost is not applied to the new one", async () => {

@@ -1,12 +1,13 @@
 /** Copies a store into a new SQLite file, and puts such a file in the place of a store. */
 import type { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync, renameSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { mapError } from "./errors.ts";
-import { checkFile, migrate, requireStore } from "./migrate.ts";
+import { migrate, requireStore } from "./migrate.ts";
 import {
+  applicationId,
   checkIntegrity,
   connect,
   explainOpening,
@@ -134,7 +135,7 @@ export async function restoreSqlite(
 function claim(path: string, mayReplace: boolean): { file: string; lock: Database } {
   try {
     const file = findFile(path) ?? placeFile(path);
-    if (mayReplace && sizeOf(file) > 0) requireOurs(file);
+    if (sizeOf(file) > 0) requireOurs(file);
     // Not for a file that is refused below: its lock would make it look like a store.
     if (mayReplace || sizeOf(file) === 0) return { file, lock: lockForServing(file, serving) };
   } catch (error) {
@@ -146,15 +147,24 @@ function claim(path: string, mayReplace: boolean): { file: string; lock: Databas
   );
 }
 
-/** A damaged store is ours, too, if a service has left its lock beside it. */
+const headerBytes = 100;
+const schemaCookieAt = 40;
+const applicationIdAt = 68;
+
+/** By its header alone: the rest may be damaged, or still in its log. */
 function requireOurs(file: string): void {
-  if (existsSync(`${file}-serving`)) return;
-  const database = connect(file);
-  try {
-    checkFile(database, Number.MAX_SAFE_INTEGER);
-  } finally {
-    database.close();
-  }
+  const header = Buffer.alloc(headerBytes);
+  const descriptor = openSync(file, "r");
+  readSync(descriptor, header, 0, headerBytes, 0);
+  closeSync(descriptor);
+  const owner = header.readUInt32BE(applicationIdAt);
+  const isNew = owner === 0 && header.readUInt32BE(schemaCookieAt) === 0;
+  const isDatabase = header.toString("latin1").startsWith("SQLite format 3\0");
+  if (isDatabase && (owner === applicationId || isNew)) return;
+  throw new PlantStoreError(
+    "unavailable",
+    "it is not a plant store, and only a plant store is replaced (move it away first)",
+  );
 }
 
 /** The old store is renamed whole: what its write-ahead log holds is moved into it first. */

@@ -1,7 +1,7 @@
 /** Finding, connecting to and locking the file of a store. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { makeEmptyFile, makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
@@ -50,6 +50,19 @@ test("a process that writes to a file without a log yet is waited for", async ()
   useWriteAheadLog(database);
   expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
   await other.exited;
+});
+
+test("no file is created beside the log of one that is gone", async () => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const store = openSqlite(path, { isServing: true });
+  renameSync(path, join(folder.path, "moved.db"));
+  const size = statSync(`${path}-wal`).size;
+  for (const isServing of [true, false]) {
+    expect(() => openSqlite(path, { isServing })).toThrow("its log plants.db-wal may hold plants");
+  }
+  expect(statSync(`${path}-wal`).size).toBe(size);
+  await store.close();
 });
 
 test("a file that cannot be read is not reported as missing", () => {

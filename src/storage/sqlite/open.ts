@@ -55,9 +55,19 @@ export function placeFile(path: string): string {
   return join(realpathSync(folder), basename(path));
 }
 
-/** An empty file that only its owner can read: SQLite would let everyone on the machine read it. */
+/**
+ * An empty file that only its owner can read: SQLite would let everyone on the machine read it.
+ * Fails beside the log of a file that is gone: SQLite would delete the log, and the plants in it.
+ */
 export function createFile(path: string): string {
   const file = placeFile(path);
+  if (sizeOf(`${file}-wal`) > 0) {
+    throw new PlantStoreError(
+      "unavailable",
+      `it is gone, but its log ${basename(file)}-wal may hold plants (move the file back, or ` +
+        "delete the log)",
+    );
+  }
   const descriptor = openSync(file, "a", 0o600);
   // Of the folder that it lies in: a link may lead out of the one that it was named in.
   giveToOwnerOf(dirname(realpathSync(file)), descriptor);

@@ -143,9 +143,14 @@ function apply(writes: readonly Write[]): Outcome[] {
 /** SQLite's own count changes with every commit of another connection than this one. */
 function noticeOtherProcesses(): void {
   if (!connection) return;
-  const found = readPragma(connection.database, "data_version");
-  if (found !== connection.dataVersion) versions.changeAll();
-  connection.dataVersion = found;
+  try {
+    const found = readPragma(connection.database, "data_version");
+    if (found !== connection.dataVersion) versions.changeAll();
+    connection.dataVersion = found;
+  } catch {
+    // Its files may have been replaced. Writes are refused until that is put right.
+    disconnect();
+  }
 }
 
 function toReply(error: unknown): WorkerReply {
