@@ -21,7 +21,7 @@ export interface Service {
   readonly storage: Storage;
   /** Rejects if the service has broken down and must end. */
   readonly failed: Promise<never>;
-  /** Reads the certificate again and uses it from now on; if it cannot, the old one stays in use. */
+  /** Reads the certificate again and uses it; if it cannot, the old one stays in use. */
   reloadCertificate(): Promise<void>;
   /** Stops accepting, finishes what is under way, closes the storage. */
   stop(): Promise<void>;

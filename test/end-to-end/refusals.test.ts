@@ -75,7 +75,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --host 999.9.9.9 --database OWN", failure, "the host is not a name or address"],
   ["serve --port SERVED-PORT --database OWN", failure, "the port is in use"],
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
-  ["serve --database oracle://x", failure, "oracle:"],
+  ["serve --database oracle://x", usage, "of a PostgreSQL database"],
   ["serve --database /dev/null/x/plants.db", failure, "/dev/null/x/plants.db"],
   ["serve --database FOLDER", failure, "Cannot open"],
   // Not even root may create a file there.
@@ -108,7 +108,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["backup NEW/x --database FILE", failure, "there is no such folder"],
   ["backup NEW --database EMPTY", failure, "it holds no plant store yet"],
   ["backup NEW --database TEXT", failure, "it is not a database"],
-  ["backup NEW --database oracle://db", failure, "oracle:"],
+  ["backup NEW --database oracle://db", usage, "of a PostgreSQL database"],
 
   ["restore NEW --database NEW", failure, "there is no such file"],
   ["restore NEW --database SERVED", failure, "there is no such file"],
@@ -122,10 +122,10 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
     "With --force it is replaced, and kept under another",
   ],
   ["restore BACKUP --database SERVED --force", failure, "a service is using it (stop it first)"],
-  ["restore BACKUP --database TEXT --force", failure, "it is not a database"],
+  ["restore BACKUP --database TEXT --force", failure, "only a plant store is replaced"],
   ["restore BACKUP --database FULL --force", failure, "is not empty. Use a new"],
   ["restore BACKUP --database OLDER", failure, "use the version"],
-  ["restore BACKUP --database oracle://db", failure, "oracle:"],
+  ["restore BACKUP --database oracle://db", usage, "of a PostgreSQL database"],
   [`restore BACKUP --database ${nowhere}`, failure, "nothing listens there"],
 
   ["copy --from FILE", usage, "--to is missing; it must be the path of a file"],
@@ -138,8 +138,8 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["copy --from SERVED --to NEW", failure, "a service is using it"],
   ["copy --from FILE --to SERVED --force", failure, "a service is using it"],
   ["copy --from FILE --to OWN", failure, "exists already. With --force"],
-  ["copy --from FILE --to TEXT --force", failure, "it is not a database"],
-  ["copy --from FILE --to oracle://db", failure, "oracle:"],
+  ["copy --from FILE --to TEXT --force", failure, "only a plant store is replaced"],
+  ["copy --from FILE --to oracle://db", usage, "of a PostgreSQL database"],
   [`copy --from FILE --to ${nowhere}`, failure, "nothing listens there"],
   [`copy --from FILE --to ${nowhere}?sslmode=x`, usage, "sslmode must be one of"],
 ];
