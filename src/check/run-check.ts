@@ -1,7 +1,7 @@
 /** Checks a running service against its contract, row by row, and cleans up. */
 import type { Row } from "./row.ts";
-import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
-import { CannotCheck, Interrupted, Service, Violation } from "./service.ts";
+import { changeMiddle, type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
+import { CannotCheck, Service, Violation } from "./service.ts";
 import { TestGardens, type Tokens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
@@ -55,7 +55,7 @@ export async function runCheck(
   const judge = makeJudge({ service, gardens, isSlow });
   const results: RowResult[] = [];
   const leftBehind: string[] = [];
-  if (await isOpened(gardens)) {
+  if (await isOpened(gardens, signal)) {
     for (const row of options.rows) {
       const outcome = await judge(row);
       if (signal.aborted) break;
@@ -73,12 +73,12 @@ export async function runCheck(
 }
 
 /** False after an interruption. Fails with `CannotCheck`. */
-async function isOpened(gardens: TestGardens): Promise<boolean> {
+async function isOpened(gardens: TestGardens, signal: AbortSignal): Promise<boolean> {
   try {
     await gardens.open();
     return true;
   } catch (error) {
-    if (error instanceof Interrupted) return false;
+    if (signal.aborted) return false;
     if (!(error instanceof NoResponse)) throw error;
     const reason = abbreviate(maskTokens(error.message, gardens.tokens));
     throw new CannotCheck("unreachable", reason, error.code);
@@ -133,14 +133,11 @@ function abbreviate(text: string): string {
   return `${text.slice(0, shownCharactersMax)}… (${text.length} characters)`;
 }
 
-/** Also with a character changed, as a row sends it: the rest can be guessed. */
+/** Also the changed token that a row sends: the real one can be guessed from it. */
 function maskTokens(text: string, { write, second, read }: Tokens): string {
   let masked = text.replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
-  for (const token of [write, second, read]) {
-    if (token === undefined) continue;
-    // The first 12 characters tell a token apart from everything else.
-    const [first = "", ...others] = masked.replaceAll(token, "…").split(token.slice(0, 12));
-    masked = first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
+  for (const token of [write, changeMiddle(write), second, read]) {
+    if (token !== undefined) masked = masked.replaceAll(token, "…");
   }
   return masked;
 }

@@ -82,14 +82,6 @@ function mayHaveBody(status: number, isHead: boolean): boolean {
   return !isHead && status !== 204 && status !== 304;
 }
 
-export function parseResponse(
-  bytes: Buffer,
-  reading: Reading & { isEnded: true },
-): RawResponse | NoResponse;
-export function parseResponse(
-  bytes: Buffer,
-  reading: Reading,
-): RawResponse | NoResponse | undefined;
 /** The first response in the bytes; `undefined` until it is complete. */
 export function parseResponse(
   bytes: Buffer,
