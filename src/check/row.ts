@@ -90,16 +90,16 @@ interface Steps {
 export interface Row extends Steps {
   readonly topic: string;
   /** The promise, as a sentence. */
-  readonly name: string;
+  readonly rule: string;
 }
 
 export function rowsOf(
   topic: string,
   rows: Readonly<Record<string, Step | readonly Step[] | Steps>>,
 ): Row[] {
-  return Object.entries(rows).map(([name, row]) => {
-    if ("steps" in row) return { topic, name, ...row };
-    return { topic, name, steps: (Array.isArray(row[0]) ? row : [row]) as Step[] };
+  return Object.entries(rows).map(([rule, row]) => {
+    if ("steps" in row) return { topic, rule, ...row };
+    return { topic, rule, steps: (Array.isArray(row[0]) ? row : [row]) as Step[] };
   });
 }
 

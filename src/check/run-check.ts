@@ -52,14 +52,14 @@ export async function runCheck(
   const { url, tokens, timeoutMs, signal, isSlow } = options;
   const service = new Service(url, timeoutMs, signal);
   const gardens = new TestGardens(service, tokens);
-  const judge = makeJudge({ service, gardens, isSlow });
+  const run = createRowRunner({ service, gardens, isSlow });
   const results: RowResult[] = [];
   const leftBehind: string[] = [];
   if (await isOpened(gardens, signal)) {
     for (const row of options.rows) {
-      const outcome = await judge(row);
+      const outcome = await run(row);
       if (signal.aborted) break;
-      const result = { topic: row.topic, rule: row.name, ...present(outcome, tokens) };
+      const result = { topic: row.topic, rule: row.rule, ...present(outcome, tokens) };
       results.push(result);
       await gardens.cleanUp().catch(() => {});
       // Last, because the caller may stop the check here.
@@ -87,8 +87,8 @@ async function isOpened(gardens: TestGardens, signal: AbortSignal): Promise<bool
 
 type Outcome = Omit<RowResult, "topic" | "rule">;
 
-/** Says of a full garden or a dead service once that it failed; other rows are skipped then. */
-function makeJudge(context: RowContext): (row: Row) => Promise<Outcome> {
+/** Reports a full garden or a dead service once, and skips later rows. */
+function createRowRunner(context: RowContext): (row: Row) => Promise<Outcome> {
   let silentRows = 0;
   let isFull = false;
   return async (row) => {

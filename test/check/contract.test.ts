@@ -60,9 +60,9 @@ describe.each([
     await database?.drop();
   });
 
-  test.each(contract.map(({ topic, name }) => [topic, name]))("%s: %s", (topic, name) => {
-    const found = result.results.find((each) => each.topic === topic && each.rule === name);
-    const outcome = skippedRows.includes(name) ? "skipped" : "passed";
+  test.each(contract.map(({ topic, rule }) => [topic, rule]))("%s: %s", (topic, rule) => {
+    const found = result.results.find((each) => each.topic === topic && each.rule === rule);
+    const outcome = skippedRows.includes(rule) ? "skipped" : "passed";
     expect(found).toMatchObject({ outcome });
   });
 
@@ -82,7 +82,7 @@ describe("the check", () => {
   beforeAll(async () => {
     service = await startService();
     tokens = await makeTokens(service);
-    const rows = contract.filter(({ name }) => name === slowRow);
+    const rows = contract.filter(({ rule }) => rule === slowRow);
     slowCheck = check(service.url, tokens, { rows, isSlow: true });
   });
 
@@ -126,8 +126,8 @@ describe("the check", () => {
   });
 
   test("has a sentence of its own for each row", () => {
-    const names = contract.map(({ name }) => name);
-    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    const rules = contract.map(({ rule }) => rule);
+    expect(rules.filter((rule, index) => rules.indexOf(rule) !== index)).toEqual([]);
   });
 
   test("sees that the service gives up on a body that does not arrive", async () => {
