@@ -72,7 +72,7 @@ export interface Expected {
   /** For what the others can't say. */
   readonly check?: ResponseCheck;
   /** Why this service can't show it, if it can't. */
-  readonly skip?: (response: ServiceResponse) => string | undefined;
+  readonly skip?: ResponseCheck;
 }
 
 export type Step = readonly [sent: string | Sent, expected: number | Expected];
@@ -118,6 +118,10 @@ export function shown(...numbers: number[]): object[] {
   return numbers.map((number) => ({ name: `{name} ${number}`, tag: `tag ${number}` }));
 }
 
+export const withKey = { "Idempotency-Key": "{key}" };
+export const jsonType = { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i };
+export const tooLarge = { status: [413] };
+
 export function create(
   body: object | string,
   expected: number | Expected = 201,
@@ -145,6 +149,18 @@ export function plants(count: number): Step[] {
 export function list(query: string, json: unknown, headers: Expected["headers"] = {}): Step {
   return [`GET /plants?after={before}${query}`, { json, headers }];
 }
+
+/** Repeats a step: with several threads or instances, another one may respond. */
+export const times = (count: number, step: Step) => Array.from({ length: count }, () => step);
+
+/** Of the responses at the same time, one has this status. */
+export const isOnce =
+  (status: number): ResponseCheck =>
+  (_, all) => {
+    const statuses = all.map((response) => response.status);
+    const count = statuses.filter((each) => each === status).length;
+    return count === 1 ? undefined : `one of them must be ${status}, and they are ${statuses}`;
+  };
 
 /** A request with another token than the one that may write. */
 export function as(

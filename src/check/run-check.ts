@@ -1,11 +1,31 @@
-/** Checks a running service against its contract, row by row, and cleans up. */
+/** The contract, and the check of a running service against it, row by row. Cleans up. */
 import type { Row } from "./row.ts";
+import { rows as createRows } from "./rows/create.ts";
+import { rows as limitRows } from "./rows/limits-and-health.ts";
+import { rows as listRows } from "./rows/list-and-delete.ts";
+import { rows as plantRows } from "./rows/plant.ts";
+import { rows as requestRows } from "./rows/requests.ts";
+import { rows as responseRows } from "./rows/responses.ts";
+import { rows as tokenRows } from "./rows/tokens.ts";
 import { changeMiddle, type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
 import { TestGardens, type Tokens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
 export { CannotCheck, type Tokens };
+
+/** Every promise of the interface that a client can see, by topic. */
+export const contract: readonly Row[] = [
+  ...requestRows,
+  ...plantRows,
+  ...createRows,
+  ...listRows,
+  ...tokenRows,
+  ...responseRows,
+  ...limitRows,
+];
+
+export const topics: readonly string[] = [...new Set(contract.map(({ topic }) => topic))];
 
 export interface CheckOptions {
   /** Where the service is, with its base path. */

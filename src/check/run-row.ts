@@ -77,7 +77,7 @@ class RowRun {
     const responses = await Promise.all(sending).catch((error) => expectClosed(error, unfilled));
     const expected = this.#fillIn(unfilled) as Expected;
     for (const response of responses) {
-      const reason = expected.skip?.(response);
+      const reason = expected.skip?.(response, this.#responses);
       if (reason !== undefined) throw new Skipped(reason);
       const mismatch =
         findMismatches(response, expected, atOnce === 1 ? before : responses[0]).next().value ??
@@ -166,7 +166,7 @@ function idsFrom(first: bigint): Record<string, string> {
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id)]));
 }
 
-/** Another token that looks like this one. Not the last character: some bits of a JWT's last one don't count. */
+/** Another token that looks the same. Not its last character: some bits of a JWT's don't count. */
 export function changeMiddle(token: string): string {
   const at = Math.floor(token.length / 2);
   return `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;

@@ -1,7 +1,6 @@
 /** The contract table, row by row, against the real program, on both engines. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { contract } from "../../src/check/contract.ts";
-import { type CheckResult, runCheck, type Tokens } from "../../src/check/run-check.ts";
+import { type CheckResult, contract, runCheck, type Tokens } from "../../src/check/run-check.ts";
 import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 
