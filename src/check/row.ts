@@ -39,7 +39,7 @@ export interface Sent {
   readonly atOnce?: number;
 }
 
-/** What is wrong with a response, if anything; `all` are the responses of the row so far. */
+/** Returns a reason, if there is one; `all` are the responses of the row so far. */
 export type ResponseCheck = (
   response: ServiceResponse,
   all: readonly ServiceResponse[],
@@ -69,7 +69,7 @@ export interface Expected {
   readonly lines?: readonly (number | readonly string[] | object)[];
   /** What must be as in the response before: `status`, `body` or a header. */
   readonly same?: readonly string[];
-  /** For what the others can't say. */
+  /** Why the response is wrong, where the others can't say it. */
   readonly check?: ResponseCheck;
   /** Why this service can't show it, if it can't. */
   readonly skip?: ResponseCheck;
