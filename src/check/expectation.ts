@@ -14,21 +14,12 @@ const codes: Readonly<Record<number, string>> = {
   422: "idempotency-mismatch",
 };
 
-/** What is wrong, if anything. `before` is the response to compare with. */
-export function findMismatch(
+/** What is wrong with a response. `before` is the response to compare with. */
+export function* findMismatches(
   response: ServiceResponse,
   expected: Expected,
   before: ServiceResponse | undefined,
-): string | undefined {
-  for (const mismatch of mismatches(response, expected, before)) return mismatch;
-  return undefined;
-}
-
-function* mismatches(
-  response: ServiceResponse,
-  expected: Expected,
-  before: ServiceResponse | undefined,
-): Generator<string> {
+): Generator<string, undefined> {
   const { status = expected.errors ? 400 : 200, errors, headers = {}, same = [] } = expected;
   if (![status].flat().includes(response.status)) {
     yield `the status must be ${[status].flat().join(" or ")}, and is ${response.status}`;

@@ -39,7 +39,7 @@ export interface Sent {
   readonly atOnce?: number;
 }
 
-/** What is wrong with a response, if anything; `all` are the responses of the row so far. */
+/** Returns a reason, if there is one; `all` are the responses of the row so far. */
 export type ResponseCheck = (
   response: ServiceResponse,
   all: readonly ServiceResponse[],
@@ -69,10 +69,10 @@ export interface Expected {
   readonly lines?: readonly (number | readonly string[] | object)[];
   /** What must be as in the response before: `status`, `body` or a header. */
   readonly same?: readonly string[];
-  /** For what the others can't say. */
+  /** Why the response is wrong, where the others can't say it. */
   readonly check?: ResponseCheck;
   /** Why this service can't show it, if it can't. */
-  readonly skip?: (response: ServiceResponse) => string | undefined;
+  readonly skip?: ResponseCheck;
 }
 
 export type Step = readonly [sent: string | Sent, expected: number | Expected];
@@ -90,16 +90,16 @@ interface Steps {
 export interface Row extends Steps {
   readonly topic: string;
   /** The promise, as a sentence. */
-  readonly name: string;
+  readonly rule: string;
 }
 
 export function rowsOf(
   topic: string,
   rows: Readonly<Record<string, Step | readonly Step[] | Steps>>,
 ): Row[] {
-  return Object.entries(rows).map(([name, row]) => {
-    if ("steps" in row) return { topic, name, ...row };
-    return { topic, name, steps: (Array.isArray(row[0]) ? row : [row]) as Step[] };
+  return Object.entries(rows).map(([rule, row]) => {
+    if ("steps" in row) return { topic, rule, ...row };
+    return { topic, rule, steps: (Array.isArray(row[0]) ? row : [row]) as Step[] };
   });
 }
 
@@ -117,6 +117,10 @@ export function plant(number: number, others: object = {}): object {
 export function shown(...numbers: number[]): object[] {
   return numbers.map((number) => ({ name: `{name} ${number}`, tag: `tag ${number}` }));
 }
+
+export const withKey = { "Idempotency-Key": "{key}" };
+export const jsonType = { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i };
+export const tooLarge = { status: [413] };
 
 export function create(
   body: object | string,
@@ -145,6 +149,18 @@ export function plants(count: number): Step[] {
 export function list(query: string, json: unknown, headers: Expected["headers"] = {}): Step {
   return [`GET /plants?after={before}${query}`, { json, headers }];
 }
+
+/** Repeats a step: with several threads or instances, another one may respond. */
+export const times = (count: number, step: Step) => Array.from({ length: count }, () => step);
+
+/** Of the responses at the same time, one has this status. */
+export const isOnce =
+  (status: number): ResponseCheck =>
+  (_, all) => {
+    const statuses = all.map((response) => response.status);
+    const count = statuses.filter((each) => each === status).length;
+    return count === 1 ? undefined : `one of them must be ${status}, and they are ${statuses}`;
+  };
 
 /** A request with another token than the one that may write. */
 export function as(

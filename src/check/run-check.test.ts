@@ -1,11 +1,11 @@
 /** The check against services that echo what they were sent, or limit the rate for ever. */
 import { expect, test } from "bun:test";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
-import { tokenRows } from "./rows/tokens.ts";
+import { rows } from "./rows/tokens.ts";
 import { runCheck } from "./run-check.ts";
 
 function check(url: string, write: string, signal = new AbortController().signal) {
-  const options = { tokens: { write }, rows: tokenRows, timeoutMs: 5_000, isSlow: false, signal };
+  const options = { tokens: { write }, rows, timeoutMs: 5_000, isSlow: false, signal };
   return runCheck({ url, ...options });
 }
 

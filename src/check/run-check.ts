@@ -1,11 +1,31 @@
-/** Checks a running service against its contract, row by row, and cleans up. */
+/** The contract, and the check of a running service against it, row by row. Cleans up. */
 import type { Row } from "./row.ts";
-import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
-import { CannotCheck, Interrupted, Service, Violation } from "./service.ts";
+import { rows as createRows } from "./rows/create.ts";
+import { rows as limitRows } from "./rows/limits-and-health.ts";
+import { rows as listRows } from "./rows/list-and-delete.ts";
+import { rows as plantRows } from "./rows/plant.ts";
+import { rows as requestRows } from "./rows/requests.ts";
+import { rows as responseRows } from "./rows/responses.ts";
+import { rows as tokenRows } from "./rows/tokens.ts";
+import { changeMiddle, type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
+import { CannotCheck, Service, Violation } from "./service.ts";
 import { TestGardens, type Tokens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
 export { CannotCheck, type Tokens };
+
+/** Every promise of the interface that a client can see, by topic. */
+export const contract: readonly Row[] = [
+  ...requestRows,
+  ...plantRows,
+  ...createRows,
+  ...listRows,
+  ...tokenRows,
+  ...responseRows,
+  ...limitRows,
+];
+
+export const topics: readonly string[] = [...new Set(contract.map(({ topic }) => topic))];
 
 export interface CheckOptions {
   /** Where the service is, with its base path. */
@@ -52,14 +72,14 @@ export async function runCheck(
   const { url, tokens, timeoutMs, signal, isSlow } = options;
   const service = new Service(url, timeoutMs, signal);
   const gardens = new TestGardens(service, tokens);
-  const judge = makeJudge({ service, gardens, isSlow });
+  const run = createRowRunner({ service, gardens, isSlow });
   const results: RowResult[] = [];
   const leftBehind: string[] = [];
-  if (await isOpened(gardens)) {
+  if (await isOpened(gardens, signal)) {
     for (const row of options.rows) {
-      const outcome = await judge(row);
+      const outcome = await run(row);
       if (signal.aborted) break;
-      const result = { topic: row.topic, rule: row.name, ...present(outcome, tokens) };
+      const result = { topic: row.topic, rule: row.rule, ...present(outcome, tokens) };
       results.push(result);
       await gardens.cleanUp().catch(() => {});
       // Last, because the caller may stop the check here.
@@ -73,12 +93,12 @@ export async function runCheck(
 }
 
 /** False after an interruption. Fails with `CannotCheck`. */
-async function isOpened(gardens: TestGardens): Promise<boolean> {
+async function isOpened(gardens: TestGardens, signal: AbortSignal): Promise<boolean> {
   try {
     await gardens.open();
     return true;
   } catch (error) {
-    if (error instanceof Interrupted) return false;
+    if (signal.aborted) return false;
     if (!(error instanceof NoResponse)) throw error;
     const reason = abbreviate(maskTokens(error.message, gardens.tokens));
     throw new CannotCheck("unreachable", reason, error.code);
@@ -87,8 +107,8 @@ async function isOpened(gardens: TestGardens): Promise<boolean> {
 
 type Outcome = Omit<RowResult, "topic" | "rule">;
 
-/** Says of a full garden or a dead service once that it failed; other rows are skipped then. */
-function makeJudge(context: RowContext): (row: Row) => Promise<Outcome> {
+/** Reports a full garden or a dead service once, and skips later rows. */
+function createRowRunner(context: RowContext): (row: Row) => Promise<Outcome> {
   let silentRows = 0;
   let isFull = false;
   return async (row) => {
@@ -133,14 +153,11 @@ function abbreviate(text: string): string {
   return `${text.slice(0, shownCharactersMax)}… (${text.length} characters)`;
 }
 
-/** Also with a character changed, as a row sends it: the rest can be guessed. */
+/** Also the changed token that a row sends: the real one can be guessed from it. */
 function maskTokens(text: string, { write, second, read }: Tokens): string {
   let masked = text.replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
-  for (const token of [write, second, read]) {
-    if (token === undefined) continue;
-    // The first 12 characters tell a token apart from everything else.
-    const [first = "", ...others] = masked.replaceAll(token, "…").split(token.slice(0, 12));
-    masked = first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
+  for (const token of [write, changeMiddle(write), second, read]) {
+    if (token !== undefined) masked = masked.replaceAll(token, "…");
   }
   return masked;
 }

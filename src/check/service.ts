@@ -23,9 +23,6 @@ export class CannotCheck extends Error {
   }
 }
 
-/** The check was told to stop. */
-export class Interrupted extends Error {}
-
 /** The service breaks the contract. The message says what was expected and what came. */
 export class Violation extends Error {
   constructor(
@@ -150,11 +147,11 @@ export class Service {
 
   /**
    * Sends a request such as `GET /plants?limit=1`, and again after 429. Fails with `NoResponse`,
-   * and with `Interrupted` after the signal.
+   * and after the signal.
    */
   async send(request: string, parts: RequestParts = {}): Promise<ServiceResponse> {
     for (let tries = 1; ; tries++) {
-      if (this.signal.aborted) throw new Interrupted();
+      this.signal.throwIfAborted();
       const response = await this.#sendOnce(request, parts);
       const seconds = Number(response.header("Retry-After") ?? "1");
       const mayRetry = tries < triesMax && seconds <= retryAfterSecondsMax;

@@ -34,6 +34,8 @@ interface Reading {
   readonly isEnded: boolean;
 }
 
+const noBytes: Buffer = Buffer.alloc(0);
+
 /** How long to wait for a body where there must be none. */
 const surplusWaitMs = 150;
 
@@ -44,7 +46,7 @@ export function exchange(
   { isHead, timeoutMs }: { readonly isHead: boolean; readonly timeoutMs: number },
 ): Promise<RawResponse | NoResponse> {
   return new Promise((resolve) => {
-    let received = Buffer.alloc(0);
+    let received = noBytes;
     const settle = (outcome: RawResponse | NoResponse) => {
       clearTimeout(timer);
       socket.destroy();
@@ -52,9 +54,8 @@ export function exchange(
     };
     const parse = (isEnded: boolean, error?: Error & { code?: string }) => {
       const response = parseResponse(received, { isHead, isEnded });
-      if (response instanceof NoResponse && error)
-        settle(new NoResponse(error.message, error.code));
-      else if (response instanceof NoResponse) settle(response);
+      if (response instanceof NoResponse)
+        settle(error ? new NoResponse(error.message, error.code) : response);
       else if (response && (isEnded || mayHaveBody(response.status, isHead))) settle(response);
       else if (response) setTimeout(() => parse(true), surplusWaitMs);
     };
@@ -82,14 +83,6 @@ function mayHaveBody(status: number, isHead: boolean): boolean {
   return !isHead && status !== 204 && status !== 304;
 }
 
-export function parseResponse(
-  bytes: Buffer,
-  reading: Reading & { isEnded: true },
-): RawResponse | NoResponse;
-export function parseResponse(
-  bytes: Buffer,
-  reading: Reading,
-): RawResponse | NoResponse | undefined;
 /** The first response in the bytes; `undefined` until it is complete. */
 export function parseResponse(
   bytes: Buffer,
@@ -112,13 +105,8 @@ export function parseResponse(
     return [line.slice(0, colonAt), line.slice(colonAt + 1).trim()] as const;
   });
   const find = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
-  const respond = (body: Buffer, surplus: Buffer = Buffer.alloc(0)) => ({
-    status,
-    headers,
-    body,
-    surplus,
-  });
-  if (!mayHaveBody(status, reading.isHead)) return respond(Buffer.alloc(0), rest);
+  const respond = (body: Buffer, surplus = noBytes) => ({ status, headers, body, surplus });
+  if (!mayHaveBody(status, reading.isHead)) return respond(noBytes, rest);
   const brokenOff = reading.isEnded
     ? new NoResponse("the response broke off before its end")
     : undefined;

@@ -1,12 +1,13 @@
 /** `plantstore check`: checks a running service against its contract, from outside. */
-import { contract, topics } from "../check/contract.ts";
 import {
   CannotCheck,
   type CheckOptions,
   type CheckResult,
+  contract,
   type RowResult,
   runCheck,
   type Tokens,
+  topics,
 } from "../check/run-check.ts";
 import { choice, integer, readSetting, readToken, settings } from "../config.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";

@@ -1,7 +1,6 @@
 /** Services that break the contract, one for each topic: the check finds the row, and only that. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { contract, topics } from "../../src/check/contract.ts";
-import { runCheck, type Tokens } from "../../src/check/run-check.ts";
+import { contract, runCheck, type Tokens, topics } from "../../src/check/run-check.ts";
 import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
 import {
   changing,

@@ -1,7 +1,6 @@
 /** The contract table, row by row, against the real program, on both engines. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { contract } from "../../src/check/contract.ts";
-import { type CheckResult, runCheck, type Tokens } from "../../src/check/run-check.ts";
+import { type CheckResult, contract, runCheck, type Tokens } from "../../src/check/run-check.ts";
 import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 
@@ -60,9 +59,9 @@ describe.each([
     await database?.drop();
   });
 
-  test.each(contract.map(({ topic, name }) => [topic, name]))("%s: %s", (topic, name) => {
-    const found = result.results.find((each) => each.topic === topic && each.rule === name);
-    const outcome = skippedRows.includes(name) ? "skipped" : "passed";
+  test.each(contract.map(({ topic, rule }) => [topic, rule]))("%s: %s", (topic, rule) => {
+    const found = result.results.find((each) => each.topic === topic && each.rule === rule);
+    const outcome = skippedRows.includes(rule) ? "skipped" : "passed";
     expect(found).toMatchObject({ outcome });
   });
 
@@ -82,7 +81,7 @@ describe("the check", () => {
   beforeAll(async () => {
     service = await startService();
     tokens = await makeTokens(service);
-    const rows = contract.filter(({ name }) => name === slowRow);
+    const rows = contract.filter(({ rule }) => rule === slowRow);
     slowCheck = check(service.url, tokens, { rows, isSlow: true });
   });
 
@@ -126,8 +125,8 @@ describe("the check", () => {
   });
 
   test("has a sentence of its own for each row", () => {
-    const names = contract.map(({ name }) => name);
-    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    const rules = contract.map(({ rule }) => rule);
+    expect(rules.filter((rule, index) => rules.indexOf(rule) !== index)).toEqual([]);
   });
 
   test("sees that the service gives up on a body that does not arrive", async () => {

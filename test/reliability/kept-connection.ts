@@ -126,7 +126,8 @@ export class KeptConnection {
     this.#isOver = true;
     while (this.#waiting.length > 0) {
       const isHead = this.#waiting[0]?.isHead === true;
-      this.#settle(parseResponse(this.#join(), { isHead, isEnded: true }));
+      const response = parseResponse(this.#join(), { isHead, isEnded: true });
+      this.#settle(response as RawResponse | NoResponse);
     }
   }
 

@@ -9,7 +9,6 @@ import {
   type ResponseCheck,
   rowsOf,
 } from "../row.ts";
-import type { ServiceResponse } from "../service.ts";
 
 const leaf = "\u{1f33f}";
 const withName = (expected: Expected) => create({ name: "{each}", id: "{1}" }, expected);
@@ -24,8 +23,7 @@ const acceptedId = (id: string) => [
   create('{"name":"{name}","id":{each}}', {
     status: 201,
     headers: { Location: `{base}/plants/${id}` },
-    skip: ({ status }: ServiceResponse) =>
-      status === 409 ? "the garden has such a plant" : undefined,
+    skip: ({ status }) => (status === 409 ? "the garden has such a plant" : undefined),
   }),
   [`DELETE /plants/${id}`, 204] as const,
 ];
@@ -39,7 +37,7 @@ const isHigher: ResponseCheck = ({ locatedId }, all) => {
 };
 const assignHigher = create({ name: "{name}" }, { status: 201, check: isHigher });
 
-export const plantRows = rowsOf("plant", {
+export const rows = rowsOf("plant", {
   "a name has 1 to 200 code points": each(
     ["n", "n".repeat(200), leaf.repeat(200)],
     withName({ status: 201, json: { name: "{each}", tag: "" } }),

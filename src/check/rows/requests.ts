@@ -1,13 +1,58 @@
-/** Requests and limits: what a body, a query and a host must be, and the order of checks. */
-import { anonymous, as, closed, create, each, plant, rowsOf } from "../row.ts";
+/** Paths and methods; what a body, a query and a host must be, and the order of checks. */
+import { anonymous, as, create, each, plant, rowsOf } from "../row.ts";
 import type { SentHeaders } from "../service.ts";
+
+export const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz"];
+const allowOfPlants = { headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } };
+const allowOfPlant = { headers: { Allow: new Set(["GET", "HEAD", "DELETE", "OPTIONS"]) } };
+const allowOfMe = { headers: { Allow: new Set(["GET", "HEAD", "OPTIONS"]) } };
+export const notAllowed = { status: 405, headers: { Allow: new Set(["GET", "HEAD"]) } };
+
+const surfaceRows = rowsOf("surface", {
+  "HEAD /plants is as GET, without a body": [
+    ["GET /plants?limit=1", 200],
+    ["HEAD /plants?limit=1", { same: ["status", "Content-Type"] }],
+  ],
+  "GET and HEAD of a public path need no token, and are alike but for the body": each(
+    publicPaths,
+    [anonymous("GET {each}"), 200],
+    [anonymous("HEAD {each}"), { same: ["status", "Content-Type"] }],
+  ),
+  "any other path is 404": each(
+    ["/nothing-here", "/plants/", "/plants/1/2", "/Plants", "/plants%2F1", "/docs/", "/assets/x"],
+    ["GET {each}", 404],
+  ),
+  // Not DELETE: a service that accepts it might delete all plants.
+  "another method on /plants is 405, with Allow": each(
+    ["PUT", "PATCH"],
+    [anonymous("{each} /plants"), { status: 405, ...allowOfPlants }],
+  ),
+  "another method on /plants/{id} is 405, with Allow": each(
+    ["POST", "PUT", "PATCH"],
+    [anonymous("{each} /plants/{1}"), { status: 405, ...allowOfPlant }],
+  ),
+  "another method on /me is 405, with Allow": each(
+    ["POST", "PUT", "DELETE"],
+    [anonymous("{each} /me"), { status: 405, ...allowOfMe }],
+  ),
+  "another method on a public path is 405, with Allow": each(
+    publicPaths,
+    [anonymous("POST {each}"), notAllowed],
+    [anonymous("OPTIONS {each}"), notAllowed],
+  ),
+  "OPTIONS needs no token, and lists the methods in Allow": [
+    [anonymous("OPTIONS /plants"), { status: 204, ...allowOfPlants }],
+    [anonymous("OPTIONS /plants/{1}"), { status: 204, ...allowOfPlant }],
+    [anonymous("OPTIONS /me"), { status: 204, ...allowOfMe }],
+  ],
+});
 
 const json = "application/json";
 const wrongInEveryWay = { body: "{", headers: { "Content-Type": "text/plain" } };
 const requestId = { "X-Request-Id": "{each}" };
 const listWith = (headers: SentHeaders) => ({ request: "GET /plants?limit=1", headers });
 
-export const requestRows = rowsOf("requests", {
+const requestRows = rowsOf("requests", {
   "a body that is not declared as application/json in UTF-8 is 415": each(
     [
       ...["text/plain", "application/problem+json", "application/json-patch+json", "json"],
@@ -105,40 +150,4 @@ export const requestRows = rowsOf("requests", {
   ],
 });
 
-const bodyBytesMax = 64 * 1024;
-const sized = (padTo: number) => ({ request: "POST /plants", body: plant(1), padTo });
-const hint = "a proxy may be waiting for the rest of the body";
-const tooLarge = { status: [413] };
-
-export const limitRows = rowsOf("limits", {
-  "a body of 64 KiB is taken": [sized(bodyBytesMax), 201],
-  "a body of one byte more is 413": [sized(bodyBytesMax + 1), tooLarge],
-  "a body over 64 KiB is 413 before all of it has arrived": {
-    hint: `${hint} (nginx: proxy_request_buffering off)`,
-    steps: [
-      create(plant(1), tooLarge, { "Content-Length": String(bodyBytesMax + 1) }),
-      [{ request: "POST /plants", chunks: ['{"id":{1}}', " ".repeat(bodyBytesMax)] }, tooLarge],
-    ],
-  },
-  "headers of 12 KiB are taken": [listWith({ "X-Filler": "x".repeat(12 * 1024) }), 200],
-  "headers of more than 16 KiB are refused": [
-    listWith({ "X-Filler": "x".repeat(20 * 1024) }),
-    { status: [400, 431] },
-  ],
-  "a body that does not arrive within 15 seconds is given up": {
-    isSlow: true,
-    hint: `${hint} (nginx: client_body_timeout 15s)`,
-    steps: [create('{"id":{1}}', { status: [400, 408, closed] }, { "Content-Length": "100" })],
-  },
-  "RateLimit and a limit of requests in RateLimit-Policy come together": [
-    "GET /plants?limit=1",
-    {
-      // A quota of plants has no window.
-      skip: (response) =>
-        response.header("RateLimit") || response.header("RateLimit-Policy")?.includes(";w=")
-          ? undefined
-          : "no rate limit is on",
-      headers: { RateLimit: /;r=\d+/, "RateLimit-Policy": /;w=\d+/ },
-    },
-  ],
-});
+export const rows = [...surfaceRows, ...requestRows];

@@ -17,7 +17,7 @@ const unknown = `plant_${"0".repeat(49)}`;
 const authorized = (authorization: string | readonly string[], request = "GET /plants?limit=1") =>
   anonymous(request, { headers: { Authorization: authorization, "X-Request-Id": "check" } });
 
-export const tokenRows = rowsOf("tokens", {
+const tokenRows = rowsOf("tokens", {
   "every operation without a token is 401, without an error in the challenge": each(operations, [
     anonymous("{each}"),
     missing,
@@ -79,7 +79,7 @@ const hasScope =
     json?.scope === scope ? undefined : `the scope must be ${scope}, and is ${json?.scope}`;
 const noStore = { "Content-Type": /^application\/json\b/, "Cache-Control": ["no-store"] };
 
-export const meRows = rowsOf("me", {
+const meRows = rowsOf("me", {
   "/me shows user, garden, scope and expiry of the token": [
     ["GET /me", { headers: noStore, check: isMe }],
     ["GET /me", { check: hasScope("write") }],
@@ -87,3 +87,5 @@ export const meRows = rowsOf("me", {
   ],
   "/me shows that a token may only read": [as("read", "GET /me"), { check: hasScope("read") }],
 });
+
+export const rows = [...tokenRows, ...meRows];

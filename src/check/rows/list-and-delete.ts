@@ -1,6 +1,18 @@
-/** Reading: a list's order, limit, after, tag, fields and next page; a single plant. */
-import { as, create, each, list, plant, plants, rowsOf, type Step, shown } from "../row.ts";
-import { notIds } from "./create-and-delete.ts";
+/** List, get and delete: order, limit, after, tag, fields and next page; what is gone is gone. */
+import {
+  as,
+  create,
+  each,
+  isOnce,
+  jsonType,
+  list,
+  plant,
+  plants,
+  rowsOf,
+  type Sent,
+  shown,
+  times,
+} from "../row.ts";
 
 /** With a limit: a service that accepts the value must not send a whole garden. */
 const refused = (parameter: string, ...values: string[]) =>
@@ -9,10 +21,10 @@ const next = /^<[^>]*>; ?rel="?next"?$/;
 const toNext = { headers: { Link: next } };
 const atEnd = { headers: { Link: null } };
 
-export const listRows = rowsOf("list", {
+const listRows = rowsOf("list", {
   "a list is a JSON array of name and tag, and nothing else": [
     ...plants(2),
-    list("", shown(1, 2), { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i }),
+    list("", shown(1, 2), jsonType),
   ],
   "plants are ordered by ascending id, as numbers": [
     create(plant(4, { id: "{far}" })),
@@ -108,7 +120,7 @@ const names = (...numbers: number[]) => numbers.map((number) => ({ name: `{name}
 const fern = "\u{1f33f}".repeat(100);
 const anyTags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", fern, "\ufffd"];
 
-export const tagRows = rowsOf("tag", {
+const tagRows = rowsOf("tag", {
   "tag lists the plants with exactly this tag, by ascending id": [
     ...[tagged(3, "shade"), tagged(1, "shade"), tagged(2, "Shade"), tagged(4, "shade ")],
     list("&tag=shade&fields=name", names(1, 3)),
@@ -149,22 +161,23 @@ export const tagRows = rowsOf("tag", {
   ),
 });
 
-const readAs = (token: "second" | undefined, id: string): Step[0] => ({
-  request: `GET /plants/${id}`,
+/** What is no id of 64 bits in its shortest form. */
+const notIds = [
+  ...["x", "{1}.5", "{1}x", "{1}%20", "0x1", "0{1}", "%2B{1}", "{1}.0", "{1}e0", "-0", "%31"],
+  ...["9223372036854775808", "-9223372036854775809", "1".repeat(400)],
+];
+
+/** With a request id, so that bodies can be compared as a whole. */
+const comparable = (request: string, token?: "second"): Sent => ({
+  request,
   headers: { "X-Request-Id": "check" },
   ...(token && { token }),
 });
 
-export const getRows = rowsOf("get", {
+const getRows = rowsOf("get", {
   "a plant is its name and its tag, and nothing else": [
     create(plant(1)),
-    [
-      "GET /plants/{1}",
-      {
-        json: shown(1)[0],
-        headers: { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i },
-      },
-    ],
+    ["GET /plants/{1}", { json: shown(1)[0], headers: jsonType }],
     ["HEAD /plants/{1}", { same: ["status", "Content-Type", "Content-Length"] }],
   ],
   "what Location names can be read at once": [
@@ -185,9 +198,9 @@ export const getRows = rowsOf("get", {
   "404 is the same for a plant that never was, one that is gone and one of another garden": [
     ...plants(2),
     ["DELETE /plants/{1}", 204],
-    [readAs(undefined, "{1}"), 404],
-    [readAs(undefined, "{3}"), { status: 404, same: ["body"] }],
-    [readAs("second", "{2}"), { status: 404, same: ["body"] }],
+    [comparable("GET /plants/{1}"), 404],
+    [comparable("GET /plants/{3}"), { status: 404, same: ["body"] }],
+    [comparable("GET /plants/{2}", "second"), { status: 404, same: ["body"] }],
     ["HEAD /plants/{1}", 404],
   ],
   "to read an id that is not an integer of 64 bits in its shortest form is 400": each(notIds, [
@@ -195,3 +208,52 @@ export const getRows = rowsOf("get", {
     { errors: ["id"] },
   ]),
 });
+
+const deleteRows = rowsOf("delete", {
+  "a delete is 204 without a body, and 404 the second time": [
+    create(plant(1)),
+    ["DELETE /plants/{1}", { status: 204, headers: { "Content-Type": null } }],
+    ["DELETE /plants/{1}", 404],
+  ],
+  "a deleted plant is gone from the list at once, and no other is": [
+    ...plants(3),
+    ["DELETE /plants/{2}", 204],
+    ...times(4, list("", shown(1, 3))),
+  ],
+  "of deletes of one plant at the same time one is 204, the others are 404": [
+    create(plant(1)),
+    [
+      { request: "DELETE /plants/{1}", atOnce: 6 },
+      { status: [204, 404], check: isOnce(204) },
+    ],
+  ],
+  "404 is the same for a plant that never was and one that is gone": [
+    create(plant(1)),
+    ["DELETE /plants/{1}", 204],
+    [comparable("DELETE /plants/{1}"), 404],
+    [comparable("DELETE /plants/{2}"), { status: 404, same: ["body"] }],
+  ],
+  "a plant of another garden is 404 in the same way, and stays": [
+    create(plant(1)),
+    [comparable("DELETE /plants/{1}", "second"), 404],
+    [comparable("DELETE /plants/{2}"), { status: 404, same: ["body"] }],
+    list("", shown(1)),
+  ],
+  "neighbours beyond 2^53 are told apart": [
+    create({ name: "first", id: "{far}" }),
+    create({ name: "second", id: "{far+1}" }),
+    ["DELETE /plants/{far+1}", 204],
+    list("&fields=name", [{ name: "first" }]),
+  ],
+  "an id that is not an integer of 64 bits in its shortest form is 400": each(notIds, [
+    "DELETE /plants/{each}",
+    { errors: ["id"] },
+  ]),
+  "the id of a deleted plant is free again": [
+    create(plant(1)),
+    ["DELETE /plants/{1}", 204],
+    create(plant(1)),
+  ],
+});
+
+export const rows = [...listRows, ...tagRows, ...getRows, ...deleteRows];

@@ -1,54 +1,56 @@
-/** Surface, health, OpenAPI: the paths, their methods, and what is at the public ones. */
-import { anonymous, each, type ResponseCheck, rowsOf } from "../row.ts";
-import type { ServiceResponse } from "../service.ts";
+/** Limits of bodies and headers; health, metrics, the OpenAPI document and the pages. */
+import {
+  anonymous,
+  closed,
+  create,
+  each,
+  plant,
+  type ResponseCheck,
+  rowsOf,
+  tooLarge,
+} from "../row.ts";
+import { notAllowed, publicPaths } from "./requests.ts";
 
-const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz"];
-const allowOfPlants = { headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } };
-const allowOfPlant = { headers: { Allow: new Set(["GET", "HEAD", "DELETE", "OPTIONS"]) } };
-const allowOfMe = { headers: { Allow: new Set(["GET", "HEAD", "OPTIONS"]) } };
-const notAllowed = { status: 405, headers: { Allow: new Set(["GET", "HEAD"]) } };
+const bodyBytesMax = 64 * 1024;
+const sized = (padTo: number) => ({ request: "POST /plants", body: plant(1), padTo });
+const withFiller = (bytes: number) => ({
+  request: "GET /plants?limit=1",
+  headers: { "X-Filler": "x".repeat(bytes) },
+});
+const hint = "a proxy may be waiting for the rest of the body";
 
-export const surfaceRows = rowsOf("surface", {
-  "HEAD /plants is as GET, without a body": [
-    ["GET /plants?limit=1", 200],
-    ["HEAD /plants?limit=1", { same: ["status", "Content-Type"] }],
-  ],
-  "GET and HEAD of a public path need no token, and are alike but for the body": each(
-    publicPaths,
-    [anonymous("GET {each}"), 200],
-    [anonymous("HEAD {each}"), { same: ["status", "Content-Type"] }],
-  ),
-  "any other path is 404": each(
-    ["/nothing-here", "/plants/", "/plants/1/2", "/Plants", "/plants%2F1", "/docs/", "/assets/x"],
-    ["GET {each}", 404],
-  ),
-  // Not DELETE: a service that accepts it might delete all plants.
-  "another method on /plants is 405, with Allow": each(
-    ["PUT", "PATCH"],
-    [anonymous("{each} /plants"), { status: 405, ...allowOfPlants }],
-  ),
-  "another method on /plants/{id} is 405, with Allow": each(
-    ["POST", "PUT", "PATCH"],
-    [anonymous("{each} /plants/{1}"), { status: 405, ...allowOfPlant }],
-  ),
-  "another method on /me is 405, with Allow": each(
-    ["POST", "PUT", "DELETE"],
-    [anonymous("{each} /me"), { status: 405, ...allowOfMe }],
-  ),
-  "another method on a public path is 405, with Allow": each(
-    publicPaths,
-    [anonymous("POST {each}"), notAllowed],
-    [anonymous("OPTIONS {each}"), notAllowed],
-  ),
-  "OPTIONS needs no token, and lists the methods in Allow": [
-    [anonymous("OPTIONS /plants"), { status: 204, ...allowOfPlants }],
-    [anonymous("OPTIONS /plants/{1}"), { status: 204, ...allowOfPlant }],
-    [anonymous("OPTIONS /me"), { status: 204, ...allowOfMe }],
+const limitRows = rowsOf("limits", {
+  "a body of 64 KiB is taken": [sized(bodyBytesMax), 201],
+  "a body of one byte more is 413": [sized(bodyBytesMax + 1), tooLarge],
+  "a body over 64 KiB is 413 before all of it has arrived": {
+    hint: `${hint} (nginx: proxy_request_buffering off)`,
+    steps: [
+      create(plant(1), tooLarge, { "Content-Length": String(bodyBytesMax + 1) }),
+      [{ request: "POST /plants", chunks: ['{"id":{1}}', " ".repeat(bodyBytesMax)] }, tooLarge],
+    ],
+  },
+  "headers of 12 KiB are taken": [withFiller(12 * 1024), 200],
+  "headers of more than 16 KiB are refused": [withFiller(20 * 1024), { status: [400, 431] }],
+  "a body that does not arrive within 15 seconds is given up": {
+    isSlow: true,
+    hint: `${hint} (nginx: client_body_timeout 15s)`,
+    steps: [create('{"id":{1}}', { status: [400, 408, closed] }, { "Content-Length": "100" })],
+  },
+  "RateLimit and a limit of requests in RateLimit-Policy come together": [
+    "GET /plants?limit=1",
+    {
+      // A quota of plants has no window.
+      skip: (response) =>
+        response.header("RateLimit") || response.header("RateLimit-Policy")?.includes(";w=")
+          ? undefined
+          : "no rate limit is on",
+      headers: { RateLimit: /;r=\d+/, "RateLimit-Policy": /;w=\d+/ },
+    },
   ],
 });
 
 /** The documentation recommends that a proxy keeps /metrics from the public. */
-const skip = (response: ServiceResponse) =>
+const skip: ResponseCheck = (response) =>
   response.isFromProxy && [403, 404].includes(response.status)
     ? "a proxy blocks /metrics"
     : undefined;
@@ -59,7 +61,7 @@ const isPrometheusText: ResponseCheck = ({ text }) => {
   return lines.length > 0 && odd === undefined ? undefined : `this is not a sample: ${odd}`;
 };
 
-export const healthRows = rowsOf("health", {
+const healthRows = rowsOf("health", {
   "/healthz and /readyz are 200": each(["/healthz", "/readyz"], [anonymous("GET {each}"), 200]),
   "/metrics is Prometheus text, without a token, for GET and HEAD": [
     [
@@ -99,7 +101,7 @@ const page = {
   headers: { "Content-Type": /^text\/html\b/, "Content-Security-Policy": /default-src/ },
 };
 
-export const openapiRows = rowsOf("openapi", {
+const openapiRows = rowsOf("openapi", {
   "/openapi.json is OpenAPI 3.1, with a version, the operations and the bearer token": [
     anonymous("GET /openapi.json"),
     { headers: { "Content-Type": /^application\/json\b/ }, check: isOpenapi },
@@ -107,3 +109,5 @@ export const openapiRows = rowsOf("openapi", {
   "its server is the base path": [anonymous("GET /openapi.json"), { check: hasBasePath }],
   "/docs and / are pages": each(["/docs", "/"], [anonymous("GET {each}"), page]),
 });
+
+export const rows = [...limitRows, ...healthRows, ...openapiRows];
