@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { ConnectionLost, isDoubtful, isLost, mapError } from "./errors.ts";
+import { ConnectionLost, explain, isDoubtful, isLost, mapError } from "./errors.ts";
+import { parseUrl } from "./url.ts";
 
 function reported(state: string): DatabaseError {
   const error = new DatabaseError("secret", 0, "error");
@@ -72,4 +73,11 @@ describe("whether a commit may have happened", () => {
   test("is unknown when the connection was lost", () => {
     expect(isDoubtful(new ConnectionLost("x"))).toBe(true);
   });
+});
+
+test("a connection that was cut without a password has the advice to set one", () => {
+  const lost = new ConnectionLost("No connection.", { cause: new Error("no password") });
+  const advice = "set PGPASSWORD";
+  expect(explain(lost, parseUrl("postgres://plants@db1/plants"))).toContain(advice);
+  expect(explain(lost, parseUrl("postgres://plants:secret@db1/plants"))).not.toContain(advice);
 });
