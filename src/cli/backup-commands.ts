@@ -118,7 +118,7 @@ function toWork({ flags, terminal }: Call, signal: AbortSignal): BackupWork {
     limits: readLimits(flags),
     signal,
     onPhase(phase) {
-      if (terminal.isWatched) terminal.say(`${phase} …`);
+      if (terminal.isStderrTty) terminal.say(`${phase} …`);
     },
   };
 }

@@ -10,7 +10,7 @@ import { commandNames, loadCommand } from "./catalog.ts";
 import { flagsOf, readCall } from "./command.ts";
 
 const commands = await Promise.all(commandNames.map(loadCommand));
-const terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
+const terminal = { isStdoutTty: false, isStderrTty: false, out() {}, say() {} };
 
 test("every command is found by its own name", () => {
   expect(commands.map(({ name }) => name)).toEqual([...commandNames]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type Command, readCall } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
-const terminal: Terminal = { isInteractive: false, isWatched: false, out() {}, say() {} };
+const terminal: Terminal = { isStdoutTty: false, isStderrTty: false, out() {}, say() {} };
 
 const water: Command = {
   name: "water",

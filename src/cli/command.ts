@@ -133,7 +133,7 @@ export const jsonFlag: FlagDescription = { help: "as JSON, also at a terminal" }
 
 /** Whether to print text rather than JSON. */
 export function isForPeople({ flags, terminal }: Call): boolean {
-  return terminal.isInteractive && flags.json !== true;
+  return terminal.isStdoutTty && flags.json !== true;
 }
 
 export function textFlag(call: Call, name: string): string | undefined {

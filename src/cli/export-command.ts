@@ -15,7 +15,7 @@ import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
 import { CliError, toFileError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { chooseFormat, formatFlag, PlantWriter } from "./plant-file.ts";
+import { chooseFormat, formatFlag, PlantWriter } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";

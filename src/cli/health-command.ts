@@ -2,7 +2,7 @@
 import { isGiven, readSetting } from "../config.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { describeNoResponse, describeStranger } from "./service-client.ts";
+import { describeForeignResponse, describeNoResponse } from "./service-client.ts";
 import { showSafely } from "./terminal.ts";
 
 /** Less than supervisors allow for a check. */
@@ -39,7 +39,7 @@ export const healthCommand: Command = {
       }
       if (response.status < 500) {
         const flags = isOwn ? "--port and --base-path" : "--url";
-        terminal.say(`plantstore: ${describeStranger(response, url, flags)[1]}`);
+        terminal.say(`plantstore: ${describeForeignResponse(response, url, flags)[1]}`);
         return exitCodes.unavailable;
       }
       const problem = await response.json().catch(() => undefined);

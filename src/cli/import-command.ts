@@ -1,31 +1,14 @@
 /** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
-import {
-  accessSync,
-  constants,
-  createReadStream,
-  existsSync,
-  fstatSync,
-  openSync,
-  readSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
-import { CliError, exitCodes, fileError, toFileError, usageError } from "./cli-error.ts";
+import { copyRows, type Place, type Row } from "../plant-file/rows.ts";
+import { CliError, exitCodes, toFileError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag } from "./command.ts";
+import { openSource, readChunks } from "./import-source.ts";
 import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
-import {
-  chooseFormat,
-  copyRows,
-  formatFlag,
-  type Place,
-  type Row,
-  readRows,
-  validate,
-} from "./plant-file.ts";
+import { chooseFormat, formatFlag, readRows, validate } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
@@ -36,7 +19,6 @@ const onError = choice(...actions);
 const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
-const chunkBytes = 64 * 1024;
 /** A file with more invalid rows is wrong as a whole. */
 const invalidRowsMax = 100;
 /** Few enough that Ctrl+C is noticed soon. */
@@ -308,55 +290,4 @@ function renderPlace({ line, column }: Place): string {
 
 function renderCount(count: number): string {
   return count.toLocaleString("en");
-}
-
-/** A descriptor that can be read repeatedly: a pipe is copied to a temporary file first. */
-async function openSource({ terminal }: Call, path: string, signal: AbortSignal): Promise<number> {
-  if (path === "-") {
-    if (terminal.isWatched && process.stdin.isTTY) {
-      terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
-    }
-    return untilAborted(spool(process.stdin), signal);
-  }
-  try {
-    const descriptor = openSync(path, "r");
-    const stats = fstatSync(descriptor);
-    if (stats.isDirectory()) throw fileError("read", path, { code: "EISDIR" });
-    return stats.isFile()
-      ? descriptor
-      : await untilAborted(spool(createReadStream(path, { fd: descriptor })), signal);
-  } catch (error) {
-    throw toFileError("read", path, error);
-  }
-}
-
-/** Reading a pipe itself can't be aborted while nobody writes to it. */
-function untilAborted<Result>(reading: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason));
-  });
-  return Promise.race([reading, aborted]);
-}
-
-async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
-  const path = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
-  try {
-    const descriptor = openSync(path, "wx+", 0o600);
-    // Without a name it is gone when the process ends, however that happens.
-    unlinkSync(path);
-    for await (const chunk of chunks) writeFileSync(descriptor, chunk);
-    return descriptor;
-  } catch (error) {
-    throw toFileError("write", path, error);
-  }
-}
-
-function* readChunks(descriptor: number): Generator<Uint8Array, void> {
-  const chunk = new Uint8Array(chunkBytes);
-  for (let position = 0; ; ) {
-    const count = readSync(descriptor, chunk, 0, chunk.length, position);
-    if (count === 0) return;
-    position += count;
-    yield chunk.subarray(0, count);
-  }
 }

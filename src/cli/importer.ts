@@ -6,8 +6,8 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
+import type { Row } from "../plant-file/rows.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
-import type { Row } from "./plant-file.ts";
 import { describeErrors } from "./service-client.ts";
 
 export interface ImportOptions {

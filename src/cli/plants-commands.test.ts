@@ -25,8 +25,8 @@ test.each<[flags: string[], garden: string, messages: string[]]>([
   using service = Bun.serve({ port: 0, fetch: () => new Response(garden) });
   const said: string[] = [];
   const exitCode = await runCommand(["plants", "list", "--url", service.url.origin, ...flags], {
-    isInteractive: true,
-    isWatched: true,
+    isStdoutTty: true,
+    isStderrTty: true,
     out: (text) => said.push(text),
     say: (text) => said.push(text),
   });

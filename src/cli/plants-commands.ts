@@ -16,7 +16,7 @@ import {
   readFlag,
   textFlag,
 } from "./command.ts";
-import { PlantWriter, renderJsonPlant } from "./plant-file.ts";
+import { PlantWriter, renderJsonPlant } from "./plant-formats.ts";
 import { olderService, variables, withStore } from "./service-client.ts";
 import { renderTable, showSafely } from "./terminal.ts";
 

@@ -25,8 +25,8 @@ function watch(columns: number) {
   const drawn: string[] = [];
   const draw = (text: string) => drawn.push(text);
   const terminal: Terminal = {
-    isInteractive: true,
-    isWatched: true,
+    isStdoutTty: true,
+    isStderrTty: true,
     columns,
     out() {},
     say() {},

@@ -27,12 +27,12 @@ interface Result {
   readonly said: string[];
 }
 
-async function run(args: readonly string[], isInteractive = false): Promise<Result> {
+async function run(args: readonly string[], isTerminal = false): Promise<Result> {
   let out = "";
   const said: string[] = [];
   const exitCode = await runCommand(args, {
-    isInteractive,
-    isWatched: isInteractive,
+    isStdoutTty: isTerminal,
+    isStderrTty: isTerminal,
     out(text) {
       out += text;
     },

@@ -1,6 +1,6 @@
 /**
- * The way of a call: `main.ts` → `runCommand` → the command found in `catalog.ts` → its arguments
- * parsed by `command.ts` → its `run`. Help, version and errors are handled here.
+ * How a command line runs: `main.ts` → `runCommand` → the command found in `catalog.ts` → its
+ * arguments parsed by `command.ts` → its `run`. Help, version and errors are handled here.
  */
 import { PlantStoreError } from "../domain/errors.ts";
 import {

@@ -51,7 +51,7 @@ export const serveCommand: Command = {
     // Before the event "started": whoever waits for that expects the first token to exist.
     await welcome(service, config, terminal);
     // A person sees the banner instead.
-    if (!terminal.isInteractive || !terminal.isWatched) {
+    if (!terminal.isStdoutTty || !terminal.isStderrTty) {
       const database = maskAddress(config.database);
       log.event("info", "started", { url: service.url, database, version });
     }
@@ -68,14 +68,14 @@ export const serveCommand: Command = {
 };
 
 function openLog(config: Config, terminal: Terminal): Log {
-  const automatic = terminal.isInteractive ? "text" : "json";
+  const automatic = terminal.isStdoutTty ? "text" : "json";
   const format = config.log === "auto" ? automatic : config.log;
   return createLog(format, writeLog);
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
   const database = maskAddress(config.database);
-  if (terminal.isWatched) {
+  if (terminal.isStderrTty) {
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
     terminal.say(`Plants are kept in ${database}. Stop with Ctrl+C.\n`);
   }

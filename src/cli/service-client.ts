@@ -75,9 +75,9 @@ function explain(error: unknown, url: string): unknown {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const isStranger = error.code === "unexpected" || isBelowPlants(error, url);
-  const [exitCode, message] = isStranger
-    ? describeStranger(error, url)
+  const isForeign = error.code === "unexpected" || isBelowPlants(error, url);
+  const [exitCode, message] = isForeign
+    ? describeForeignResponse(error, url)
     : describeProblem(error, url);
   return new CliError(showSafely(message), exitCode);
 }
@@ -144,7 +144,7 @@ function adviseScheme(url: string, failure: string): string | undefined {
 type Outcome = readonly [exitCode: number, text: string];
 
 /** What to do about a problem, after what the service says about it. */
-const advices: Readonly<Record<string, Outcome>> = {
+const adviceByCode: Readonly<Record<string, Outcome>> = {
   "invalid-request": [exitCodes.usage, ""],
   unauthenticated: [
     exitCodes.tokenRefused,
@@ -174,7 +174,7 @@ function isOfOlder({ code, errors }: PlantStoreProblem): boolean {
 function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
   if (isOfOlder(problem)) return [exitCodes.failed, olderService];
   const inLog = `See request ${problem.requestId} in the service's log.`;
-  const [exitCode, advice] = advices[problem.code] ?? [exitCodes.failed, inLog];
+  const [exitCode, advice] = adviceByCode[problem.code] ?? [exitCodes.failed, inLog];
   const place = problem.code === "not-found" ? `${url}: ` : "";
   const said = problem.code === "unauthenticated" ? tokenRefused : describeErrors(problem);
   return [exitCode, `${place}${said} ${advice}`.trimEnd()];
@@ -184,7 +184,7 @@ function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
 const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
 
 /** The response isn't a Plant Store's, or of another path than expected. */
-export function describeStranger(
+export function describeForeignResponse(
   { status }: { readonly status: number },
   url: string,
   flags = "--url",

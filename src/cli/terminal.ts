@@ -7,9 +7,9 @@ import { fileError } from "./cli-error.ts";
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {
   /** Whether standard output is a terminal. */
-  readonly isInteractive: boolean;
+  readonly isStdoutTty: boolean;
   /** Whether standard error is a terminal. */
-  readonly isWatched: boolean;
+  readonly isStderrTty: boolean;
   /** How many characters a line has. */
   readonly columns?: number;
   out(text: string): void;
@@ -19,17 +19,17 @@ export interface Terminal {
 }
 
 export function openTerminal(): Terminal {
-  const isWatched = isTerminal(2);
+  const isStderrTty = isTerminal(2);
   return {
-    isInteractive: isTerminal(1),
-    isWatched,
+    isStdoutTty: isTerminal(1),
+    isStderrTty,
     get columns() {
       // A terminal that doesn't know its width says 0.
       return process.stdout.columns || process.stderr.columns || 80;
     },
     out: (text) => writeResult(1, text, "standard output"),
     say: (text) => writeMessage(`${text}\n`),
-    ...(isWatched && mayDraw() && { draw: writeMessage }),
+    ...(isStderrTty && mayDraw() && { draw: writeMessage }),
   };
 }
 

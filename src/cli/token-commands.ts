@@ -65,7 +65,7 @@ export const createTokenCommand: Command = {
       );
     }
     call.terminal.out(`${token}\n`);
-    if (call.terminal.isInteractive) {
+    if (call.terminal.isStdoutTty) {
       call.terminal.say(
         `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
       );
@@ -123,7 +123,7 @@ export const revokeTokenCommand: Command = {
     await withStorage(call, async (storage) => {
       for (const id of call.words) {
         if (!(await storage.revokeToken(id, Date.now()))) unknown.push(JSON.stringify(id));
-        else if (call.terminal.isInteractive) call.terminal.say(`Token ${id} is revoked.`);
+        else if (call.terminal.isStdoutTty) call.terminal.say(`Token ${id} is revoked.`);
       }
     });
     if (unknown.length === 0) return;

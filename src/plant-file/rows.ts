@@ -35,7 +35,7 @@ function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   for (const { line, source, record } of splitRecords(chunks, scanCsvRecord)) {
     if (isBlankLine(source)) continue;
     if (columns === undefined) columns = readColumns(record);
-    else if (record === undefined || isAstray(record, columns)) {
+    else if (record === undefined || hasLostBoundary(record, columns)) {
       const reason = "a quote is not closed where it should be, or the line is too long";
       yield { line, ...stopReading(reason) };
       return;
@@ -44,11 +44,8 @@ function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   if (columns === undefined) throw new PlantFileError(`${headerRule} This one is empty.`);
 }
 
-/**
- * Whether nobody can tell where the next record begins: its lines may be parts of a name, and would
- * be stored as plants.
- */
-function isAstray({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
+/** An unclosed quote: where the next record begins is unknown. */
+function hasLostBoundary({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
   const isValid = error === undefined && fields.length === columns.length;
   return !isValid && fields.some((field) => field.includes("\n"));
 }

@@ -1,16 +1,14 @@
-/** Files of plants: which format, which rows are valid, and how pages are written. */
+/** The formats of plant files: which one, which rows are valid, and how pages are written. */
 import * as v from "valibot";
 import type { Plant } from "../client/plant-store.ts";
 import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
 import { PlantFileError } from "../plant-file/records.ts";
-import { copyRows, type Place, type Row, readPlants } from "../plant-file/rows.ts";
+import { type Row, readPlants } from "../plant-file/rows.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";
 import { showSafely } from "./terminal.ts";
-
-export { copyRows, type Place, type Row };
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];

@@ -1,14 +1,14 @@
 /** Files of plants: every row a plant or an error with its place, however the bytes arrive. */
 import { describe, expect, test } from "bun:test";
+import type { Row } from "../plant-file/rows.ts";
 import {
   chooseFormat,
   type Format,
   formats,
   PlantWriter,
-  type Row,
   readRows,
   validate,
-} from "./plant-file.ts";
+} from "./plant-formats.ts";
 
 function* inPieces(bytes: Uint8Array, pieceBytes: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
@@ -260,7 +260,7 @@ test.each<Format>(formats)("what is written as %s is read as it was", (format) =
 });
 
 test("the format follows from the flag, else from the file's name", () => {
-  const terminal = { isInteractive: false, isWatched: false, out: () => {}, say: () => {} };
+  const terminal = { isStdoutTty: false, isStderrTty: false, out: () => {}, say: () => {} };
   const choose = (path: string, format?: string) =>
     chooseFormat({ words: [], flags: { format }, terminal }, path);
   expect(choose("plants.CSV")).toBe("csv");
