@@ -1,5 +1,4 @@
 /** How a command fails: one line for a person, and an exit code for scripts. */
-import { whyNot } from "../domain/file-failure.ts";
 
 export const exitCodes = {
   done: 0,
@@ -20,22 +19,11 @@ export class CliError extends Error {
   constructor(
     message: string,
     readonly exitCode: number = exitCodes.failed,
-    options?: ErrorOptions,
   ) {
-    super(message, options);
+    super(message);
   }
 }
 
 export function usageError(message: string): CliError {
   return new CliError(message, exitCodes.usage);
-}
-
-export function fileError(verb: "read" | "write", path: string, cause: unknown): CliError {
-  const message = `Cannot ${verb} ${path}: ${whyNot(verb, cause)}.`;
-  return new CliError(message, exitCodes.failed, { cause });
-}
-
-/** A failed system call as a `CliError`; any other error as it is. */
-export function toFileError(verb: "read" | "write", path: string, error: unknown): unknown {
-  return error instanceof Error && "syscall" in error ? fileError(verb, path, error) : error;
 }

@@ -11,9 +11,10 @@ import {
   statSync,
 } from "node:fs";
 import type { Plant } from "../client/plant-store.ts";
+import { explainSystemCall } from "../domain/file-failure.ts";
 import { isBackup } from "../storage/backup.ts";
 import { renameDurably } from "../storage/durable-file.ts";
-import { CliError, toFileError } from "./cli-error.ts";
+import { CliError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
@@ -58,7 +59,7 @@ export const exportCommand: Command = {
         );
       }
     } catch (error) {
-      throw toFileError("write", path, error);
+      throw explainSystemCall("write", path, error);
     }
   },
 };

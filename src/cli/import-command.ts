@@ -3,8 +3,9 @@ import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
+import { explainSystemCall } from "../domain/file-failure.ts";
 import { copyRows, type Place, type Row } from "../plant-file/rows.ts";
-import { CliError, exitCodes, toFileError, usageError } from "./cli-error.ts";
+import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, readFlag } from "./command.ts";
 import { openSource, readChunks } from "./import-source.ts";
 import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
@@ -121,7 +122,7 @@ function readRejectsPath(call: Call): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK);
   } catch (error) {
-    throw toFileError("write", path, error);
+    throw explainSystemCall("write", path, error);
   }
   return path;
 }
@@ -280,7 +281,7 @@ function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: str
   try {
     writeFileSync(path, [...rows].join(""), { flag: "wx", mode: 0o600 });
   } catch (error) {
-    throw toFileError("write", path, error);
+    throw explainSystemCall("write", path, error);
   }
 }
 

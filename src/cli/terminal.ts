@@ -2,7 +2,7 @@
 import { fstatSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayDraw } from "../config.ts";
-import { fileError } from "./cli-error.ts";
+import { explainFile } from "../domain/file-failure.ts";
 
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {
@@ -49,14 +49,14 @@ const unreadExitCode = 141;
 const pauseMs = 5;
 
 /**
- * Writes all of it, and ends the process if its reader went away. Throws a `CliError` that names
- * the place if it cannot be written.
+ * Writes all of it, and ends the process if its reader went away. Throws an error that names the
+ * place if it cannot be written.
  */
 export function writeResult(descriptor: number, text: string, place: string): void {
   try {
     if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
   } catch (error) {
-    throw fileError("write", place, error);
+    throw explainFile("write", place, error);
   }
 }
 

@@ -17,6 +17,11 @@ export function explainFile(verb: "read" | "write", path: string, cause: unknown
   return new PlantStoreError("not-found", message, { cause });
 }
 
+/** Explains a failed system call; returns any other error as it is. */
+export function explainSystemCall(verb: "read" | "write", path: string, error: unknown): unknown {
+  return error instanceof Error && "syscall" in error ? explainFile(verb, path, error) : error;
+}
+
 export function whyNot(verb: "read" | "write", cause: unknown): string {
   const { code = "", message } = cause as { code?: string; message: string };
   const missing = verb === "read" ? "there is no such file" : "there is no such folder";

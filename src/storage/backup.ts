@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zlib";
 import { PlantStoreError } from "../domain/errors.ts";
-import { explainFile } from "../domain/file-failure.ts";
+import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
 import type { ConnectionLimits } from "../domain/storage.ts";
 import { makeTemporaryFolder, removeLeftover, renameDurably, syncFile } from "./durable-file.ts";
 import { engineOf, inspectFile } from "./open.ts";
@@ -263,10 +263,9 @@ function explainUnpacking(path: string, target: string, cause: unknown): unknown
     const message = `Cannot restore ${path}: ${reason.replace(/\.$/, "")}.`;
     return new PlantStoreError("unavailable", message, { cause });
   }
-  if (syscall === undefined) return cause;
   return syscall === "read"
     ? explainFile("read", path, cause)
-    : explainFile("write", target, cause);
+    : explainSystemCall("write", target, cause);
 }
 
 function explainWriting(target: string, cause: unknown): unknown {
@@ -276,6 +275,5 @@ function explainWriting(target: string, cause: unknown): unknown {
     const message = `Cannot write ${target}: there is no room for it.`;
     return new PlantStoreError("storage-full", message, { cause });
   }
-  const isOfSystem = cause instanceof Error && "syscall" in cause;
-  return isOfSystem ? explainFile("write", target, cause) : cause;
+  return explainSystemCall("write", target, cause);
 }
