@@ -13,6 +13,7 @@ import { isSameDatabase, maskAddress } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
+import { renderCount } from "./terminal.ts";
 
 const replaceFlag = { help: "replace a SQLite store that exists; it is kept under another name" };
 
@@ -140,12 +141,8 @@ function show(call: Call, title: string, summary: Summary): void {
     call.terminal.out(`${JSON.stringify(summary)}\n`);
     return;
   }
-  const contents = `${count(plants, "plant")} and ${count(tokens, "token")}`;
+  const contents = `${renderCount(plants, "plant")} and ${renderCount(tokens, "token")}`;
   const time = madeAt === undefined ? "" : `, as of ${madeAt}`;
   call.terminal.out(`${title} ${contents}${time}.\n`);
   if (kept !== undefined) call.terminal.out(`The old file is kept as ${kept}.\n`);
-}
-
-function count(number: number, word: string): string {
-  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }

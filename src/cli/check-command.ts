@@ -11,7 +11,7 @@ import {
 } from "../check/run-check.ts";
 import { choice, integer, readSetting, readToken, settings } from "../config.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, parseText, readFlag, textFlag } from "./command.ts";
+import { type Call, type Command, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
 import { renderDuration } from "./progress.ts";
 import { cleanToken, describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
@@ -51,7 +51,7 @@ export const checkCommand: Command = {
       fallback: String(timeoutSecondsDefault),
     },
     slow: { help: "also check what takes 15 seconds" },
-    json: { help: "print the results as JSON" },
+    json: jsonFlag,
   },
   settings: ["url"],
   examples: [

@@ -128,8 +128,7 @@ export function renderUsage(command: Command): string {
   return ["plantstore", command.name, ...command.words, "[flags]"].join(" ");
 }
 
-/** The flag `--json` of the commands that print text to a person. */
-export const jsonFlag: FlagDescription = { help: "as JSON, also at a terminal" };
+export const jsonFlag: FlagDescription = { help: "print JSON instead of text" };
 
 /** Whether to print text rather than JSON. */
 export function isForPeople({ flags, terminal }: Call): boolean {

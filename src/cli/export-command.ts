@@ -20,7 +20,7 @@ import { chooseFormat, formatFlag, PlantWriter } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
-import { writeResult } from "./terminal.ts";
+import { renderCount, writeResult } from "./terminal.ts";
 
 /** Long enough for a service that restarts. */
 const patience = { retries: 20 };
@@ -83,7 +83,7 @@ async function exportPlants(
     write(writer.footer());
   };
   await withProgress(terminal, () => ({ count }), work);
-  terminal.say(`${count.toLocaleString("en")} plants, in ${renderTook(count, startedAtMs)}.`);
+  terminal.say(`${renderCount(count, "plant")}, in ${renderTook(count, startedAtMs)}.`);
 }
 
 function writeTo(descriptor: number, path: string): Write {

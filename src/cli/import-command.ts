@@ -6,14 +6,14 @@ import { type Check, choice, integer } from "../config.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
 import { copyRows, type Place, type Row } from "../plant-file/rows.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, readFlag } from "./command.ts";
+import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { openSource, readChunks } from "./import-source.ts";
 import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
 import { chooseFormat, formatFlag, readRows, validate } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
-import { showSafely } from "./terminal.ts";
+import { renderCount, showSafely } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
 const onError = choice(...actions);
@@ -53,7 +53,7 @@ export const importCommand: Command = {
       help: "a name by which a later run recognizes rows without an id",
       fallback: "the file's name without its folder",
     },
-    json: { help: "print the summary as JSON, also at a terminal" },
+    json: jsonFlag,
   },
   settings: ["url"],
   variables,
@@ -287,8 +287,4 @@ function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: str
 
 function renderPlace({ line, column }: Place): string {
   return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
-}
-
-function renderCount(count: number): string {
-  return count.toLocaleString("en");
 }

@@ -1,5 +1,5 @@
 /** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
-import type { Terminal } from "./terminal.ts";
+import { renderCount, type Terminal } from "./terminal.ts";
 
 export interface ProgressState {
   readonly count: number;
@@ -12,6 +12,7 @@ const sayEveryMs = 10_000;
 /** Requests that take longer are being retried. */
 const waitingAfterMs = 2_000;
 const barColumns = 24;
+const columnsDefault = 80;
 const clearLine = "\r\x1b[2K";
 
 /** Shows progress while `work` is under way. `read` is called each time that it is shown. */
@@ -30,7 +31,7 @@ export async function withProgress<Result>(
     const line = renderProgress(state, nowMs - startedAtMs, isWaiting);
     if (terminal.draw === undefined) return terminal.say(line);
     const drawn = `${renderBar(state.share)}${line}`;
-    terminal.draw(clearLine + drawn.slice(0, (terminal.columns ?? 80) - 1));
+    terminal.draw(clearLine + drawn.slice(0, (terminal.columns ?? columnsDefault) - 1));
   };
   const timer = setInterval(show, terminal.draw ? drawEveryMs : sayEveryMs);
   try {
@@ -51,7 +52,7 @@ export function renderProgress(
   elapsedMs: number,
   isWaiting = false,
 ): string {
-  const parts = [`${count.toLocaleString("en")} plants`, renderRate(count, elapsedMs)];
+  const parts = [renderCount(count, "plant"), renderRate(count, elapsedMs)];
   if (share > 0) parts.unshift(`${Math.floor(share * 100)} %`);
   if (isWaiting) parts.push("waiting for the service");
   else if (share > 0) parts.push(`${renderDuration((elapsedMs * (1 - share)) / share)} left`);
@@ -65,7 +66,7 @@ export function renderTook(count: number, startedAtMs: number): string {
 }
 
 function renderRate(count: number, elapsedMs: number): string {
-  return `${Math.round((count * 1_000) / Math.max(1, elapsedMs)).toLocaleString("en")}/s`;
+  return `${renderCount(Math.round((count * 1_000) / Math.max(1, elapsedMs)))}/s`;
 }
 
 export function renderDuration(durationMs: number): string {

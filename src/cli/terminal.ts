@@ -10,8 +10,8 @@ export interface Terminal {
   readonly isStdoutTty: boolean;
   /** Whether standard error is a terminal. */
   readonly isStderrTty: boolean;
-  /** How many characters a line has. */
-  readonly columns?: number;
+  /** How many characters a line has; absent if the terminal doesn't say. */
+  readonly columns?: number | undefined;
   out(text: string): void;
   say(text: string): void;
   /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
@@ -25,7 +25,7 @@ export function openTerminal(): Terminal {
     isStderrTty,
     get columns() {
       // A terminal that doesn't know its width says 0.
-      return process.stdout.columns || process.stderr.columns || 80;
+      return process.stdout.columns || process.stderr.columns || undefined;
     },
     out: (text) => writeResult(1, text, "standard output"),
     say: (text) => writeMessage(`${text}\n`),
@@ -99,6 +99,12 @@ export function renderTable(rows: readonly (readonly string[])[]): string {
   const pad = (cell: string, column: number) =>
     cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - Bun.stringWidth(cell)));
   return shown.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
+}
+
+/** `1,234`, or with a noun `1,234 plants`. */
+export function renderCount(count: number, noun?: string): string {
+  const number = count.toLocaleString("en");
+  return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Escapes control characters, which could move the cursor or reverse the text. */

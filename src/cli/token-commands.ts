@@ -8,7 +8,7 @@ import type { OpenOptions, Storage } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { type Call, type Command, parseText, readFlag } from "./command.ts";
+import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
 import { renderTable } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
@@ -77,7 +77,7 @@ export const listTokensCommand: Command = {
   name: "token list",
   summary: "List all tokens, without their secrets.",
   words: [],
-  flags: { json: { help: "as JSON" } },
+  flags: { json: jsonFlag },
   settings: storageSettings,
   examples: ["plantstore token list", "plantstore token list --json"],
   async run(call) {
