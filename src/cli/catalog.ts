@@ -46,9 +46,6 @@ export const aliases: Readonly<Record<string, string>> = {
   "token remove": "token revoke",
 };
 
-/** Never suggested for a typo: whoever pastes a suggestion must lose nothing. */
-export const destructiveCommands: readonly string[] = ["plants delete", "token revoke", "restore"];
-
 const loaders = new Map(Object.values(catalog).flatMap((section) => Object.entries(section)));
 
 export const commandNames: readonly string[] = [...loaders.keys()];

@@ -117,16 +117,13 @@ describe("habits and typos", () => {
     expect((await run(["help", ...alias.split(" ")])).out).toContain(help);
   });
 
-  test.each(["plants update", "plants dlete", "token revok", "restor"])(
-    "nothing that deletes is suggested for %s",
-    async (typed) => {
-      const { exitCode, said } = await run(typed.split(" "));
-      expect(exitCode).toBe(2);
-      expect(said[0]).toMatch(
-        /^plantstore: There is no command "[^"]+"\. See plantstore .*--help\.$/,
-      );
-    },
-  );
+  test("nothing is suggested for a word of a group that is near none of its commands", async () => {
+    const { exitCode, said } = await run(["plants", "update"]);
+    expect(exitCode).toBe(2);
+    expect(said).toEqual([
+      'plantstore: There is no command "plants update". See plantstore plants --help.',
+    ]);
+  });
 });
 
 test("a group without a command lists its commands, and ends with 2", async () => {
@@ -144,6 +141,9 @@ describe("an invalid call ends with 2 and one line", () => {
     ["a typo in a command", ["srve"], "Did you mean serve?"],
     ["a typo in the first word", ["tokens", "list"], "Did you mean token?"],
     ["a typo in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
+    ["a typo in a command that deletes", ["plants", "dlete"], "Did you mean plants delete?"],
+    ["a typo in one that revokes", ["token", "revok", "a"], "Did you mean token revoke?"],
+    ["a typo in one that replaces", ["restor"], "Did you mean restore?"],
     ["a typo after help", ["help", "exprot"], "Did you mean export?"],
     ["the second word alone", ["list"], "Did you mean token list or plants list?"],
     ["another second word alone", ["delete", "7"], "Did you mean plants delete?"],

@@ -3,14 +3,7 @@
  * arguments parsed by `command.ts` → its `run`. Help, version and errors are handled here.
  */
 import { PlantStoreError } from "../domain/errors.ts";
-import {
-  aliases,
-  catalog,
-  commandNames,
-  destructiveCommands,
-  findCommandName,
-  loadCommand,
-} from "./catalog.ts";
+import { aliases, catalog, commandNames, findCommandName, loadCommand } from "./catalog.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Command, readCall } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
@@ -85,7 +78,7 @@ async function renderHelpFor(words: readonly string[]): Promise<string> {
   return renderOverview(sections);
 }
 
-/** Suggests what may have been meant, but for a typo never something that deletes. */
+/** Suggests what may have been meant. */
 function unknownCommand([first = "", second = ""]: readonly string[]): CliError {
   if (first.startsWith("-")) {
     return usageError(
@@ -95,13 +88,14 @@ function unknownCommand([first = "", second = ""]: readonly string[]): CliError 
   }
   const isGroup = commandNames.some((name) => isIn(first, name));
   const typed = isGroup ? `${first} ${second}` : first;
-  // `token` of `tokens list`, or all of `token create`.
-  const words = commandNames.map((name) => name.split(" ")[0] ?? "");
-  const near = suggest(typed, isGroup ? commandNames : [...new Set(words)]);
-  const isSafe = !near.some((name) => destructiveCommands.includes(name));
+  // Only the mistyped word counts: `create` of `token create`, or `token` of `tokens list`.
+  const group = isGroup ? `${first} ` : "";
+  const inGroup = commandNames.filter((name) => name.startsWith(group));
+  const words = inGroup.map((name) => name.slice(group.length).split(" ")[0] ?? "");
+  const near = suggest(isGroup ? second : first, [...new Set(words)]).map((word) => group + word);
   const names = [...commandNames, ...Object.keys(aliases)];
-  const inGroups = near.length > 0 ? [] : names.filter((name) => name.endsWith(` ${first}`));
-  const suggestion = renderSuggestion([...(isSafe ? near : []), ...inGroups]);
+  const elsewhere = near.length > 0 ? [] : names.filter((name) => name.endsWith(` ${first}`));
+  const suggestion = renderSuggestion([...near, ...elsewhere]);
   const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
   return usageError(`There is no command "${typed}". ${suggestion}See ${help}.`);
 }
