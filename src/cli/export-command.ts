@@ -1,19 +1,10 @@
 /** `plantstore export`: all plants of a garden to a file or to standard output. */
-import {
-  closeSync,
-  fchmodSync,
-  fchownSync,
-  fsyncSync,
-  openSync,
-  realpathSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import { fchmodSync, fchownSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
 import { isBackup } from "../storage/backup.ts";
-import { renameDurably } from "../storage/durable-file.ts";
+import { replaceDurably } from "../storage/durable-file.ts";
+import { isDatabase } from "../storage/sqlite-header.ts";
 import { CliError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-formats.ts";
@@ -98,26 +89,13 @@ async function replaceFile(
 ): Promise<void> {
   // Else a link would be replaced, not the file that it leads to.
   const target = older ? realpathSync(path) : path;
-  if (older && ((await isDatabase(target)) || isBackup(target))) {
+  if (older && (isDatabase(target) || isBackup(target))) {
     throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
   }
-  const partial = `${target}.${crypto.randomUUID()}.partial`;
-  // A new file is private, like the database.
-  const descriptor = openSync(partial, "wx", 0o600);
-  try {
+  await replaceDurably(target, async (descriptor) => {
     await exportTo(writeTo(descriptor, path));
     if (older) keepPermissions(descriptor, older);
-    fsyncSync(descriptor);
-    closeSync(descriptor);
-    renameDurably(partial, target);
-  } catch (error) {
-    rmSync(partial, { force: true });
-    throw error;
-  }
-}
-
-async function isDatabase(path: string): Promise<boolean> {
-  return (await Bun.file(path).slice(0, 16).text()) === "SQLite format 3\0";
+  });
 }
 
 /** Whoever could read and write the older file still can. Only root may give a file away. */

@@ -7,7 +7,6 @@ import {
   createReadStream,
   createWriteStream,
   openSync,
-  readSync,
   rmSync,
   statSync,
 } from "node:fs";
@@ -17,8 +16,9 @@ import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zli
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
 import type { ConnectionLimits } from "../domain/storage.ts";
-import { makeTemporaryFolder, removeLeftover, renameDurably, syncFile } from "./durable-file.ts";
+import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
 import { engineOf, inspectFile } from "./open.ts";
+import { isStore, readBytes } from "./sqlite-header.ts";
 
 export interface BackupSummary {
   /** All writes that were acknowledged before are in it. */
@@ -41,8 +41,7 @@ export async function writeBackup(
   target: string,
   work: BackupWork,
 ): Promise<BackupSummary> {
-  const partial = `${target}.${crypto.randomUUID()}.partial`;
-  const snapshot = `${partial}.db`;
+  const snapshot = `${target}.${crypto.randomUUID()}.partial.db`;
   const madeAtMs = Math.floor(Date.now() / 1_000) * 1_000;
   try {
     createPrivate(snapshot);
@@ -50,15 +49,14 @@ export async function writeBackup(
     await engineOf(address).backup(address, snapshot, work);
     const contents = await inspectFile(snapshot);
     work.onPhase("Compressing");
-    createPrivate(partial);
-    await compress(snapshot, partial, madeAtMs, work.signal);
-    syncFile(partial);
-    renameDurably(partial, target);
+    await replaceDurably(target, (_, partial) =>
+      compress(snapshot, partial, madeAtMs, work.signal),
+    );
     return { madeAt: new Date(madeAtMs).toISOString(), ...contents };
   } catch (error) {
     throw explainWriting(target, error);
   } finally {
-    for (const suffix of ["", ".db", ".db-journal"]) removeLeftover(partial + suffix);
+    for (const suffix of ["", "-journal"]) removeLeftover(snapshot + suffix);
   }
 }
 
@@ -198,18 +196,6 @@ function notBackup(path: string): PlantStoreError {
   return new PlantStoreError("unavailable", `Cannot restore ${path}: ${reason}.`);
 }
 
-/** Both are in the first page of a SQLite file (https://www.sqlite.org/fileformat2.html). */
-const sqliteMagic = "SQLite format 3\0";
-const applicationIdAt = 68;
-
-function isStore(start: Buffer): boolean {
-  return (
-    start.length >= 100 &&
-    start.toString("latin1", 0, sqliteMagic.length) === sqliteMagic &&
-    start.toString("latin1", applicationIdAt, applicationIdAt + 4) === "PLNT"
-  );
-}
-
 function readOldFormat(path: string, size: number): Backup {
   const from = Math.max(0, size - oldEndBytesMax);
   const end = readBytes(path, from, oldEndBytesMax).toString("latin1");
@@ -226,16 +212,6 @@ async function checkHash(path: string, old: OldFormat, signal: AbortSignal): Pro
   for await (const chunk of chunks) hash.update(chunk);
   if (hash.digest("hex") === old.sha256) return;
   throw new PlantStoreError("unavailable", "its checksum is wrong");
-}
-
-function readBytes(path: string, position: number, count: number): Buffer {
-  const descriptor = openSync(path, "r");
-  try {
-    const bytes = Buffer.alloc(count);
-    return bytes.subarray(0, readSync(descriptor, bytes, 0, count, position));
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 /** Makes a SQLite file of it, and checks both, whole. */

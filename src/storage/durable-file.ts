@@ -10,6 +10,29 @@ export function renameDurably(from: string, to: string): void {
   syncFolderOf(to);
 }
 
+/**
+ * Has `write` fill a new file, which gets the name `target` only once it is complete and durable.
+ * It is private, like a database: others must not read everyone's plants.
+ */
+export async function replaceDurably(
+  target: string,
+  write: (descriptor: number, partial: string) => Promise<void>,
+): Promise<void> {
+  const partial = `${target}.${crypto.randomUUID()}.partial`;
+  const descriptor = openSync(partial, "wx", 0o600);
+  try {
+    try {
+      await write(descriptor, partial);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameDurably(partial, target);
+  } finally {
+    removeLeftover(partial);
+  }
+}
+
 /** A name lasts once its folder is synced. Windows can't do that, and doesn't need it. */
 export function syncFolderOf(path: string): void {
   if (process.platform !== "win32") sync(dirname(path), "r");

@@ -1,13 +1,13 @@
 /** Copies a store into a new SQLite file, and puts such a file in the place of a store. */
 import type { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync, readSync, renameSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
+import { headerBytes, isStore, isUnused, readBytes } from "../sqlite-header.ts";
 import { mapError } from "./errors.ts";
 import { migrate, requireStore } from "./migrate.ts";
 import {
-  applicationId,
   checkIntegrity,
   connect,
   explainOpening,
@@ -147,20 +147,10 @@ function claim(path: string, mayReplace: boolean): { file: string; lock: Databas
   );
 }
 
-const headerBytes = 100;
-const schemaCookieAt = 40;
-const applicationIdAt = 68;
-
 /** By its header alone: the rest may be damaged, or still in its log. */
 function requireOurs(file: string): void {
-  const header = Buffer.alloc(headerBytes);
-  const descriptor = openSync(file, "r");
-  readSync(descriptor, header, 0, headerBytes, 0);
-  closeSync(descriptor);
-  const owner = header.readUInt32BE(applicationIdAt);
-  const isNew = owner === 0 && header.readUInt32BE(schemaCookieAt) === 0;
-  const isDatabase = header.toString("latin1").startsWith("SQLite format 3\0");
-  if (isDatabase && (owner === applicationId || isNew)) return;
+  const header = readBytes(file, 0, headerBytes);
+  if (isStore(header) || isUnused(header)) return;
   throw new PlantStoreError(
     "unavailable",
     "it is not a plant store, and only a plant store is replaced (move it away first)",
