@@ -4,12 +4,12 @@ import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
-import { copyRows, type Place, type Row } from "../plant-file/rows.ts";
+import type { Place, Row } from "../plant-file/rows.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { openSource, readChunks } from "./import-source.ts";
-import { Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
-import { chooseFormat, formatFlag, readRows, validate } from "./plant-formats.ts";
+import { detach, Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
+import { chooseFormat, formatFlag, readRows, renderSources, validate } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
 import { variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
@@ -72,34 +72,28 @@ export const importCommand: Command = {
       concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
-    const openFile = async (signal: AbortSignal): Promise<PlantFile> => {
-      const descriptor = await openSource(call, path, signal);
-      return {
-        read: () => readRows(readChunks(descriptor), format),
-        copy: (isChosen) => copyRows(readChunks(descriptor), format === "csv", isChosen),
-      };
-    };
     const checkFile = (refusedMax: number) =>
       cancellable("Nothing was sent.", async (signal) => {
-        const file = await openFile(signal);
-        return { file, check: await checkRows(file, refusedMax, signal) };
+        const descriptor = await openSource(call, path, signal);
+        const read = () => readRows(readChunks(descriptor), format);
+        return { read, check: await checkRows(read(), refusedMax, signal) };
       });
     if (call.flags["dry-run"] === true) {
-      const { file, check } = await checkFile(Number.POSITIVE_INFINITY);
+      const { check } = await checkFile(Number.POSITIVE_INFINITY);
       reportCheck(call, check);
       if (check.refused.length === 0) return exitCodes.done;
-      if (rejects !== undefined) writeRejects(file, check.refused, rejects);
+      if (rejects !== undefined) writeRejects(check.refused, rejects);
       return exitCodes.rowsRefused;
     }
     const work = async (store: PlantStore) => {
       const refusedMax = options.isStopping ? invalidRowsMax : Number.POSITIVE_INFINITY;
-      const { file, check } = await checkFile(refusedMax);
+      const { read, check } = await checkFile(refusedMax);
       const importer = new Importer(store, options, check.refused);
-      await sendRows(call, file, check, importer);
+      await sendRows(call, read, check, importer);
       if (check.refused.length === refusedMax) {
         call.terminal.say(`The check ended after ${refusedMax} invalid rows. --dry-run lists all.`);
       }
-      conclude(importer, file, rejects);
+      conclude(importer, rejects);
     };
     await withStore(call, work, patience);
   },
@@ -127,12 +121,6 @@ function readRejectsPath(call: Call): string | undefined {
   return path;
 }
 
-/** Each call reads it again. */
-interface PlantFile {
-  read(): Iterable<Row>;
-  copy(isChosen: (place: Place) => boolean): Iterable<string>;
-}
-
 interface FileCheck {
   readonly withId: number;
   readonly withoutId: number;
@@ -141,20 +129,20 @@ interface FileCheck {
 
 /** Ends at the invalid row with the number `refusedMax`. */
 async function checkRows(
-  file: PlantFile,
+  rows: Iterable<Row>,
   refusedMax: number,
   signal: AbortSignal,
 ): Promise<FileCheck> {
   let withId = 0;
   let withoutId = 0;
   const refused: RefusedRow[] = [];
-  for (const unchecked of file.read()) {
+  for (const unchecked of rows) {
     const count = withId + withoutId + refused.length;
     if (count % uninterruptedRows === 0) await Bun.sleep(0);
     signal.throwIfAborted();
     const row = validate(unchecked);
     if ("error" in row) {
-      refused.push(row);
+      refused.push(detach(row));
       if (refused.length === refusedMax) break;
     } else if (row.draft.id === undefined) withoutId++;
     else withId++;
@@ -181,7 +169,7 @@ function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): voi
  */
 async function sendRows(
   call: Call,
-  file: PlantFile,
+  read: () => Iterable<Row>,
   { withId, withoutId, refused }: FileCheck,
   importer: Importer,
 ): Promise<void> {
@@ -189,12 +177,12 @@ async function sendRows(
   const isValid = (row: Row): row is ValidRow =>
     "draft" in row && (refusedPlaces.size === 0 || !refusedPlaces.has(renderPlace(row)));
   function* rowsWithIds(): Generator<ValidRow> {
-    for (const row of file.read()) {
+    for (const row of read()) {
       if (isValid(row) && row.draft.id !== undefined) yield row;
     }
   }
   function* rowsWithoutIds(): Generator<ValidRow | undefined> {
-    for (const row of file.read()) {
+    for (const row of read()) {
       yield isValid(row) && row.draft.id === undefined ? row : undefined;
     }
   }
@@ -238,22 +226,22 @@ function report(
   counts: Readonly<Record<string, number>>,
   summary: string,
 ): void {
-  const inOrder = refused.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
   // An error may quote the file.
-  for (const row of inOrder) call.terminal.say(`${renderPlace(row)}: ${showSafely(row.error)}`);
+  for (const row of sortRows(refused))
+    call.terminal.say(`${renderPlace(row)}: ${showSafely(row.error)}`);
   if (!isForPeople(call)) call.terminal.out(`${JSON.stringify(counts)}\n`);
   call.terminal.say(summary);
 }
 
 /** Throws a `CliError` that says how to go on, if there is something left to do. */
-function conclude(importer: Importer, file: PlantFile, rejects: string | undefined): void {
+function conclude(importer: Importer, rejects: string | undefined): void {
   if (importer.isCancelled) {
     const message = "Interrupted. Run the same import again to go on: no plant is stored twice.";
     throw new CliError(message, exitCodes.interrupted);
   }
   if (importer.refused.length === 0) return;
   if (rejects !== undefined) {
-    writeRejects(file, importer.refused, rejects);
+    writeRejects(importer.refused, rejects);
     const advice = `The refused rows are in ${rejects}. Correct them there, and import that file.`;
     throw new CliError(advice, exitCodes.rowsRefused);
   }
@@ -267,7 +255,7 @@ function conclude(importer: Importer, file: PlantFile, rejects: string | undefin
   throw new CliError(canSkip ? advice + skipping : advice, exitCodes.rowsRefused);
 }
 
-function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: string): void {
+function writeRejects(refused: readonly RefusedRow[], path: string): void {
   const end = refused.find(({ isEnd }) => isEnd);
   if (end !== undefined) {
     throw new CliError(
@@ -276,13 +264,16 @@ function writeRejects(file: PlantFile, refused: readonly RefusedRow[], path: str
       exitCodes.rowsRefused,
     );
   }
-  const places = new Set(refused.map(renderPlace));
-  const rows = file.copy((place) => places.has(renderPlace(place)));
   try {
-    writeFileSync(path, [...rows].join(""), { flag: "wx", mode: 0o600 });
+    writeFileSync(path, renderSources(sortRows(refused)), { flag: "wx", mode: 0o600 });
   } catch (error) {
     throw explainSystemCall("write", path, error);
   }
+}
+
+/** In the order of the file. */
+function sortRows(rows: readonly RefusedRow[]): readonly RefusedRow[] {
+  return rows.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
 }
 
 function renderPlace({ line, column }: Place): string {

@@ -141,19 +141,20 @@ export class Importer {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #refuse({ line, column }: ValidRow, refusal: Refusal): void {
+  #refuse(row: ValidRow, refusal: Refusal): void {
     // It would affect every row that follows.
     if (refusal.code === "storage-full") throw new CliError(refusal.detail, exitCodes.unavailable);
-    this.refused.push({ line, column, error: describeRefusal(refusal) });
+    this.refused.push(toRefused(row, describeRefusal(refusal)));
   }
 
   /** Rows whose ids are taken: by the same plant, or by another one. */
   async #compare(rows: readonly ValidRow[]): Promise<void> {
     const there = await this.#find(rows.map(({ draft }) => BigInt(draft.id ?? 0)));
-    for (const { draft, line, column } of rows) {
+    for (const row of rows) {
+      const { draft } = row;
       const plant = there.get(BigInt(draft.id ?? 0));
       if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) this.alreadyThere++;
-      else this.refused.push({ line, column, error: `another plant has the id ${draft.id}` });
+      else this.refused.push(toRefused(row, `another plant has the id ${draft.id}`));
     }
   }
 
@@ -178,6 +179,15 @@ export class Importer {
     const known = JSON.stringify([this.#options.batch, request]);
     return `import-${new Bun.CryptoHasher("sha256").update(known).digest("hex")}`;
   }
+}
+
+function toRefused({ draft, ...origin }: ValidRow, error: string): RefusedRow {
+  return detach({ ...origin, error });
+}
+
+/** A part of a string keeps the whole in memory: here, a chunk of the file. */
+export function detach(row: RefusedRow): RefusedRow {
+  return { ...row, source: Buffer.from(row.source).toString() };
 }
 
 function take<Item>(iterator: Iterator<Item>, count: number): Item[] {

@@ -5,7 +5,7 @@ import { choice } from "../config.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
 import { PlantFileError } from "../plant-file/records.ts";
-import { type Row, readPlants } from "../plant-file/rows.ts";
+import { type Origin, type Row, readPlants } from "../plant-file/rows.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";
 import { showSafely } from "./terminal.ts";
@@ -47,8 +47,17 @@ export function validate(row: Row): Row {
   if ("error" in row) return row;
   const { success, issues } = v.safeParse(plantDraftSchema, row.draft);
   if (success) return row;
+  const { draft, ...origin } = row;
   const errors = issues.map((issue) => `${v.getDotPath(issue)} ${issue.message}`);
-  return { line: row.line, column: row.column, error: errors.join("; ") };
+  return { ...origin, error: errors.join("; ") };
+}
+
+/** Rows of one file as a file that can be imported: CSV with its header, JSON as JSON Lines. */
+export function renderSources(rows: readonly Origin[]): string {
+  const header = rows[0]?.header;
+  if (header !== undefined) return header + rows.map(({ source }) => source).join("");
+  // Between the parts of an array's element, a line break means nothing.
+  return rows.map(({ source }) => `${source.trim().replaceAll(/\r?\n/g, " ")}\n`).join("");
 }
 
 /** Writes plants page by page, since nobody knows how many will come. */

@@ -10,8 +10,8 @@ const batchRows = 2_000;
 const chunkBytes = 64 * 1024;
 const refusedShownMax = 50;
 
-type ValidRow = Extract<Row, { draft: unknown }>;
-type RefusedRow = Extract<Row, { error: unknown }>;
+type ValidRow = Pick<Extract<Row, { draft: unknown }>, "line" | "draft">;
+type RefusedRow = Pick<Extract<Row, { error: unknown }>, "line" | "error">;
 
 export interface TransferEvents {
   readonly api: () => Api;
@@ -106,7 +106,7 @@ export class Transfers {
   async #import(file: File, stop: AbortSignal): Promise<string> {
     const api = this.#events.api();
     const bytes = new Uint8Array(await file.arrayBuffer());
-    const rows = [...readPlants(toChunks(bytes), /\.csv$/i.test(file.name))].map(checkTypes);
+    const rows = Array.from(readPlants(toChunks(bytes), /\.csv$/i.test(file.name)), checkTypes);
     const refused = rows.filter((row) => "error" in row);
     const valid = rows.filter((row) => "draft" in row);
     // First the rows with an id: the service could assign it to one of the others.
@@ -155,13 +155,15 @@ function* toChunks(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-/** What can't be sent as a plant at all; the service checks the rest. */
-function checkTypes(row: Row): Row {
-  if ("error" in row) return row;
-  const { name, tag, id } = row.draft;
+/** Drops the source. Finds what can't be sent as a plant at all; the service checks the rest. */
+function checkTypes(row: Row): ValidRow | RefusedRow {
+  const { line } = row;
+  if ("error" in row) return { line, error: row.error };
+  const { draft } = row;
+  const { name, tag, id } = draft;
   const areTexts = typeof name === "string" && typeof (tag ?? "") === "string";
-  if (areTexts && (id === undefined || typeof id === "bigint")) return row;
-  return { line: row.line, error: "name and tag must be strings, and id a whole number" };
+  if (areTexts && (id === undefined || typeof id === "bigint")) return { line, draft };
+  return { line, error: "name and tag must be strings, and id a whole number" };
 }
 
 function toRefused(result: CreateResult, row: ValidRow | undefined): RefusedRow[] {

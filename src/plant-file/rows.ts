@@ -10,13 +10,21 @@ export interface Place {
   readonly column?: number | undefined;
 }
 
+/** A row as it is in the file, to be written to another one. */
+export interface Origin extends Place {
+  /** With the end of its line. Empty if nothing more is read. */
+  readonly source: string;
+  /** Of CSV: the line that names the columns. */
+  readonly header?: string | undefined;
+}
+
 /** A plant to create, or why there is none. */
 type Reading =
   | { readonly draft: PlantDraft }
   /** `isEnd` if nobody can tell where the next row begins, so nothing more is read. */
   | { readonly error: string; readonly isEnd?: true };
 
-export type Row = Place & Reading;
+export type Row = Origin & Reading;
 
 /**
  * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
@@ -27,19 +35,22 @@ export function readPlants(chunks: Iterable<Uint8Array>, isCsv: boolean): Genera
 }
 
 function stopReading(reason: string) {
-  return { error: `${reason}; nothing after it was read`, isEnd: true } as const;
+  return { error: `${reason}; nothing after it was read`, isEnd: true, source: "" } as const;
 }
 
 function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let columns: readonly FieldName[] | undefined;
+  let header: string | undefined;
   for (const { line, source, record } of splitRecords(chunks, scanCsvRecord)) {
     if (isBlankLine(source)) continue;
-    if (columns === undefined) columns = readColumns(record);
-    else if (record === undefined || hasLostBoundary(record, columns)) {
+    if (columns === undefined) {
+      columns = readColumns(record);
+      header = source;
+    } else if (record === undefined || hasLostBoundary(record, columns)) {
       const reason = "a quote is not closed where it should be, or the line is too long";
       yield { line, ...stopReading(reason) };
       return;
-    } else yield Object.assign(readCsvPlant(record, columns), { line });
+    } else yield Object.assign(readCsvPlant(record, columns), { line, source, header });
   }
   if (columns === undefined) throw new PlantFileError(`${headerRule} This one is empty.`);
 }
@@ -93,31 +104,6 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
   return { draft: { ...draft, id: BigInt(id) } };
 }
 
-/**
- * The rows that are chosen, as they are in the file: CSV with its header, JSON as JSON Lines. An
- * import can read them again.
- */
-export function* copyRows(
-  chunks: Iterable<Uint8Array>,
-  isCsv: boolean,
-  isChosen: (place: Place) => boolean,
-): Generator<string, void> {
-  if (isCsv) {
-    let isHeader = true;
-    for (const { line, source } of splitRecords(chunks, scanCsvRecord)) {
-      if (isBlankLine(source)) continue;
-      if (isHeader || isChosen({ line })) yield source;
-      isHeader = false;
-    }
-    return;
-  }
-  for (const { line, column, source, record } of splitRecords(chunks, createJsonScanner())) {
-    const place = record?.isInArray ? { line, column } : { line };
-    // Between the parts of an array's element, a line break means nothing.
-    if (isChosen(place)) yield `${source.trim().replaceAll(/\r?\n/g, " ")}\n`;
-  }
-}
-
 /** What may follow what in an array. */
 const followers: Readonly<Record<string, readonly string[]>> = {
   start: ["["],
@@ -130,11 +116,11 @@ const followers: Readonly<Record<string, readonly string[]>> = {
 function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let previous = "start";
   let isFirst = true;
-  for (const { line, column, record } of splitRecords(chunks, createJsonScanner())) {
+  for (const { line, column, source, record } of splitRecords(chunks, createJsonScanner())) {
     const isArray = record?.isInArray ?? previous !== "start";
-    const place = isArray ? { line, column } : { line };
+    const origin = isArray ? { line, column, source } : { line, source };
     if (record === undefined) {
-      yield { ...place, ...stopReading("this is not closed, or too long") };
+      yield { ...origin, ...stopReading("this is not closed, or too long") };
       return;
     }
     if (!/\S/.test(record.text)) continue;
@@ -152,17 +138,17 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
       if (!expected.includes(kind)) {
         const quoted = expected.map((each) => (each.length === 1 ? `"${each}"` : each));
         const either = quoted.join(" or ") || "the end of the file";
-        yield { ...place, ...stopReading(`expected ${either} here`) };
+        yield { ...origin, ...stopReading(`expected ${either} here`) };
         return;
       }
       previous = kind;
       if (kind !== "a plant") continue;
     }
-    yield Object.assign(readJsonPlant(record.text), place);
+    yield Object.assign(readJsonPlant(record.text), origin);
   }
   if (!["start", "]"].includes(previous)) {
     const error = "the array that starts here is not closed; is the file cut off?";
-    yield { line: 1, error, isEnd: true };
+    yield { line: 1, error, isEnd: true, source: "" };
   }
 }
 
