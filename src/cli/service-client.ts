@@ -155,7 +155,7 @@ const adviceByCode: Readonly<Record<string, Outcome>> = {
   "not-found": [exitCodes.failed, "Check --url."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
-  unavailable: [exitCodes.unavailable, "Try again later."],
+  unavailable: [exitCodes.unavailable, ""],
   "storage-full": [exitCodes.unavailable, ""],
 };
 
