@@ -106,7 +106,7 @@ export function createPlants(deps: {
   return {
     async create(caller, draft, idempotencyKey) {
       const outcome = await writer.write(toWrite(caller, draft, idempotencyKey));
-      const created = settle(draft, outcome);
+      const created = toResult(draft, outcome);
       if (created instanceof PlantStoreError) throw created;
       return created;
     },
@@ -114,7 +114,7 @@ export function createPlants(deps: {
     async createMany(caller, drafts, idempotencyKey) {
       const writeAll = (writes: readonly CreateWrite[]) =>
         writer.writeAll(writes).catch((error) => {
-          throw mapPartial(error);
+          throw toPartialFailure(error);
         });
       const results: (Created | PlantStoreError)[] = [];
       let lines = 0;
@@ -132,7 +132,7 @@ export function createPlants(deps: {
           let next = 0;
           for (const draft of slice) {
             const isRefused = draft instanceof PlantStoreError;
-            results.push(isRefused ? draft : settle(draft, own[next++] as Outcome));
+            results.push(isRefused ? draft : toResult(draft, own[next++] as Outcome));
           }
         });
         // If an earlier slice fails, nobody waits for this one.
@@ -168,7 +168,7 @@ function noSuchPlant(): PlantStoreError {
 }
 
 /** A full storage refuses a slice whole, but others may be stored. */
-function mapPartial(error: unknown): unknown {
+function toPartialFailure(error: unknown): unknown {
   if (!(error instanceof PlantStoreError) || error.code !== "storage-full") return error;
   const message =
     "The storage is full, and a part of the plants may be stored. Make room, then retry with the " +
@@ -177,7 +177,7 @@ function mapPartial(error: unknown): unknown {
 }
 
 /** The result of a create. */
-function settle({ id, name, tag }: PlantDraft, outcome: Outcome): Created | PlantStoreError {
+function toResult({ id, name, tag }: PlantDraft, outcome: Outcome): Created | PlantStoreError {
   switch (outcome.kind) {
     case "created":
       return { id: outcome.id, name, tag, replayed: outcome.replayed };
@@ -265,7 +265,7 @@ class Lists {
   async #continue(scope: ListScope, first: readonly Plant[], limit: number): Promise<Listing> {
     const position = first.at(-1)?.id;
     const count = limit - first.length;
-    const last = (await this.#seekFar(scope, position, count)) ?? position;
+    const last = (await this.#seekInSteps(scope, position, count)) ?? position;
     const isCut = (await this.#list(scope, last, 1)).length > 0;
     const next = isCut ? { limit, after: last } : undefined;
     if (last === position) return { first, next };
@@ -273,7 +273,7 @@ class Lists {
   }
 
   /** In steps of a bounded size, so that other requests run in between. */
-  async #seekFar(
+  async #seekInSteps(
     scope: ListScope,
     after: PlantId | undefined,
     count: number,

@@ -111,7 +111,7 @@ export interface PlantStorage extends PlantReader {
    */
   version(garden: string): GardenVersion | undefined;
 
-  /** Forgets expired idempotency keys, a bounded number at a time; whether there may be more. */
+  /** Forgets a bounded number of expired idempotency keys. Returns whether more may be left. */
   forgetKeys(nowMs: number): Promise<boolean>;
 }
 

@@ -44,8 +44,8 @@ export function hasBody(headers: Headers): boolean {
 }
 
 /**
- * Whether a body can be longer than any that is accepted. The rest of a shorter one, which another
- * limit refused, is let through: proxies that are still sending it would not see the response.
+ * Whether the unread rest of a body may be too long to skip. A shorter rest is let through, so that
+ * a proxy that is still sending it sees the response.
  */
 export function mayExceedLimits(headers: Headers): boolean {
   const bytes = declaredBytes(headers);
@@ -59,7 +59,7 @@ export function mayExceedLimits(headers: Headers): boolean {
 export function checkFraming(headers: Headers): void {
   const encoding = headers.get("transfer-encoding");
   if (encoding === null || encoding.toLowerCase() === "chunked") return;
-  throw unclear("Transfer-Encoding", "must be chunked, and nothing else.");
+  throw invalidHeader("Transfer-Encoding", "must be chunked, and nothing else.");
 }
 
 export function sendsJsonLines({ headers }: Request): boolean {
@@ -110,7 +110,8 @@ function decode(bytes: Uint8Array): string | undefined {
 
 function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   const bytes = declaredBytes(request.headers);
-  if (Number.isNaN(bytes)) throw unclear("Content-Length", "must be given once, as a number.");
+  if (Number.isNaN(bytes))
+    throw invalidHeader("Content-Length", "must be given once, as a number.");
   // Without a declared length each chunk is counted.
   if (bytes === undefined) return readChunks(request, bytesMax);
   if (bytes > bytesMax) throw tooLarge(bytesMax);
@@ -187,7 +188,7 @@ function refuseLate(): void {
   deadlineTimer = undefined;
 }
 
-function unclear(header: string, detail: string): PlantStoreError {
+function invalidHeader(header: string, detail: string): PlantStoreError {
   return new PlantStoreError("invalid-request", `${header} ${detail}`, {
     errors: [{ header, detail }],
   });

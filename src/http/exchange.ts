@@ -40,7 +40,7 @@ export function mustClose({ request, body }: Exchange): boolean {
   return request.bodyUsed || mayExceedLimits(request.headers);
 }
 
-/** Counts, logs and traces a request. The error is of a stream that broke off after its status. */
+/** Counts, logs and traces a request. `error` is why a stream broke off after its status. */
 export type Finish = (exchange: Exchange, status: number, error?: unknown) => void;
 
 export function createFinish(log: Log, metrics: Metrics): Finish {

@@ -18,7 +18,7 @@ import {
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
-/** A list of up to so many plants is a chunk or two. */
+/** Longer lists need the permit `list`; up to here a list is a chunk or two. */
 const shortListMax = 500;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 

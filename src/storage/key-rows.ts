@@ -9,7 +9,7 @@ import type { CreateWrite, Idempotency, Outcome, Write } from "../domain/storage
 /** A row as an engine stores it. */
 export interface KeyRow {
   readonly garden: string;
-  /** SHA-256 of the key; for lines half of it, and the number of the row. */
+  /** SHA-256 of the key. For lines: its first 16 bytes, then the number of the row. */
   readonly keyHash: Buffer;
   /** SHA-256 of the request; for lines empty. */
   readonly requestHash: Buffer;
@@ -57,7 +57,7 @@ export class KeyRows {
   /** What an earlier request with the same key leads to; absent if there was none. */
   recall(write: KeyedCreate): Outcome | undefined {
     const { entries, hashBytes } = this.#rowOf(write);
-    const at = placeOf(write.idempotency) * (hashBytes + idBytes);
+    const at = indexInRow(write.idempotency) * (hashBytes + idBytes);
     const earlier = entries.subarray(at, at + hashBytes);
     if (earlier.equals(noHash.subarray(0, hashBytes))) return undefined;
     if (!hashRequest(write).subarray(0, hashBytes).equals(earlier)) return { kind: "mismatch" };
@@ -71,7 +71,7 @@ export class KeyRows {
 
   remember(write: KeyedCreate, plantId: PlantId): void {
     const row = this.#rowOf(write);
-    const at = placeOf(write.idempotency) * (row.hashBytes + idBytes);
+    const at = indexInRow(write.idempotency) * (row.hashBytes + idBytes);
     hashRequest(write).copy(row.entries, at, 0, row.hashBytes);
     row.entries.writeBigInt64BE(plantId, at + row.hashBytes);
     row.expiresAtMs = write.idempotency.expiresAtMs;
@@ -99,15 +99,15 @@ export class KeyRows {
   #open(garden: string, number: number | undefined, idempotency: Idempotency): Row {
     const keyHash = keyHashOf(idempotency);
     const stored = this.#load(garden, keyHash);
-    const isOfLines = number !== undefined;
+    const isLineRow = number !== undefined;
     const row: Row = {
       garden,
       key: idempotency.key,
       number,
       keyHash,
-      hashBytes: isOfLines ? lineHashBytes : hashBytes,
+      hashBytes: isLineRow ? lineHashBytes : hashBytes,
       entries: Buffer.alloc(
-        isOfLines ? linesPerRow * (lineHashBytes + idBytes) : hashBytes + idBytes,
+        isLineRow ? linesPerRow * (lineHashBytes + idBytes) : hashBytes + idBytes,
       ),
       expiresAtMs: stored?.expiresAtMs ?? 0,
       isStored: stored !== undefined,
@@ -115,7 +115,7 @@ export class KeyRows {
     };
     if (stored && stored.expiresAtMs > idempotency.nowMs) {
       (stored.lines ?? stored.requestHash).copy(row.entries);
-      if (!isOfLines) row.entries.writeBigInt64BE(stored.plantId, hashBytes);
+      if (!isLineRow) row.entries.writeBigInt64BE(stored.plantId, hashBytes);
     }
     return row;
   }
@@ -142,7 +142,7 @@ export function keyHashOf({ key, line }: Pick<Idempotency, "key" | "line">): Buf
 }
 
 /** The place of a request in its row. */
-function placeOf({ line = 0 }: Idempotency): number {
+function indexInRow({ line = 0 }: Idempotency): number {
   return line % linesPerRow;
 }
 

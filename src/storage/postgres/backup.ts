@@ -184,7 +184,7 @@ async function fillTable(
     batch = [];
     await client.query(insert, values).catch((cause) => {
       if (!hasState(cause, "22", "54")) throw cause;
-      const message = `PostgreSQL cannot store some of the ${table}, which no service has written so.`;
+      const message = `PostgreSQL can't store some rows of ${table}. No service wrote them so.`;
       throw new PlantStoreError("conflict", message, { cause });
     });
   };

@@ -116,14 +116,14 @@ export async function tryHost(target: Target, host: Host): Promise<Server> {
       const schema = await withConnection(target, route, async (_, found) => found);
       return { ...route, schema };
     } catch (error) {
-      route = lessDemanding(target.url, route, error);
+      route = fallbackRoute(target.url, route, error);
       if (route === undefined) throw error;
     }
   }
 }
 
 /** Another way to reach the same server, if the failure suggests that it doesn't take this one. */
-function lessDemanding(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
+function fallbackRoute(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
   if (route.takesOptions && hasState(error, "08P01", "0A000", "42704"))
     return { ...route, takesOptions: false };
   const isTlsTrouble = error instanceof ConnectionLost && reasonOf(error) === undefined;
@@ -142,7 +142,7 @@ export async function withConnection<Result>(
   const client = new Client(clientConfig(target, route));
   client.on("error", () => {});
   try {
-    const schema = await inTime(client, target.limits, async () => {
+    const schema = await withConnectTimeout(client, target.limits, async () => {
       await client.connect();
       return checkServer(client);
     });
@@ -157,7 +157,7 @@ export async function withConnection<Result>(
 }
 
 /** Cuts the connection if the work takes longer than connecting may: then the work fails. */
-export async function inTime<Result>(
+export async function withConnectTimeout<Result>(
   client: ClientBase,
   { connectTimeoutMs }: ConnectionLimits,
   work: () => Promise<Result>,
@@ -199,13 +199,13 @@ export async function checkServer(client: ClientBase): Promise<string | undefine
   if (server.read_only !== "off") {
     throw new ConnectionLost("The server takes no writes.", { cause: { code: "READ_ONLY" } });
   }
-  const reason = unfit(server);
+  const reason = whyUnusable(server);
   if (reason !== undefined) throw new PlantStoreError("unavailable", reason);
   if (server.plan_cache_mode === settings.plan_cache_mode) allowNames(client);
   return server.schema ?? undefined;
 }
 
-function unfit(server: Readonly<Record<string, string | null>>): string | undefined {
+function whyUnusable(server: Readonly<Record<string, string | null>>): string | undefined {
   // With these a server confirms writes that can still be lost, or doesn't warn about it.
   const unsafe = { synchronous_commit: "off", client_min_messages: "error" };
   for (const [name, value] of Object.entries(unsafe)) {

@@ -114,7 +114,7 @@ class Batch {
     this.#count(garden, "plants", 1);
     const { lastId } = this.#state(garden);
     const isCounted = id > lastId && (givenId === undefined || id <= countedIdMax);
-    // Also where the counter stays: the garden's row must not keep an older count of its plants.
+    // Even if `lastId` stays: it marks the garden as changed, so that its counts are written.
     this.#change(garden, { lastId: isCounted ? id : lastId });
   }
 

@@ -63,8 +63,8 @@ interface List {
 /** The plants of a `list`: of its garden, or of its tag there, from `first` on. */
 const inGarden = "plants.garden = list.garden AND id >= first ORDER BY id";
 /**
- * A range, although it is of one tag, because no other index has its order. Otherwise a planner
- * that takes the tag for a common one reads the whole garden.
+ * A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so that the planner
+ * can't scan the whole garden for a tag that it takes for a common one.
  */
 const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
   AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`;

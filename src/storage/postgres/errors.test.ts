@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { ConnectionLost, explain, isDoubtful, isLost, mapError } from "./errors.ts";
+import { ConnectionLost, explain, isLost, isOutcomeUnknown, mapError } from "./errors.ts";
 import { parseUrl } from "./url.ts";
 
 function reported(state: string): DatabaseError {
@@ -59,19 +59,19 @@ describe("whether a commit may have happened", () => {
   test.each(["23505", "40001", "40P01", "53100", "25006", "57014"])(
     "is certain after %s: it has not",
     (state) => {
-      expect(isDoubtful(reported(state))).toBe(false);
+      expect(isOutcomeUnknown(reported(state))).toBe(false);
     },
   );
 
   test.each(["57P01", "57P02", "08006", "40003", "XX000", "58030"])(
     "is unknown after %s",
     (state) => {
-      expect(isDoubtful(reported(state))).toBe(true);
+      expect(isOutcomeUnknown(reported(state))).toBe(true);
     },
   );
 
   test("is unknown when the connection was lost", () => {
-    expect(isDoubtful(new ConnectionLost("x"))).toBe(true);
+    expect(isOutcomeUnknown(new ConnectionLost("x"))).toBe(true);
   });
 });
 

@@ -49,20 +49,20 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
 }
 
 /** The server ends the connection: a failure, a shutdown, a transaction that takes too long. */
-const farewells = ["08", "57P", "25P03", "25P04"];
+const disconnects = ["08", "57P", "25P03", "25P04"];
 
 /** Another connection, perhaps to another server, may do better. */
 export function isLost(error: unknown): boolean {
-  return error instanceof ConnectionLost || hasState(error, ...farewells, "25006");
+  return error instanceof ConnectionLost || hasState(error, ...disconnects, "25006");
 }
 
 /**
  * Whether a commit that failed with this error may still have happened. If the server reports that
  * a statement failed, it was undone. A lost connection or a shutdown says nothing about the commit.
  */
-export function isDoubtful(error: unknown): boolean {
+export function isOutcomeUnknown(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return true;
-  return hasState(error, ...farewells, "58", "XX", "40003");
+  return hasState(error, ...disconnects, "58", "XX", "40003");
 }
 
 /** Requests can be retried with their key; commands need other advice. */

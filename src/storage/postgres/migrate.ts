@@ -96,7 +96,7 @@ export async function migrate(client: ClientBase, options: MigrateOptions): Prom
   const { steps = migrations } = options;
   while ((await readSchema(client, steps.length)) < steps.length) {
     const isLocked = await runLong(client, "write", async () => {
-      // To wait for it would take a snapshot, and whoever makes an index waits for older snapshots.
+      // Without waiting: that holds a snapshot, and CREATE INDEX CONCURRENTLY waits for older ones.
       const lock = `SELECT pg_try_advisory_xact_lock(${lockKey}::bigint) AS is_locked`;
       const { rows } = await client.query(lock);
       if (rows[0]?.is_locked) await migrateFurther(client, options);

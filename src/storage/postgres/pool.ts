@@ -10,12 +10,12 @@ import {
   clientConfig,
   cut,
   findServer,
-  inTime,
   noServer,
   type Server,
   type Target,
   tryHost,
   withConnection,
+  withConnectTimeout,
 } from "./connect.ts";
 import { ConnectionLost, explain, hasState, isLost, reasonOf } from "./errors.ts";
 import { type DatabaseUrl, type Host, maskUrl, parseUrl } from "./url.ts";
@@ -36,7 +36,7 @@ export interface UseOptions {
   /** When it must have ended; by default as for an operation that starts now. */
   readonly dueAtMs?: number;
   /** Whether to search for the new primary if the known one is gone. */
-  readonly isPatient?: boolean;
+  readonly waitsForPrimary?: boolean;
   /** A read; one connection is always left for writes. */
   readonly isRead?: boolean;
 }
@@ -113,10 +113,10 @@ export class PrimaryPool {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    { dueAtMs = this.dueAtMs(), isPatient = true, isRead = false }: UseOptions = {},
+    { dueAtMs = this.dueAtMs(), waitsForPrimary = true, isRead = false }: UseOptions = {},
   ): Promise<Result> {
-    if (isRead) return this.#reads.run(() => this.use(work, { dueAtMs, isPatient }));
-    const [pool, client] = await this.#acquire(dueAtMs, isPatient);
+    if (isRead) return this.#reads.run(() => this.use(work, { dueAtMs, waitsForPrimary }));
+    const [pool, client] = await this.#acquire(dueAtMs, waitsForPrimary);
     const sinceMs = performance.now();
     let isBroken = false;
     try {
@@ -142,7 +142,7 @@ export class PrimaryPool {
    */
   async ping(): Promise<void> {
     if (!this.#pool) throw new ConnectionLost("No server is known to take writes.");
-    this.#ping ??= this.use(checkServer, { isPatient: false }).finally(() => {
+    this.#ping ??= this.use(checkServer, { waitsForPrimary: false }).finally(() => {
       this.#ping = undefined;
     });
     await this.#ping;
@@ -156,8 +156,8 @@ export class PrimaryPool {
   }
 
   /** Tries twice: the first try may be what shows that the primary is gone. */
-  async #acquire(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
-    for (let isLastTry = !isPatient; ; isLastTry = true) {
+  async #acquire(dueAtMs: number, waitsForPrimary: boolean): Promise<[Pool, PoolClient]> {
+    for (let isLastTry = !waitsForPrimary; ; isLastTry = true) {
       const pool = this.#pool ?? (await this.#find(dueAtMs));
       const isBusy = pool.totalCount >= this.#limits.poolSize && pool.idleCount === 0;
       const connecting = pool.connect();
@@ -243,7 +243,7 @@ export class PrimaryPool {
         // Right away: it may break before the pool hands it out.
         client.on("error", () => this.#lost.add(client));
         // A load balancer may lead to another server than it did before.
-        await inTime(client, this.#limits, () => checkServer(client));
+        await withConnectTimeout(client, this.#limits, () => checkServer(client));
       },
     });
     // `use` notices a lost connection; without a listener it would end the process.

@@ -14,7 +14,7 @@ export const nameFailures = ["26000", "42P05"];
 const named = new WeakSet<ClientBase>();
 const names = new Map<string, string>();
 
-/** For connections that have our settings, with which a plan stays good. Most poolers drop them. */
+/** For connections with our `plan_cache_mode`; most poolers drop such settings. */
 export function allowNames(client: ClientBase): void {
   named.add(client);
 }
@@ -35,7 +35,7 @@ export async function send(
   }
 }
 
-/** From the text itself: behind a pooler, a statement of another version must not be meant. */
+/** A hash of the text, so that two versions behind one pooler never share a name. */
 function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) {

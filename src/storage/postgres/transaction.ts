@@ -3,7 +3,7 @@
  * the domain's errors, and tells a failure that changed nothing from an unknown outcome.
  */
 import type { ClientBase, QueryResult } from "pg";
-import { hasState, isDoubtful, isLost, mapError, unknownOutcome } from "./errors.ts";
+import { hasState, isLost, isOutcomeUnknown, mapError, unknownOutcome } from "./errors.ts";
 import type { PrimaryPool } from "./pool.ts";
 import { nameFailures, send } from "./statement.ts";
 
@@ -11,7 +11,7 @@ const triesMax = 10;
 const pauseMs = 5;
 const pauseMaxMs = 250;
 
-/** Two transactions were in each other's way, and the server undid this one; or see there. */
+/** Serialization failures and deadlocks, which the server rolled back; and see `nameFailures`. */
 const races = ["40001", "40P01", ...nameFailures];
 
 /** `commit` is called just before anything is sent that may make the work last. */
@@ -79,7 +79,7 @@ export class TransactionRunner {
         if (isCommitting && warning !== undefined) throw warning;
         return result;
       } catch (error) {
-        if (isCommitting && isDoubtful(error)) throw unknownOutcome(error, advice);
+        if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
         const isRace = hasState(error, ...races, ...alsoRaces);
         const isWorthIt = isRace || (isLost(error) && tries === 1);
         const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;

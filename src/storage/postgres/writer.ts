@@ -159,8 +159,8 @@ async function createAll(
 }
 
 /**
- * With a quota, a garden without room, or that nobody has counted, has no bound afterwards. Its
- * plants then have no id, which the table refuses.
+ * With a quota, `plants_bound` becomes null if the garden is full or was never counted. Its plants
+ * then get a null id, NOT NULL refuses the statement, and the batch takes over.
  */
 function createStatement(plantsMax: number | undefined): string {
   const isLimited = plantsMax !== undefined;

@@ -118,7 +118,7 @@ export async function restoreSqlite(
   { mayReplace }: Pick<RestoreOptions, "mayReplace">,
   makeFile: (path: string) => Promise<void>,
 ): Promise<string | undefined> {
-  const { file, lock } = claim(path, mayReplace);
+  const { file, lock } = lockTarget(path, mayReplace);
   const partial = `${file}.${crypto.randomUUID()}.partial`;
   try {
     await makeFile(partial);
@@ -132,7 +132,7 @@ export async function restoreSqlite(
 }
 
 /** No service can start on the file while the lock is held. */
-function claim(path: string, mayReplace: boolean): { file: string; lock: Database } {
+function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Database } {
   try {
     const file = findFile(path) ?? placeFile(path);
     if (sizeOf(file) > 0) requireOurs(file);
@@ -168,7 +168,7 @@ function swap(path: string, file: string, partial: string): string | undefined {
     giveToOwnerOf(file, descriptor);
     closeSync(descriptor);
     syncFile(partial);
-    if (hasStore) foldLog(file);
+    if (hasStore) checkpoint(file);
     moveAll(file, kept, suffixes);
     renameDurably(partial, file);
   } catch (error) {
@@ -184,7 +184,7 @@ function moveAll(from: string, to: string, suffixes: readonly string[]): void {
   }
 }
 
-function foldLog(file: string): void {
+function checkpoint(file: string): void {
   let database: Database | undefined;
   let isBusy = false;
   try {

@@ -45,8 +45,8 @@ export function mapErrors<Values extends unknown[], Result>(
 }
 
 /**
- * `mapError` for a commit. One that failed may be in the log nevertheless: nobody sees it there and
- * the next one overwrites it, but a start after a crash that comes first would find it.
+ * `mapError` for a commit. One that failed may still be in the log: the next commit overwrites it,
+ * but if the process crashes first, recovery applies it.
  */
 export function mapCommitError(error: unknown): unknown {
   const failure = mapError(error);

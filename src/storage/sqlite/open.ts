@@ -154,10 +154,9 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 const appendUnlinked = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
 
 /**
- * Lets one process at a time serve a file; of the commands, only those that would disturb a service
- * take the lock. It is an
- * exclusive transaction on a small database beside the file: the kernel releases it with the
- * process, however that ends, so no stale lock is left behind.
+ * Lets one process at a time serve a file. Commands take the lock only if they would disturb a
+ * service. It is an exclusive transaction on a small database beside the file: the kernel releases
+ * it with the process, however that ends, so no stale lock is left behind.
  */
 export function lockForServing(
   file: string,

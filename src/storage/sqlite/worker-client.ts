@@ -73,7 +73,7 @@ export class WorkerClient {
     const versions = new GardenVersions();
     const thread = new WorkerClient(worker, versions, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
-    // It tries again with the first write.
+    // If this fails, the worker connects again at the first write.
     thread.#request({ kind: "open", path, plantsMax, versions: versions.memory }).catch(() => {});
     return thread;
   }
