@@ -228,21 +228,15 @@ export interface OpenOptions {
   readonly limits?: ConnectionLimits;
 }
 
-/** How everything that an engine stores is written to a SQLite file. */
-export interface BackupOptions {
+/** How everything that an engine stores is written to a SQLite file, or taken over from one. */
+export interface TransferOptions {
   readonly limits: ConnectionLimits;
-  /** Aborts it; it then fails with the signal's reason. */
+  /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */
   readonly signal: AbortSignal;
-  /** Fails if a service is using the storage, where the engine can tell. */
+  /** A backup fails if a service is using the storage, where the engine can tell. */
   readonly mustBeIdle?: boolean;
-}
-
-/** How an engine takes over everything from a SQLite file. */
-export interface RestoreOptions {
-  readonly limits: ConnectionLimits;
-  readonly signal: AbortSignal;
-  /** Replaces a store that exists, if the engine can keep the old one; else it must be empty. */
-  readonly mayReplace: boolean;
+  /** A restore replaces a store, if the engine can keep the old one; else it must be empty. */
+  readonly mayReplace?: boolean;
 }
 
 /** How an engine behind a network is connected to. */

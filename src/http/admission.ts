@@ -5,41 +5,32 @@
  */
 import { overloaded } from "../domain/errors.ts";
 
-export interface AdmissionOptions {
+export const admissionDefaults = {
   /**
    * How long a tick may start requests. Without a bound, a tick lasts as long as clients keep
    * sending: commits, timers and other threads' messages would wait for seconds.
    */
-  readonly tickMs: number;
+  tickMs: 25,
   /**
    * Started in any tick, however slow: the runtime closes a connection if it has pipelined requests
    * on it and one of them waits.
    */
-  readonly startedMin: number;
-  /** Under load a tick may run requests twice as long as it took to read them, up to this. */
-  readonly crowdedTickMs: number;
-  /** Chunks of long lists that are made in a tick. */
-  readonly chunksMax: number;
-  readonly waitingMax: number;
-  readonly waitMs: number;
-  /** Reads and writes that the storage works on at the same time, each. */
-  readonly inFlightMax: number;
-  /** Long lists that are being made. One whose client has yet to read its last chunk is not. */
-  readonly listsMax: number;
-}
-
-export type PermitKind = "read" | "write" | "list";
-
-export const admissionDefaults: AdmissionOptions = {
-  tickMs: 25,
   startedMin: 32,
+  /** Under load a tick may run requests twice as long as it took to read them, up to this. */
   crowdedTickMs: 100,
+  /** Chunks of long lists that are made in a tick. */
   chunksMax: 4,
   waitingMax: 16_384,
   waitMs: 500,
+  /** Reads and writes that the storage works on at the same time, each. */
   inFlightMax: 1_024,
+  /** Long lists that are being made. One whose client has yet to read its last chunk is not. */
   listsMax: 8,
 };
+
+export type AdmissionOptions = Readonly<typeof admissionDefaults>;
+
+type PermitKind = "read" | "write" | "list";
 
 interface Waiter {
   readonly sinceMs: number;
@@ -56,7 +47,7 @@ export class Admission {
   #tickStartMs = 0;
   #started = 0;
 
-  constructor(options = admissionDefaults) {
+  constructor(options: AdmissionOptions = admissionDefaults) {
     this.#options = options;
     this.#permits = {
       read: new Semaphore(options, options.inFlightMax),

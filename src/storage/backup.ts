@@ -15,7 +15,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zlib";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
-import type { ConnectionLimits } from "../domain/storage.ts";
+import type { TransferOptions } from "../domain/storage.ts";
 import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
 import { engineOf, inspectFile } from "./open.ts";
 import { isStore, readBytes } from "./sqlite-header.ts";
@@ -27,10 +27,7 @@ export interface BackupSummary {
   readonly tokens: number;
 }
 
-export interface BackupWork {
-  readonly limits: ConnectionLimits;
-  /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */
-  readonly signal: AbortSignal;
+export interface BackupWork extends TransferOptions {
   /** Called with what it does next, in words such as "Compressing". */
   readonly onPhase: (phase: string) => void;
 }
@@ -64,7 +61,7 @@ export async function writeBackup(
 export async function restoreBackup(
   path: string,
   address: string,
-  work: BackupWork & { readonly mayReplace: boolean },
+  work: BackupWork,
 ): Promise<BackupSummary & { readonly kept: string | undefined }> {
   const backup = readBackup(path);
   let summary: BackupSummary | undefined;
@@ -91,7 +88,7 @@ export async function checkBackup(path: string, work: BackupWork): Promise<Backu
 export async function copyStore(
   from: string,
   to: string,
-  work: BackupWork & { readonly mayReplace: boolean },
+  work: BackupWork,
 ): Promise<Omit<BackupSummary, "madeAt"> & { readonly kept: string | undefined }> {
   const source = engineOf(from);
   let contents: Omit<BackupSummary, "madeAt"> = { plants: 0, tokens: 0 };

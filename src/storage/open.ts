@@ -1,6 +1,6 @@
 /** The engines, and which of them an address belongs to: the only place that chooses. */
 import { statSync } from "node:fs";
-import type { BackupOptions, OpenOptions, RestoreOptions, Storage } from "../domain/storage.ts";
+import type { OpenOptions, Storage, TransferOptions } from "../domain/storage.ts";
 import { isSameDatabase as isSamePostgres, maskUrl } from "./postgres/url.ts";
 
 /** What an engine can do with an address of its own. Each is loaded when it is first used. */
@@ -9,7 +9,7 @@ interface Engine {
   open(address: string, options: OpenOptions): Promise<Storage>;
 
   /** Writes everything, as it is at one moment, to the empty file at `path`, as a SQLite store. */
-  backup(address: string, path: string, options: BackupOptions): Promise<void>;
+  backup(address: string, path: string, options: TransferOptions): Promise<void>;
 
   /**
    * Takes over everything from the SQLite store that `makeFile` writes to the path it is given,
@@ -17,7 +17,7 @@ interface Engine {
    */
   restore(
     address: string,
-    options: RestoreOptions,
+    options: TransferOptions,
     makeFile: (path: string) => Promise<void>,
   ): Promise<string | undefined>;
 

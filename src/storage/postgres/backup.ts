@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { BackupOptions, ConnectionLimits, RestoreOptions } from "../../domain/storage.ts";
+import type { ConnectionLimits, TransferOptions } from "../../domain/storage.ts";
 import { makeTemporaryFolder } from "../durable-file.ts";
 import { hasState } from "./errors.ts";
 import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
@@ -20,7 +20,7 @@ const transactionMs = 7 * 24 * 60 * 60 * 1000;
 
 export async function backupPostgres(
   url: string,
-  { limits, signal }: BackupOptions,
+  { limits, signal }: TransferOptions,
   openFile: () => Database,
 ): Promise<void> {
   const pool = await PrimaryPool.open(url, limits, async (client) => {
@@ -46,7 +46,7 @@ export async function backupPostgres(
 
 export async function restorePostgres(
   url: string,
-  { limits, signal }: RestoreOptions,
+  { limits, signal }: TransferOptions,
   makeFile: (path: string) => Promise<void>,
   openFile: (path: string) => Database,
 ): Promise<undefined> {

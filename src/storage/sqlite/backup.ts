@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { closeSync, existsSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { BackupOptions, RestoreOptions } from "../../domain/storage.ts";
+import type { TransferOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { headerBytes, isStore, isUnused, readBytes } from "../sqlite-header.ts";
 import { mapError } from "./errors.ts";
@@ -34,7 +34,7 @@ export interface Contents {
 export async function backupSqlite(
   path: string,
   target: string,
-  { signal, mustBeIdle }: Pick<BackupOptions, "signal" | "mustBeIdle">,
+  { signal, mustBeIdle }: Pick<TransferOptions, "signal" | "mustBeIdle">,
 ): Promise<void> {
   let lock: Database | undefined;
   let file: string | undefined;
@@ -55,22 +55,14 @@ export async function backupSqlite(
   // In a thread of its own, so that Ctrl+C is heard while SQLite is at work.
   const worker = WorkerClient.start(file);
   try {
-    await abortable(worker.vacuumInto(target), signal);
+    signal.throwIfAborted();
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+    await Promise.race([worker.vacuumInto(target), aborted]);
   } finally {
     worker.terminate();
     lock?.close();
-  }
-}
-
-async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort);
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }
 
@@ -115,7 +107,7 @@ export function openScratch(file: string): Database {
  */
 export async function restoreSqlite(
   path: string,
-  { mayReplace }: Pick<RestoreOptions, "mayReplace">,
+  { mayReplace = false }: Pick<TransferOptions, "mayReplace">,
   makeFile: (path: string) => Promise<void>,
 ): Promise<string | undefined> {
   const { file, lock } = lockTarget(path, mayReplace);

@@ -29,17 +29,6 @@ test("a garden that holds more than it may is not counted anew for each deletion
   expect(deleteFrom(quota, 3)).toEqual([true, true, false]);
 });
 
-test("nor is one that holds far more, until it may have reached its limit", () => {
-  const { quota, database } = makeGarden(100);
-  expect(quota.isFull("home")).toBe(true);
-  expect(deleteFrom(quota, 20)).not.toContain(false);
-  // Counted to 11 from here.
-  quota.forget();
-  expect(quota.isFull("home")).toBe(true);
-  database.run("DELETE FROM plants");
-  expect(deleteFrom(quota, 4)).toEqual([true, true, true, false]);
-});
-
 test("deletions from a garden that was not counted yet are not counted", () => {
   const { quota, database } = makeGarden(plantsMax);
   database.run("DELETE FROM plants WHERE rowid = 1");
