@@ -9,7 +9,7 @@ import {
   restoreBackup,
   writeBackup,
 } from "../storage/backup.ts";
-import { isSameDatabase, maskAddress } from "../storage/open.ts";
+import { isSameFile, maskAddress } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
@@ -46,7 +46,7 @@ export const backupCommand: Command = {
 /** The file that a link leads to; else the link would be replaced. */
 function chooseTarget(path: string, database: string, mayReplace: boolean): string {
   if (!existsSync(path)) return path;
-  if (isSameDatabase(path, database)) throw usageError(`${path} is the database itself.`);
+  if (isSameFile(path, database)) throw usageError(`${path} is the database itself.`);
   if (!isBackup(path)) throw new CliError(`${path} exists already, and is not a backup.`);
   if (!mayReplace) throw new CliError(`${path} exists already. With --force it is replaced.`);
   return realpathSync(path);
@@ -78,7 +78,7 @@ export const restoreCommand: Command = {
         return;
       }
       const database = readSetting("database", call.flags);
-      if (isSameDatabase(path, database)) {
+      if (isSameFile(path, database)) {
         throw usageError(`${path} cannot be restored into itself.`);
       }
       const mayReplace = call.flags.force === true;
@@ -104,7 +104,7 @@ export const copyCommand: Command = {
   async run(call) {
     const from = readSetting("copyFrom", call.flags);
     const to = readSetting("copyTo", call.flags);
-    if (isSameDatabase(from, to)) throw usageError("--from and --to are the same database.");
+    if (isSameFile(from, to)) throw usageError("--from and --to are the same file.");
     await cancellable("Nothing was changed.", async (signal) => {
       const mayReplace = call.flags.force === true;
       const options = { ...toWork(call, signal), mayReplace };

@@ -176,11 +176,8 @@ export interface Storage extends PlantStorage, TokenStorage {
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
 
-  /**
-   * What another thread of this process needs to open the same storage. Absent where a thread needs
-   * nothing but the address.
-   */
-  share(): StorageShare | undefined;
+  /** What another thread of this process needs to open the same storage. */
+  share(): StorageShare;
 
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
@@ -210,12 +207,11 @@ export interface OpenOptions {
   readonly isServing: boolean;
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
-  /** `StorageShare.state`, in another thread of the process that serves the storage. */
-  readonly share?: unknown;
   /**
-   * Another thread of this process has opened it: that it cannot be reached just now is no failure.
+   * `StorageShare.state`, in another thread of the process that serves the storage. That it can't
+   * be reached just now is then no failure.
    */
-  readonly isOpenElsewhere?: boolean;
+  readonly share?: unknown;
   /** How many plants a garden may hold; absent: as many as there is room for. */
   readonly plantsMax?: number | undefined;
   /** It makes no new storage where there is none. */

@@ -17,7 +17,7 @@ export interface TokenRecord {
   readonly lastUsedAtMs: number | undefined;
 }
 
-export type TokenState = "active" | "expired" | "revoked";
+type TokenState = "active" | "expired" | "revoked";
 
 export function tokenState(
   token: Pick<TokenRecord, "expiresAtMs" | "revokedAtMs">,

@@ -35,7 +35,7 @@ import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
 import { webPages } from "./web-pages.ts";
 
-export interface AppDeps {
+interface AppDeps {
   readonly context: Context;
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly log: Log;

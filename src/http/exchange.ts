@@ -41,7 +41,7 @@ export function mustClose({ request, body }: Exchange): boolean {
 }
 
 /** Counts, logs and traces a request. `error` is why a stream broke off after its status. */
-export type Finish = (exchange: Exchange, status: number, error?: unknown) => void;
+type Finish = (exchange: Exchange, status: number, error?: unknown) => void;
 
 export function createFinish(log: Log, metrics: Metrics): Finish {
   return (exchange, status, error) => {

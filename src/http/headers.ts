@@ -17,10 +17,10 @@ const preflightSeconds = 86_400;
 export type AllowedOrigins = "*" | readonly string[];
 
 /** A private response depends on the caller, so no cache may store it. */
-export type Visibility = "private" | "public";
+type Visibility = "private" | "public";
 
 /** The headers of a response with this content type to a request with these headers. */
-export type SharedHeaders = (
+type SharedHeaders = (
   visibility: Visibility,
   contentType: string | undefined,
   request: Headers,
@@ -74,7 +74,7 @@ export function preflightHeaders(allow: string): Record<string, string> {
 export const noPlantsLeft = '"plants";r=0';
 
 /** Sets the headers; `level` is what the rate limiter found, if there is one. */
-export type SetLimitHeaders = (headers: Headers, level: number | undefined) => void;
+type SetLimitHeaders = (headers: Headers, level: number | undefined) => void;
 
 /** The IETF draft of RateLimit fields (version 10). Absent if nothing is limited. */
 export function createLimitHeaders(

@@ -15,7 +15,7 @@ import { defaultIntervals } from "./periodic-tasks.ts";
 
 const nothing = { certificate: undefined, buckets: undefined, intervals: defaultIntervals };
 
-function startThread(database: string, share: StorageShare | undefined, port = 0) {
+function startThread(database: string, share: StorageShare, port = 0) {
   const failure = Promise.withResolvers<string>();
   const thread = new ListenerThread({
     config: { ...readConfig({ port: String(port), threads: "2", database }, {}), ...nothing },
@@ -43,7 +43,10 @@ test("a thread reports its counts, which are still known after it has stopped", 
 
 test("a thread that cannot open is reported, with the reason", async () => {
   using folder = makeTemporaryFolder();
-  const { thread, failed } = startThread(join(folder.path, "missing/\0.db"), undefined);
+  const { thread, failed } = startThread(join(folder.path, "missing/\0.db"), {
+    state: undefined,
+    transfer: [],
+  });
   expect(await failed).toStartWith("Cannot open ");
   await thread.stop();
 });

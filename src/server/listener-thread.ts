@@ -34,7 +34,7 @@ export type FromThread =
 
 export interface ThreadOptions {
   readonly config: ListenerConfig;
-  readonly share: StorageShare | undefined;
+  readonly share: StorageShare;
   readonly log: Log;
   /** The metrics of the whole process. */
   readonly renderMetrics: () => Promise<string>;
@@ -84,10 +84,10 @@ export class ListenerThread {
     const opening: ToThread = {
       kind: "open",
       config,
-      share: share?.state,
+      share: share.state,
       logFormat: log.format,
     };
-    this.#worker.postMessage(opening, share ? [...share.transfer] : []);
+    this.#worker.postMessage(opening, [...share.transfer]);
   }
 
   /** Absent if it has never reported any. */

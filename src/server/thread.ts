@@ -33,7 +33,6 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
   const { database, limits, usage } = config;
   storage = await openStorage(database, {
     isServing: true,
-    isOpenElsewhere: true,
     share,
     limits,
     plantsMax: usage.plantsMax,

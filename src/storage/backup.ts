@@ -20,7 +20,7 @@ import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-f
 import { engineOf, inspectFile } from "./open.ts";
 import { isStore, readBytes } from "./sqlite-header.ts";
 
-export interface BackupSummary {
+interface BackupSummary {
   /** All writes that were acknowledged before are in it. */
   readonly madeAt: string;
   readonly plants: number;

@@ -20,7 +20,7 @@ export interface KeyRow {
   readonly expiresAtMs: number;
 }
 
-export type KeyedCreate = CreateWrite & { readonly idempotency: Idempotency };
+type KeyedCreate = CreateWrite & { readonly idempotency: Idempotency };
 
 export function isKeyed(write: Write): write is KeyedCreate {
   return write.kind === "create" && write.idempotency !== undefined;

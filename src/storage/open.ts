@@ -1,7 +1,7 @@
 /** The engines, and which of them an address belongs to: the only place that chooses. */
 import { statSync } from "node:fs";
 import type { OpenOptions, Storage, TransferOptions } from "../domain/storage.ts";
-import { isSameDatabase as isSamePostgres, maskUrl } from "./postgres/url.ts";
+import { maskUrl } from "./postgres/url.ts";
 
 /** What an engine can do with an address of its own. Each is loaded when it is first used. */
 interface Engine {
@@ -20,15 +20,6 @@ interface Engine {
     options: TransferOptions,
     makeFile: (path: string) => Promise<void>,
   ): Promise<string | undefined>;
-
-  /** Whether an address is the path of a file. */
-  readonly isFile: boolean;
-
-  /** The address as it may be shown and logged: without a password. */
-  describe(address: string): string;
-
-  /** Whether two addresses certainly lead to the same plants. */
-  isSame(one: string, other: string): boolean;
 }
 
 const sqlite: Engine = {
@@ -37,9 +28,6 @@ const sqlite: Engine = {
     (await import("./sqlite/backup.ts")).backupSqlite(path, target, options),
   restore: async (path, options, makeFile) =>
     (await import("./sqlite/backup.ts")).restoreSqlite(path, options, makeFile),
-  isFile: true,
-  describe: (path) => path,
-  isSame: isSameFile,
 };
 
 const postgres: Engine = {
@@ -54,14 +42,11 @@ const postgres: Engine = {
     const { restorePostgres } = await import("./postgres/backup.ts");
     return restorePostgres(url, options, makeFile, openScratch);
   },
-  isFile: false,
-  describe: maskUrl,
-  isSame: isSamePostgres,
 };
 
 /** The address is valid; `config.ts` refuses the URLs of other databases. */
 export function engineOf(address: string): Engine {
-  return /^postgres(?:ql)?:/i.test(address) ? postgres : sqlite;
+  return isFile(address) ? sqlite : postgres;
 }
 
 export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
@@ -78,21 +63,19 @@ export async function inspectFile(path: string, { mustBeWhole = false } = {}) {
 
 /** Whether it is the path of a file. */
 export function isFile(address: string): boolean {
-  return engineOf(address).isFile;
+  return !/^postgres(?:ql)?:/i.test(address);
 }
 
-/** As it may be shown. */
+/** As it may be shown and logged: without a password. */
 export function maskAddress(address: string): string {
-  return engineOf(address).describe(address);
+  return isFile(address) ? address : maskUrl(address);
 }
 
-export function isSameDatabase(one: string, other: string): boolean {
-  const engine = engineOf(one);
-  return engine === engineOf(other) && engine.isSame(one, other);
-}
-
-/** Follows links. False if either cannot be read: whoever opens it reports that. */
-function isSameFile(one: string, other: string): boolean {
+/**
+ * Whether two addresses lead to the same file, also through links. False if either cannot be read:
+ * whoever opens it reports that.
+ */
+export function isSameFile(one: string, other: string): boolean {
   try {
     const [first, second] = [statSync(one), statSync(other)];
     return first.dev === second.dev && first.ino === second.ino;

@@ -136,7 +136,7 @@ test("names the table with what PostgreSQL cannot store, as from a corrupt file"
   const finished = await copy(file, database.url);
   expect(finished).toMatchObject({ exitCode: 1, out: "" });
   expect(finished.errors).toMatch(/^plantstore: .+\n$/);
-  expect(finished.errors).toContain("PostgreSQL cannot store some of the plants");
+  expect(finished.errors).toContain("PostgreSQL can't store some rows of plants");
 });
 
 test("replaces a SQLite file with --force, and keeps the old one", async () => {

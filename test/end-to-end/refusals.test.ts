@@ -130,9 +130,8 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
 
   ["copy --from FILE", usage, "--to is missing; it must be the path of a file"],
   ["copy --to NEW", usage, "--from is missing"],
-  ["copy --from FILE --to FILE", usage, "the same database"],
-  ["copy --from FILE --to LINK", usage, "the same database"],
-  ["copy --from EMPTY --to EMPTY", usage, "the same database"],
+  ["copy --from FILE --to FILE", usage, "the same file"],
+  ["copy --from FILE --to LINK", usage, "the same file"],
   ["copy --from EMPTY --to NEW", failure, "it holds no plant store yet"],
   ["copy --from NEW --to EMPTY", failure, "there is no such file"],
   ["copy --from SERVED --to NEW", failure, "a service is using it"],

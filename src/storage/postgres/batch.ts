@@ -16,7 +16,7 @@ import {
 } from "./decide.ts";
 import { send } from "./statement.ts";
 
-export interface BatchOptions {
+interface BatchOptions {
   readonly plantsMax: number | undefined;
   readonly fullGardens: FullGardens;
   /** How many ids that may be in the way of new ones are looked for in each garden. */

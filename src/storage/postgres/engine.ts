@@ -20,7 +20,7 @@ import { createWriter } from "./writer.ts";
  * opened.
  */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
-  if (options.isOpenElsewhere) {
+  if (options.share !== undefined) {
     const pool = new PrimaryPool(parseUrl(url), options.limits ?? defaultConnectionLimits);
     await pool.settle();
     return createStorage(pool, options);
@@ -48,7 +48,7 @@ function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
     version: () => undefined,
     ping: () => runner.ping(),
     // Another thread makes connections of its own.
-    share: () => undefined,
+    share: () => ({ state: true, transfer: [] }),
     close: () => pool.close(),
   };
 }
@@ -153,7 +153,7 @@ function idAfter(after: PlantId | undefined): PlantId | undefined {
 
 const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
 
-export function createBucketStorage(runner: TransactionRunner): BucketStorage {
+function createBucketStorage(runner: TransactionRunner): BucketStorage {
   return {
     async pour(pours) {
       // Sorted, so that instances don't deadlock. If the clock goes back, as after a failover to

@@ -85,7 +85,7 @@ export async function requireNewest(client: ClientBase): Promise<void> {
   );
 }
 
-export interface MigrateOptions {
+interface MigrateOptions {
   readonly withConnection: WithConnection;
   readonly onMigration?: OpenOptions["onMigration"];
   readonly steps?: readonly Step[];
@@ -165,7 +165,7 @@ export async function requireRights(
 }
 
 /** Fails where row-level security may silently leave out rows. */
-export async function requireAllRows(
+async function requireAllRows(
   client: Pick<ClientBase, "query">,
   names: readonly string[] = tables,
 ): Promise<void> {

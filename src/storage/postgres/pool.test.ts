@@ -314,7 +314,7 @@ describe("a server that is killed", () => {
     await waitFor(async () => (isAlive(server.pid) ? undefined : true));
     expect(await tryAll(storage)).toEqual(allUnavailable);
     expect(await tryAll(storage)).toEqual(allUnavailable);
-    const options = { isServing: true, isOpenElsewhere: true, limits };
+    const options = { isServing: true, share: true, limits };
     const joined = await openPostgres(database.url, options);
     opened.push(joined);
     expect(await tryAll(joined)).toEqual(allUnavailable);

@@ -32,7 +32,7 @@ interface Search {
   readonly found: Promise<Pool>;
 }
 
-export interface UseOptions {
+interface UseOptions {
   /** When it must have ended; by default as for an operation that starts now. */
   readonly dueAtMs?: number;
   /** Whether to search for the new primary if the known one is gone. */

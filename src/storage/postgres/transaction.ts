@@ -17,7 +17,7 @@ const races = ["40001", "40P01", ...nameFailures];
 /** `commit` is called just before anything is sent that may make the work last. */
 export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
 
-export interface RunOptions {
+interface RunOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;

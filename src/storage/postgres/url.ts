@@ -2,7 +2,7 @@
 import { PlantStoreError } from "../../domain/errors.ts";
 
 /** What each means is as in PostgreSQL's own tools. */
-export const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
+const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
 
 export interface Host {
   readonly host: string;
@@ -55,17 +55,6 @@ export function maskUrl(url: string): string {
   } catch {
     return "the PostgreSQL database";
   }
-}
-
-/** Whether user, database and one of the hosts are the same. Another user may see other tables. */
-export function isSameDatabase(one: string, other: string): boolean {
-  const [first, second] = [parseUrl(one), parseUrl(other)];
-  const hosts = second.hosts.map(describeHost);
-  return (
-    first.user === second.user &&
-    (first.database ?? first.user) === (second.database ?? second.user) &&
-    first.hosts.some((host) => hosts.includes(describeHost(host)))
-  );
 }
 
 export function describeHost({ host, port }: Host): string {

@@ -22,7 +22,7 @@ import { WorkerClient } from "./worker-client.ts";
 const serving = "a service is using it (stop it first)";
 const walFiles = ["-wal", "-shm", "-journal"];
 
-export interface Contents {
+interface Contents {
   readonly plants: number;
   readonly tokens: number;
 }

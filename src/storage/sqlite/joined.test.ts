@@ -14,7 +14,7 @@ function openJoined() {
   const folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
   const first = openSqlite(path, { isServing: true });
-  const second = openSqlite(path, { isServing: true, share: first.share()?.state });
+  const second = openSqlite(path, { isServing: true, share: first.share().state });
   return {
     path,
     first,
