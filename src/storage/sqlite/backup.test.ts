@@ -105,11 +105,19 @@ test("a store is replaced only if it may be, and kept with what its log held", a
 
 test("a store of which only the header is left is replaced, and kept", async () => {
   await (await openWith(path, "old")).close();
-  await namesIn(path);
   truncateSync(path, 100);
   const kept = (await restore(true)) ?? "";
   expect(await namesIn(path)).toEqual(["new"]);
   expect(statSync(kept).size).toBe(100);
+});
+
+test("a store that was served and is no database any more is replaced, and kept", async () => {
+  await (await openWith(path, "old")).close();
+  await namesIn(path);
+  writeFileSync(path, "garbage");
+  const kept = (await restore(true)) ?? "";
+  expect(await namesIn(path)).toEqual(["new"]);
+  expect(readFileSync(kept, "utf8")).toBe("garbage");
 });
 
 test("a file that never was a store is not replaced, even if a service was started on it", async () => {
@@ -125,6 +133,7 @@ test("a file that never was a store is not replaced, even if a service was start
       expect(refused.message).toContain("only a plant store is replaced");
     }
     expect(readFileSync(path)).toEqual(before);
+    expect(existsSync(`${path}-serving`)).toBe(false);
   }
 });
 

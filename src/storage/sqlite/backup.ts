@@ -139,8 +139,9 @@ function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Da
   );
 }
 
-/** By its header alone: the rest may be damaged, or still in its log. */
+/** By its header, or by the lock of a service: all else may be damaged, or still in its log. */
 function requireOurs(file: string): void {
+  if (existsSync(`${file}-serving`)) return;
   const header = readBytes(file, 0, headerBytes);
   if (isStore(header) || isUnused(header)) return;
   throw new PlantStoreError(
