@@ -11,7 +11,8 @@ export interface BodyType {
   readonly bytesMax: number;
 }
 
-const charset = '\\s*(?:;\\s*charset\\s*=\\s*(?:utf-8|"utf-8")\\s*)?';
+/** A semicolon with nothing after it is no parameter, and some clients send it. */
+const charset = '\\s*(?:;\\s*charset\\s*=\\s*(?:utf-8|"utf-8")\\s*)?(?:;\\s*)?';
 
 export const json: BodyType = {
   contentType: "application/json",
