@@ -1,4 +1,4 @@
-/** The contract, and the check of a running service against it, row by row. Cleans up. */
+/** The contract, and the check of a running service against it, row by row; then it cleans up. */
 import type { Row } from "./row.ts";
 import { rows as createRows } from "./rows/create.ts";
 import { rows as limitRows } from "./rows/limits-and-health.ts";
@@ -7,7 +7,7 @@ import { rows as plantRows } from "./rows/plant.ts";
 import { rows as requestRows } from "./rows/requests.ts";
 import { rows as responseRows } from "./rows/responses.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
-import { changeMiddle, type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
+import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
 import { TestGardens, type Tokens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
@@ -153,11 +153,14 @@ function abbreviate(text: string): string {
   return `${text.slice(0, shownCharactersMax)}… (${text.length} characters)`;
 }
 
-/** Also the changed token that a row sends: the real one can be guessed from it. */
+/** Also with a character changed, as a row sends it: the rest can be guessed. */
 function maskTokens(text: string, { write, second, read }: Tokens): string {
   let masked = text.replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
-  for (const token of [write, changeMiddle(write), second, read]) {
-    if (token !== undefined) masked = masked.replaceAll(token, "…");
+  for (const token of [write, second, read]) {
+    if (token === undefined) continue;
+    // The first 12 characters tell a token apart from everything else.
+    const [first = "", ...others] = masked.replaceAll(token, "…").split(token.slice(0, 12));
+    masked = first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
   }
   return masked;
 }

@@ -167,7 +167,7 @@ function idsFrom(first: bigint): Record<string, string> {
 }
 
 /** Another token that looks the same. Not its last character: some bits of a JWT's don't count. */
-export function changeMiddle(token: string): string {
+function changeMiddle(token: string): string {
   const at = Math.floor(token.length / 2);
   return `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;
 }

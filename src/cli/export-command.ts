@@ -4,7 +4,7 @@ import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
 import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
-import { isDatabase } from "../storage/sqlite-header.ts";
+import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { CliError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { chooseFormat, formatFlag, PlantWriter } from "./plant-formats.ts";
@@ -89,7 +89,7 @@ async function replaceFile(
 ): Promise<void> {
   // Else a link would be replaced, not the file that it leads to.
   const target = older ? realpathSync(path) : path;
-  if (older && (isDatabase(target) || isBackup(target))) {
+  if (older && (isDatabase(readBytes(target, 0, headerBytes)) || isBackup(target))) {
     throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
   }
   await replaceDurably(target, async (descriptor) => {

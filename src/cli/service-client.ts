@@ -82,15 +82,10 @@ function explain(error: unknown, url: string): unknown {
   return new CliError(showSafely(message), exitCode);
 }
 
-const refusals: readonly string[] = [
-  "invalid-request",
-  "method-not-allowed",
-  "unsupported-media-type",
-];
-
-/** A URL that ends in /plants: calls go to the paths of single plants, which refuse them. */
-function isBelowPlants({ code }: PlantStoreProblem, url: string): boolean {
-  return /\/plants\/*$/.test(url) && refusals.includes(code);
+/** A URL that ends in /plants: calls go to the paths of single plants, with `plants` as the id. */
+function isBelowPlants({ code, errors }: PlantStoreProblem, url: string): boolean {
+  const isRefused = code === "method-not-allowed" || errors.some((each) => each.parameter === "id");
+  return isRefused && /\/plants\/*$/.test(url);
 }
 
 const closed = "the connection was closed";

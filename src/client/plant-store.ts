@@ -156,11 +156,12 @@ export class PlantStore {
     options: CreateOptions = {},
   ): Promise<CreateResult[]> {
     const { idempotencyKey = makeIdempotencyKey(), signal } = options;
-    if (idempotencyKey.length > manyKeyCharactersMax) {
+    const batches = [...toBatches(drafts)];
+    if (batches.length > 1 && idempotencyKey.length > manyKeyCharactersMax) {
       throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
     }
     const results: CreateResult[] = [];
-    for (const lines of toBatches(drafts)) {
+    for (const lines of batches) {
       const key = results.length === 0 ? idempotencyKey : numberKey(idempotencyKey, results.length);
       const response = await this.#post(lines.join("\n"), "jsonl", key, signal);
       if (response.status !== 200) throw new PlantStoreProblem(response);
@@ -204,9 +205,9 @@ export class PlantStore {
     options: ListOptions<Field> = {},
   ): AsyncGenerator<Pick<Plant, Field>[], void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault } = options;
-    if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
+      if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
       // Also what isn't a number, so that the service refuses it.
       const pageLimit = remaining >= pageSize ? pageSize : remaining;
       const { plants, next } = await this.page({ ...options, limit: pageLimit, after });

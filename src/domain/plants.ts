@@ -114,7 +114,7 @@ export function createPlants(deps: {
     async createMany(caller, drafts, idempotencyKey) {
       const writeAll = (writes: readonly CreateWrite[]) =>
         writer.writeAll(writes).catch((error) => {
-          throw toPartialFailure(error);
+          throw lines > slicePlantsMax ? toPartialFailure(error) : error;
         });
       const results: (Created | PlantStoreError)[] = [];
       let lines = 0;

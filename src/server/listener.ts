@@ -44,7 +44,7 @@ export async function openListener(
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, counting);
   const { app, authenticator, writer, spans } = assembly;
-  // If it fails, no token is cached until the periodic refresh succeeds.
+  // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));

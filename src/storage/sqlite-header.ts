@@ -9,24 +9,20 @@ const magic = "SQLite format 3\0";
 const schemaCookieAt = 40;
 const applicationIdAt = 68;
 
-/** Whether it is a SQLite file, of whatever program. */
-export function isDatabase(path: string): boolean {
-  return isSqlite(readBytes(path, 0, headerBytes));
+/** Whether a file that starts with these bytes is a SQLite file, of whatever program. */
+export function isDatabase(start: Buffer): boolean {
+  return start.length >= headerBytes && start.toString("latin1").startsWith(magic);
 }
 
-/** Whether a file that starts with these bytes is ours. */
+/** Whether it is ours. */
 export function isStore(start: Buffer): boolean {
-  return isSqlite(start) && start.toString("latin1", applicationIdAt).startsWith("PLNT");
+  return isDatabase(start) && start.toString("latin1", applicationIdAt).startsWith("PLNT");
 }
 
 /** Whether nothing is stored in it yet, or only in its log. */
 export function isUnused(start: Buffer): boolean {
   const isZero = (at: number) => start.readUInt32BE(at) === 0;
-  return isSqlite(start) && isZero(schemaCookieAt) && isZero(applicationIdAt);
-}
-
-function isSqlite(start: Buffer): boolean {
-  return start.length >= headerBytes && start.toString("latin1").startsWith(magic);
+  return isDatabase(start) && isZero(schemaCookieAt) && isZero(applicationIdAt);
 }
 
 export function readBytes(path: string, position: number, count: number): Buffer {

@@ -51,7 +51,7 @@ export const manyCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "gives each batch a key of its own, also within quotes, and refuses a long key at once",
+    name: "gives each batch a key of its own, also within quotes, and refuses one without room for it",
     async run(world) {
       const { requests, store } = recordRequests(world);
       const drafts = Array.from({ length: requestLinesMax + 1 }, () => ({ name: "Fern" }));

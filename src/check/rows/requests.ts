@@ -65,7 +65,7 @@ const requestRows = rowsOf("requests", {
     create(plant(1), 415, { "Content-Encoding": "gzip" }),
   ],
   "charset=utf-8 may follow the type, in any case": each(
-    [`${json}; charset=utf-8`, `${json};charset=UTF-8;`, `Application/JSON ; charset="utf-8"`],
+    [`${json}; charset=utf-8`, `${json};charset=UTF-8`, `Application/JSON ; charset="utf-8"`],
     create(plant(1), 201, { "Content-Type": "{each}" }),
   ),
   "a body that is not one JSON object is 400": each(

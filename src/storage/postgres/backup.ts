@@ -184,7 +184,7 @@ async function fillTable(
     batch = [];
     await client.query(insert, values).catch((cause) => {
       if (!hasState(cause, "22", "54")) throw cause;
-      const message = `PostgreSQL can't store some rows of ${table}. No service wrote them so.`;
+      const message = `PostgreSQL can't store some rows of ${table}. No version of the service writes such rows.`;
       throw new PlantStoreError("conflict", message, { cause });
     });
   };

@@ -76,8 +76,11 @@ describe("whether a commit may have happened", () => {
 });
 
 test("a connection that was cut without a password has the advice to set one", () => {
+  const { PGPASSWORD } = process.env;
+  delete process.env.PGPASSWORD;
   const lost = new ConnectionLost("No connection.", { cause: new Error("no password") });
   const advice = "set PGPASSWORD";
   expect(explain(lost, parseUrl("postgres://plants@db1/plants"))).toContain(advice);
   expect(explain(lost, parseUrl("postgres://plants:secret@db1/plants"))).not.toContain(advice);
+  if (PGPASSWORD !== undefined) process.env.PGPASSWORD = PGPASSWORD;
 });

@@ -134,9 +134,10 @@ async function makeIndex(step: IndexStep, options: MigrateOptions): Promise<void
   const { index, table, statement } = step;
   options.onMigration?.(`making the index ${index}; this may take minutes`);
   await options.withConnection(async (client) => {
-    // An attempt whose process was killed may still be at work. Waiting for its lock would hold a
-    // snapshot now and then, for which it would wait in turn.
-    const atWork = "SELECT FROM pg_stat_progress_create_index WHERE relid = $1::regclass";
+    // An attempt whose process was killed may still be at work. Waiting for its lock could hold a
+    // snapshot that it waits for itself.
+    const atWork = `SELECT FROM pg_stat_progress_create_index
+      WHERE datname = current_database() AND relid = $1::regclass`;
     while ((await client.query(atWork, [table])).rowCount) await Bun.sleep(lockPauseMs);
     const { rows } = await client.query(
       `SELECT indisvalid AS is_valid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { TransferOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
-import { headerBytes, isStore, isUnused, readBytes } from "../sqlite-header.ts";
+import { headerBytes, isDatabase, isStore, isUnused, readBytes } from "../sqlite-header.ts";
 import { mapError } from "./errors.ts";
 import { migrate, requireStore } from "./migrate.ts";
 import {
@@ -139,11 +139,14 @@ function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Da
   );
 }
 
-/** By its header, or by the lock of a service: all else may be damaged, or still in its log. */
+/**
+ * By its header alone: the rest may be damaged, or still in its log. Where that is lost, too, a
+ * service that has used the file has left its lock.
+ */
 function requireOurs(file: string): void {
-  if (existsSync(`${file}-serving`)) return;
   const header = readBytes(file, 0, headerBytes);
   if (isStore(header) || isUnused(header)) return;
+  if (!isDatabase(header) && existsSync(`${file}-serving`)) return;
   throw new PlantStoreError(
     "unavailable",
     "it is not a plant store, and only a plant store is replaced (move it away first)",

@@ -1,13 +1,13 @@
 /** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
 import type { Database } from "bun:sqlite";
-import { existsSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
-import { removeLeftover } from "../durable-file.ts";
 import { mapErrors } from "./errors.ts";
 import { checkFile, isOlder, migrate } from "./migrate.ts";
 import {
+  checkLog,
   checkSmallFile,
   checkWritable,
   connect,
@@ -37,14 +37,10 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
   const share = options.share as Share | undefined;
   const { isServing } = options;
-  let newLock: string | undefined;
   try {
     const file = share?.path ?? locate(path, options.mustExist);
-    if (share === undefined && isServing) {
-      const isNewLock = !existsSync(`${file}-serving`);
-      opened.push(lockForServing(file));
-      if (isNewLock) newLock = `${file}-serving`;
-    }
+    checkLog(file);
+    if (share === undefined && isServing) opened.push(lockForServing(file));
     // Before it is opened: a file that takes its name later is another one.
     const identity = statSync(file);
     const database = connect(file);
@@ -64,8 +60,6 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     }
     return createStorage({ file, identity, database, opened, share }, options);
   } catch (error) {
-    // Beside a file that is refused it would make that look like a store.
-    if (newLock !== undefined) removeLeftover(newLock);
     for (const database of opened) database.close();
     throw explainOpening(path, error);
   }

@@ -1,5 +1,5 @@
 /**
- * Several threads on one file: each share the worker that commits, and gets its own outcomes. The
+ * Several threads on one file: each joins the worker that commits, and gets its own outcomes. The
  * contract table runs on two threads, too.
  */
 import { Database } from "bun:sqlite";

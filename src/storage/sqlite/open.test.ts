@@ -52,14 +52,17 @@ test("a process that writes to a file without a log yet is waited for", async ()
   await other.exited;
 });
 
-test("no file is created beside the log of one that is gone", async () => {
+test("no store is made beside the log of one that is gone, also through a link", async () => {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
+  const link = join(folder.path, "link.db");
+  symlinkSync(path, link);
   const store = openSqlite(path, { isServing: true });
   renameSync(path, join(folder.path, "moved.db"));
   const size = statSync(`${path}-wal`).size;
-  for (const isServing of [true, false]) {
-    expect(() => openSqlite(path, { isServing })).toThrow("its log plants.db-wal may hold plants");
+  for (const address of [link, path]) {
+    const opening = () => openSqlite(address, { isServing: false });
+    expect(opening).toThrow("its log plants.db-wal may hold plants");
   }
   expect(statSync(`${path}-wal`).size).toBe(size);
   await store.close();

@@ -55,24 +55,25 @@ export function placeFile(path: string): string {
   return join(realpathSync(folder), basename(path));
 }
 
-/**
- * An empty file that only its owner can read: SQLite would let everyone on the machine read it.
- * Fails beside the log of a file that is gone: SQLite would delete the log, and the plants in it.
- */
+/** An empty file that only its owner can read: SQLite would let everyone on the machine read it. */
 export function createFile(path: string): string {
   const file = placeFile(path);
-  if (sizeOf(`${file}-wal`) > 0) {
-    throw new PlantStoreError(
-      "unavailable",
-      `it is gone, but its log ${basename(file)}-wal may hold plants (move the file back, or ` +
-        "delete the log)",
-    );
-  }
   const descriptor = openSync(file, "a", 0o600);
   // Of the folder that it lies in: a link may lead out of the one that it was named in.
   giveToOwnerOf(dirname(realpathSync(file)), descriptor);
   closeSync(descriptor);
   return realpathSync(file);
+}
+
+/** Fails beside the log of a file that is gone: SQLite would delete it, and the plants in it. */
+export function checkLog(file: string): void {
+  const log = `${file}-wal`;
+  if (sizeOf(file) > 0 || sizeOf(log) === 0) return;
+  throw new PlantStoreError(
+    "unavailable",
+    `it is missing or empty, but its log ${basename(log)} may hold plants (put the file back, or ` +
+      "delete the log)",
+  );
 }
 
 /** Opens an existing file, without changing anything in it. */
