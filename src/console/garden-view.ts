@@ -355,7 +355,8 @@ export class GardenView {
     show(note, size > 0 && (hasFailed || (isLoading && !isNoMatch)));
     this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";
     show(this.#moreButton, hasMore && !isLoading);
-    show(find("load-all"), hasMore && !isLoading);
+    // Not hidden while a page is loading: a click in progress would be lost.
+    show(find("load-all"), hasMore && !(isLoading && this.#extent === "all"));
     // Observe again: an end that stays in view would not be reported twice.
     this.#end.disconnect();
     this.#end.observe(this.#moreButton);
