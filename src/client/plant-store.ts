@@ -36,7 +36,10 @@ export interface CallOptions {
 }
 
 export interface CreateOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters, for many plants to 230; a random one by default. */
+  /**
+   * 1 to 255 visible ASCII characters, a random one by default. For many plants up to 240, and 230
+   * where they take more than one request.
+   */
   readonly idempotencyKey?: string | undefined;
 }
 

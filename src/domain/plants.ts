@@ -112,13 +112,13 @@ export function createPlants(deps: {
     },
 
     async createMany(caller, drafts, idempotencyKey) {
+      const results: (Created | PlantStoreError)[] = [];
+      let lines = 0;
+      let settled: Promise<unknown> = Promise.resolve();
       const writeAll = (writes: readonly CreateWrite[]) =>
         writer.writeAll(writes).catch((error) => {
           throw lines > slicePlantsMax ? toPartialFailure(error) : error;
         });
-      const results: (Created | PlantStoreError)[] = [];
-      let lines = 0;
-      let settled: Promise<unknown> = Promise.resolve();
       for (const slice of slices(drafts, slicePlantsMax)) {
         const writes: CreateWrite[] = [];
         for (const draft of slice) {

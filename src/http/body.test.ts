@@ -11,6 +11,15 @@ function requestOf(body: BodyInit, headers: Record<string, string> = {}): Reques
   return new Request(url, { method: "POST", body, headers });
 }
 
+test.each([
+  ["application/json;", true],
+  ["application/json; charset=utf-8; ", true],
+  ["application/json;;", false],
+  ["application/json; charset=latin1;", false],
+])("whether the type %j is JSON in UTF-8: %p", (type, isExpected) => {
+  expect(json.pattern.test(type)).toBe(isExpected);
+});
+
 /** Without a declared length, as a chunked body arrives. */
 function streamOf(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   return new ReadableStream({

@@ -75,6 +75,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --host 999.9.9.9 --database OWN", failure, "the host is not a name or address"],
   ["serve --port SERVED-PORT --database OWN", failure, "the port is in use"],
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
+  ['serve --database "plants.db"', usage, "without quotes"],
   ["serve --database oracle://x", usage, "of a PostgreSQL database"],
   ["serve --database /dev/null/x/plants.db", failure, "/dev/null/x/plants.db"],
   ["serve --database FOLDER", failure, "Cannot open"],
