@@ -106,7 +106,7 @@ function startBulks(host: string, token: string): () => Promise<void> {
 
 /** With a key, as the import and the client send it. */
 async function sendBulk(host: string, token: string): Promise<void> {
-  const response = await fetch(`http://${host}/plants`, {
+  const response = await fetch(`http://${host}/plants/bulk`, {
     method: "POST",
     headers: {
       Authorization: `Bearer ${token}`,

@@ -48,7 +48,7 @@ export async function run(baseUrl: string, token: string) {
     params: { query: { fields: "id" } },
     body: { name: "Ivy", id: 7 },
   });
-  const many = await client.POST("/plants", {
+  const many = await client.POST("/plants/bulk", {
     headers: { "Content-Type": "application/jsonl" },
     body: ${bulk},
     bodySerializer: (lines) => lines,
@@ -86,7 +86,7 @@ export async function run(baseUrl: string, token: string) {
   const withId = await createPlant({ query: { fields: "id" }, body: { name: "Ivy", id: 7 } });
   // It generates a type for JSON bodies only, so text goes through the client.
   const many = await client.post<string>({
-    url: "/plants",
+    url: "/plants/bulk",
     security: [{ scheme: "bearer", type: "http" }],
     headers: { "Content-Type": "application/jsonl" },
     body: ${bulk},

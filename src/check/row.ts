@@ -136,7 +136,7 @@ export function createMany(
   expected: NonNullable<Expected["lines"]>,
   headers: SentHeaders = {},
 ): Step {
-  const sent = { request: "POST /plants", lines, headers };
+  const sent = { request: "POST /plants/bulk", lines, headers };
   return [sent, { lines: expected, headers: { "Content-Type": /^application\/jsonl\b/i } }];
 }
 

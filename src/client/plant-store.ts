@@ -141,7 +141,7 @@ export class PlantStore {
   /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
     const { idempotencyKey = makeIdempotencyKey(), signal } = options;
-    const response = await this.#post(renderDraft(draft), "json", idempotencyKey, signal);
+    const response = await this.#post("/plants", renderDraft(draft), idempotencyKey, signal);
     if (response.status !== 201) throw new PlantStoreProblem(response);
     return parse(response, ({ text, headers }) => ({
       ...(requireTexts(JSON.parse(text), ["name", "tag"]) as Pick<Plant, "name" | "tag">),
@@ -166,7 +166,7 @@ export class PlantStore {
     const results: CreateResult[] = [];
     for (const lines of batches) {
       const key = results.length === 0 ? idempotencyKey : numberKey(idempotencyKey, results.length);
-      const response = await this.#post(lines.join("\n"), "jsonl", key, signal);
+      const response = await this.#post("/plants/bulk", lines.join("\n"), key, signal);
       if (response.status !== 200) throw new PlantStoreProblem(response);
       for (const result of parse(response, ({ text }) => parseResults(text, lines.length))) {
         results.push(result);
@@ -250,16 +250,16 @@ export class PlantStore {
   }
 
   #post(
+    path: "/plants" | "/plants/bulk",
     body: string,
-    type: "json" | "jsonl",
     idempotencyKey: string,
     signal: AbortSignal | undefined,
   ): Promise<ClientResponse> {
     const headers = {
-      "content-type": `application/${type}`,
+      "content-type": path === "/plants" ? "application/json" : "application/jsonl",
       "idempotency-key": idempotencyKey,
     };
-    return this.#call("POST", "/plants", signal, { headers, body });
+    return this.#call("POST", path, signal, { headers, body });
   }
 
   #call(

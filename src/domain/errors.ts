@@ -48,7 +48,7 @@ export const errorCodes = {
     status: 415,
     title: "The type of the body is not supported",
     help:
-      "Send JSON in UTF-8 as `application/json`, or JSON Lines as `application/jsonl`, without a " +
+      "Send a plant as `application/json`, many as `application/jsonl`, in UTF-8 and without a " +
       "`Content-Encoding`.",
   },
   "idempotency-mismatch": {

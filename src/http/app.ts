@@ -11,7 +11,7 @@ import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { BeginTrace } from "../tracing/request-trace.ts";
 import { Admission } from "./admission.ts";
-import { checkFraming, hasBody, sendsJsonLines } from "./body.ts";
+import { checkFraming, hasBody } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
 import {
@@ -87,11 +87,10 @@ export function createApp(deps: AppDeps): App {
     if (request.method === "OPTIONS" && !route.isOpen) {
       return { status: 204, headers: preflightHeaders(route.allow) };
     }
-    const found = route.operations.get(request.method);
-    if (!found) {
+    const operation = route.operations.get(request.method);
+    if (!operation) {
       throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
     }
-    const operation = found.jsonLines && sendsJsonLines(request) ? found.jsonLines : found;
     exchange.operation = operation;
 
     if (!operation.scope) {

@@ -4,6 +4,7 @@ import { overloaded, PlantStoreError } from "../domain/errors.ts";
 export const bodyTimeoutMs = 15_000;
 
 export interface BodyType {
+  readonly name: string;
   readonly contentType: string;
   /** Other names of the type. */
   readonly aliases: readonly string[];
@@ -15,6 +16,7 @@ export interface BodyType {
 const charset = '\\s*(?:;\\s*charset\\s*=\\s*(?:utf-8|"utf-8")\\s*)?(?:;\\s*)?';
 
 export const json: BodyType = {
+  name: "JSON",
   contentType: "application/json",
   aliases: [],
   pattern: new RegExp(`^application/json${charset}$`, "i"),
@@ -22,6 +24,7 @@ export const json: BodyType = {
 };
 
 export const jsonLines: BodyType = {
+  name: "JSON Lines",
   contentType: "application/jsonl",
   aliases: ["application/x-ndjson"],
   pattern: new RegExp(`^application/(?:jsonl|x-ndjson)${charset}$`, "i"),
@@ -63,20 +66,15 @@ export function checkFraming(headers: Headers): void {
   throw invalidHeader("Transfer-Encoding", "must be chunked, and nothing else.");
 }
 
-export function sendsJsonLines({ headers }: Request): boolean {
-  return jsonLines.pattern.test(headers.get("content-type") ?? "");
-}
-
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-export function checkContentType(headers: Headers, { pattern }: BodyType): void {
+export function checkContentType(headers: Headers, { contentType, name, pattern }: BodyType): void {
   const type = headers.get("content-type");
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const isExpected = type === null ? !hasBody(headers) : pattern.test(type);
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    "Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding. Many plants " +
-      "at once are JSON Lines: application/jsonl.",
+    `Send ${name} in UTF-8 with Content-Type: ${contentType}, and no Content-Encoding.`,
   );
 }
 

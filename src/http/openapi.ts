@@ -4,7 +4,12 @@ import * as v from "valibot";
 import { scopes } from "../domain/caller.ts";
 import { type ErrorCode, errorCodes } from "../domain/errors.ts";
 import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
-import type { DocumentedOperation, HeaderDescription, SchemaName } from "./operation.ts";
+import type {
+  DocumentedOperation,
+  HeaderDescription,
+  RequestBody,
+  SchemaName,
+} from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
 import { problemType } from "./problem.ts";
@@ -122,9 +127,8 @@ function describePaths(): Json {
 }
 
 function describeOperation(operation: DocumentedOperation): Json {
-  const { name, summary, description, scope, parameters = {}, jsonLines } = operation;
+  const { name, summary, description, scope, parameters = {} } = operation;
   const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
-  const content = { ...describeBody(operation), ...(jsonLines && describeBody(jsonLines)) };
   return {
     operationId: name,
     tags: [scope ? "plants" : "service"],
@@ -132,17 +136,14 @@ function describeOperation(operation: DocumentedOperation): Json {
     description,
     ...(!scope && { security: [] }),
     parameters: [...described, refer("parameters", "X-Request-Id")],
-    ...(operation.body && { requestBody: { required: true, content } }),
-    responses: {
-      ...(jsonLines && describeResponses(jsonLines)),
-      ...describeResponses(operation),
-    },
+    ...(operation.body && {
+      requestBody: { required: true, content: describeBody(operation.body) },
+    }),
+    responses: describeResponses(operation),
   };
 }
 
-function describeBody({ body }: DocumentedOperation): Json {
-  if (!body) return {};
-  const { type, schemaName, examples } = body;
+function describeBody({ type, schemaName, examples }: RequestBody<v.GenericSchema>): Json {
   const media = { schema: refer("schemas", schemaName), examples };
   return Object.fromEntries([type.contentType, ...type.aliases].map((name) => [name, media]));
 }

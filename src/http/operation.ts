@@ -45,8 +45,6 @@ export interface Operation {
   readonly scope?: Scope;
   readonly parameters?: Parameters;
   readonly body?: RequestBody<v.GenericSchema>;
-  /** What runs instead where the request sends JSON Lines. */
-  readonly jsonLines?: DocumentedOperation;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
   /** Whether the response may be a stream that takes long to make. */

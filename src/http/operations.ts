@@ -29,49 +29,19 @@ const fields = {
   example: "id,name,tag",
 } as const;
 
+const idempotencyKey = (charactersMax: number) =>
+  ({
+    in: "header",
+    schema: keyText(charactersMax),
+    description: `1 to ${charactersMax} visible ASCII characters, bare or in double quotes.`,
+    example: "6b1f7c9e-order-17",
+  }) as const;
+
 const plantId = {
   in: "path",
   schema: plantIdText,
   description: "The plant's id: a decimal integer in its shortest form.",
 } as const;
-
-const createPlants: DocumentedOperation = plantOperation({
-  name: "createPlants",
-  method: "POST",
-  path: "/plants",
-  scope: "write",
-  summary: "Create many plants",
-  // The document describes both as one operation, in the words of `createPlant`.
-  description: "",
-  parameters: { "Idempotency-Key": { in: "header", schema: keyText(240), description: "" } },
-  body: {
-    type: jsonLines,
-    schema: v.string(),
-    schemaName: "PlantLines",
-    examples: { two: { value: '{"name":"Fern"}\n{"name":"Ivy","tag":"hall","id":7}\n' } },
-  },
-  success: {
-    status: 200,
-    description:
-      "For JSON Lines only: a result for each line, once all plants with status 201 are on stable " +
-      "storage.",
-    contentType: jsonLines.contentType,
-    schema: "ResultLines",
-    examples: {
-      results: {
-        value:
-          '{"status":201,"id":8}\n' +
-          '{"status":409,"code":"conflict","detail":"A plant with the id 7 already exists."}\n',
-      },
-    },
-  },
-  async run({ plants }, { caller, body, parameters }) {
-    using _ = reserve(body.length);
-    const drafts = validateLines(plantDraftSchema, splitLines(body));
-    const results = await plants.createMany(caller, drafts, parameters["Idempotency-Key"]);
-    return { status: 200, contentType: jsonLines.contentType, body: renderResults(results) };
-  },
-});
 
 const createPlant = plantOperation({
   name: "createPlant",
@@ -81,20 +51,10 @@ const createPlant = plantOperation({
   summary: "Create a plant",
   description:
     "Responds once the plant is on stable storage. With an `Idempotency-Key` the request can be " +
-    "repeated safely: for 24 hours, the same key returns the first response again.\n\n" +
-    "**Many at once.** With `Content-Type: application/jsonl` (or `application/x-ndjson`), each line " +
-    `is a plant: up to ${linesMax} lines and 1 MiB. The response is 200 with a result for each line, ` +
-    "in their order. A line that is refused stops no other. With an `Idempotency-Key`, each line is " +
-    "remembered under the key and its number. `fields` is not possible here.",
+    "repeated safely: for 24 hours, the same key returns the first response again.",
   parameters: {
     fields,
-    "Idempotency-Key": {
-      in: "header",
-      schema: keyText(255),
-      description:
-        "1 to 255 visible ASCII characters, bare or in double quotes; up to 240 with JSON Lines.",
-      example: "6b1f7c9e-order-17",
-    },
+    "Idempotency-Key": idempotencyKey(255),
   },
   body: {
     type: json,
@@ -136,7 +96,46 @@ const createPlant = plantOperation({
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
     return jsonReply(201, renderPlant(created, parameters.fields), headers);
   },
-  jsonLines: createPlants,
+});
+
+const createPlants = plantOperation({
+  name: "createPlants",
+  method: "POST",
+  path: "/plants/bulk",
+  scope: "write",
+  summary: "Create many plants",
+  description:
+    `Each line of the body is a plant: up to ${linesMax} lines and 1 MiB. The response has a result ` +
+    "for each line, in the same order. A line that is refused stops no other. With an " +
+    "`Idempotency-Key`, the whole request can be repeated safely: each line is remembered under the " +
+    "key and its number.",
+  parameters: { "Idempotency-Key": idempotencyKey(240) },
+  body: {
+    type: jsonLines,
+    schema: v.string(),
+    schemaName: "PlantLines",
+    examples: { two: { value: '{"name":"Fern"}\n{"name":"Ivy","tag":"hall","id":7}\n' } },
+  },
+  success: {
+    status: 200,
+    description: "A result for each line, once every plant with status 201 is on stable storage.",
+    contentType: jsonLines.contentType,
+    schema: "ResultLines",
+    examples: {
+      results: {
+        value:
+          '{"status":201,"id":8}\n' +
+          '{"status":409,"code":"conflict","detail":"A plant with the id 7 already exists."}\n',
+      },
+    },
+  },
+  problems: ["too-large", "unsupported-media-type", "storage-full"],
+  async run({ plants }, { caller, body, parameters }) {
+    using _ = reserve(body.length);
+    const drafts = validateLines(plantDraftSchema, splitLines(body));
+    const results = await plants.createMany(caller, drafts, parameters["Idempotency-Key"]);
+    return { status: 200, contentType: jsonLines.contentType, body: renderResults(results) };
+  },
 });
 
 const listPlants = plantOperation({
@@ -323,6 +322,7 @@ function textSuccess(description: string, examples: Record<string, unknown>): Su
 
 export const operations: readonly DocumentedOperation[] = [
   createPlant,
+  createPlants,
   listPlants,
   getPlant,
   deletePlant,

@@ -50,7 +50,7 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     token = service.token;
     const ids = ["9007199254740993", "-9223372036854775808", "9223372036854775807"];
     await service.call("POST /plants", fern);
-    await service.call("POST /plants", lines);
+    await service.call("POST /plants/bulk", lines);
     for (const id of ids) {
       await service.call("POST /plants", { body: `{"name":"${id}","id":${id}}` });
     }
@@ -80,7 +80,7 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     expect(service.token).toBe("");
     const again = await service.call("POST /plants", { ...fern, token });
     expect(again.headers.get("idempotency-replayed")).toBe("true");
-    const linesAgain = await service.call("POST /plants", { ...lines, token });
+    const linesAgain = await service.call("POST /plants/bulk", { ...lines, token });
     expect(await linesAgain.text()).toBe('{"status":201,"id":-5,"replayed":true}\n');
     const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
     expect(next.headers.get("location")).toBe(`/plants/${++lastId}`);

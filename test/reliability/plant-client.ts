@@ -87,7 +87,7 @@ export class PlantClient {
     ledger.noteAll(
       unconfirmed.map(({ isConfirmed: _, ...sent }) => ({ ...sent, state: "unknown" })),
     );
-    const reply = await this.send("POST /plants", {
+    const reply = await this.send("POST /plants/bulk", {
       body: lines.map(({ keyedBody }) => keyedBody).join("\n"),
       headers: { "Content-Type": "application/jsonl", "Idempotency-Key": key },
     });

@@ -76,7 +76,7 @@ describe("a rate limit", () => {
       "content-type": "application/jsonl",
     };
     const body = '{"name":"Fern"}\n'.repeat(9);
-    const response = await world.fetch("POST /plants", { headers, body });
+    const response = await world.fetch("POST /plants/bulk", { headers, body });
     expect(response.status).toBe(200);
     checkHeaders(response.headers, { RateLimit: /^"requests";r=4;/ });
   });
@@ -153,7 +153,7 @@ describe.each(engines)("a quota on %s, with many plants at once", (engine) => {
       "content-type": "application/jsonl",
     };
     const body = '{"name":"Fern"}\n{}\n'.repeat(4);
-    const response = await world.fetch("POST /plants", { headers, body });
+    const response = await world.fetch("POST /plants/bulk", { headers, body });
     const lines = (await response.text()).trimEnd().split("\n");
     const results = lines.map((line) => JSON.parse(line));
     expect(results.map(({ status }) => status)).toEqual([201, 400, 201, 400, 201, 400, 507, 400]);

@@ -21,7 +21,7 @@ test("a connection is kept after a body, and closed after one that is longer tha
   expect(await connectionAfter("x".repeat(1_100_000))).toBe("close");
   expect(await connectionAfter("x".repeat(1_100_000), "unknown")).toBe("close");
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/jsonl" };
-  const many = await world.fetch("POST /plants", { headers, body: "x".repeat(70_000) });
+  const many = await world.fetch("POST /plants/bulk", { headers, body: "x".repeat(70_000) });
   expect([many.status, many.headers.get("connection")]).toEqual([200, null]);
 });
 
@@ -73,7 +73,7 @@ test("bodies of many plants share 16 MiB until their response, and single plants
     "content-type": "application/jsonl",
   };
   const body = '{"name":"Fern"}'.padEnd(1024 * 1024);
-  const createMany = () => world.fetch("POST /plants", { headers, body });
+  const createMany = () => world.fetch("POST /plants/bulk", { headers, body });
   const gate = Promise.withResolvers<void>();
   const { writer } = world.assembly;
   const write = writer.writeAll.bind(writer);

@@ -136,7 +136,7 @@ const idempotencyRows = rowsOf("idempotency", {
   ],
 });
 
-const post = "POST /plants";
+const post = "POST /plants/bulk";
 const jsonLines = { "Content-Type": "application/jsonl" };
 const created = (number: number) => ({ status: 201, id: `{${number}}` });
 const replayed = (number: number) => ({ ...created(number), replayed: true });
@@ -166,6 +166,11 @@ const manyRows = rowsOf("many at once", {
     ["application/jsonl", "application/x-ndjson", "Application/JSONL; charset=utf-8"],
     createMany([plant(1)], [created(1)], { "Content-Type": "{each}" }),
   ),
+  "lines are taken at /plants/bulk only, and there nothing else": [
+    create(plant(1), 415, jsonLines),
+    [{ request: post, body: plant(1) }, 415],
+    list("", []),
+  ],
   "a line that is refused stops no other": [
     createMany(
       [plant(1), plant(1), plant(2, { name: "" }), "{", plant(2, { tag: null, x: 1 }), plant(3)],

@@ -5,6 +5,7 @@ import type { SentHeaders } from "../service.ts";
 export const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz"];
 const allowOfPlants = { headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } };
 const allowOfPlant = { headers: { Allow: new Set(["GET", "HEAD", "DELETE", "OPTIONS"]) } };
+const allowOfBulk = { headers: { Allow: new Set(["POST", "OPTIONS"]) } };
 const allowOfMe = { headers: { Allow: new Set(["GET", "HEAD", "OPTIONS"]) } };
 export const notAllowed = { status: 405, headers: { Allow: new Set(["GET", "HEAD"]) } };
 
@@ -19,7 +20,16 @@ const surfaceRows = rowsOf("surface", {
     [anonymous("HEAD {each}"), { same: ["status", "Content-Type"] }],
   ),
   "any other path is 404": each(
-    ["/nothing-here", "/plants/", "/plants/1/2", "/Plants", "/plants%2F1", "/docs/", "/assets/x"],
+    [
+      "/nothing-here",
+      "/plants/",
+      "/plants/1/2",
+      "/Plants",
+      "/plants%2F1",
+      "/plants/bulk/1",
+      "/docs/",
+      "/assets/x",
+    ],
     ["GET {each}", 404],
   ),
   // Not DELETE: a service that accepts it might delete all plants.
@@ -30,6 +40,10 @@ const surfaceRows = rowsOf("surface", {
   "another method on /plants/{id} is 405, with Allow": each(
     ["POST", "PUT", "PATCH"],
     [anonymous("{each} /plants/{1}"), { status: 405, ...allowOfPlant }],
+  ),
+  "another method on /plants/bulk is 405, with Allow": each(
+    ["GET", "PUT", "DELETE"],
+    [anonymous("{each} /plants/bulk"), { status: 405, ...allowOfBulk }],
   ),
   "another method on /me is 405, with Allow": each(
     ["POST", "PUT", "DELETE"],
@@ -43,6 +57,7 @@ const surfaceRows = rowsOf("surface", {
   "OPTIONS needs no token, and lists the methods in Allow": [
     [anonymous("OPTIONS /plants"), { status: 204, ...allowOfPlants }],
     [anonymous("OPTIONS /plants/{1}"), { status: 204, ...allowOfPlant }],
+    [anonymous("OPTIONS /plants/bulk"), { status: 204, ...allowOfBulk }],
     [anonymous("OPTIONS /me"), { status: 204, ...allowOfMe }],
   ],
 });

@@ -17,7 +17,7 @@ const privateSamples: readonly Step[] = [
   ["GET /plants?after={before}", 200],
   ["GET /plants/{1}", 200],
   ["GET /me", 200],
-  [{ request: "POST /plants", lines: [plant(3), "{}"] }, 200],
+  [{ request: "POST /plants/bulk", lines: [plant(3), "{}"] }, 200],
   ["HEAD /plants?limit=1", 200],
   ["GET /plants?limit=x", 400],
   create(plant(2, { name: null }), 400),

@@ -46,40 +46,34 @@ const jsonLines = "application/jsonl";
 
 export function requestsFor(document: Document): Arbitrary<GeneratedRequest> {
   const operations = readOperations(document);
-  const many = operations.filter(({ takesLines }) => takesLines).map(toLines);
   return weighted(
     // Operations without a token have little to vary, and long responses.
-    ...[...operations, ...many].map(
+    ...operations.map(
       (operation) => [operation.needsToken ? 30 : 1, requestsOf(operation)] as const,
     ),
     [4, straysOf(operations)],
   );
 }
 
-/** As it takes JSON Lines: then it has no parameters in the query. */
-function toLines(operation: Operation): Operation {
-  const parameters = operation.parameters.filter((each) => each.in === "header");
-  return { ...operation, parameters, isLines: true, statuses: [200] };
-}
-
-function readOperations(document: Document): (Operation & { takesLines: boolean })[] {
+function readOperations(document: Document): Operation[] {
   const resolve = (part: { $ref?: string }) =>
     (part.$ref?.slice(2).split("/") ?? []).reduce((at, key) => at[key], document) as Document;
   const deref = (part: { $ref?: string }) => (part.$ref ? resolve(part) : part);
+  /** Of one line, where the body has many. */
+  const bodySchemaOf = (content?: Document) => {
+    if (!content) return undefined;
+    const json = content["application/json"];
+    return json ? deref(json.schema) : deref(deref(content[jsonLines].schema).contentSchema.items);
+  };
   return Object.entries<Document>(document.paths).flatMap(([path, methods]) =>
     Object.entries<Document>(methods).map(([method, described]) => ({
       path,
       method,
       needsToken: (described.security ?? document.security).length > 0,
       parameters: (described.parameters ?? []).map(deref),
-      body:
-        described.requestBody && deref(described.requestBody.content["application/json"].schema),
-      isLines: false,
-      takesLines: described.requestBody?.content[jsonLines] !== undefined,
-      // 200 is for lines where there is 201.
-      statuses: Object.keys(described.responses)
-        .map(Number)
-        .filter((status) => status !== 200 || !("201" in described.responses)),
+      body: bodySchemaOf(described.requestBody?.content),
+      isLines: described.requestBody?.content[jsonLines] !== undefined,
+      statuses: Object.keys(described.responses).map(Number),
     })),
   );
 }

@@ -148,7 +148,7 @@ async function repeatBatches(
   const repeated = [...cutOff, ...answered.splice(dice(answered.length), 1)];
   const responses: string[] = [];
   for (const { key, lines } of repeated) {
-    const response = await service.call("POST /plants", {
+    const response = await service.call("POST /plants/bulk", {
       token,
       body: lines.map(({ body }) => body).join("\n"),
       headers: { "Content-Type": "application/jsonl", "Idempotency-Key": key },
