@@ -34,6 +34,7 @@ export type Problem = {
     | "urn:plantstore:problem:not-found"
     | "urn:plantstore:problem:method-not-allowed"
     | "urn:plantstore:problem:conflict"
+    | "urn:plantstore:problem:precondition-failed"
     | "urn:plantstore:problem:too-large"
     | "urn:plantstore:problem:unsupported-media-type"
     | "urn:plantstore:problem:idempotency-mismatch"
@@ -42,7 +43,21 @@ export type Problem = {
     | "urn:plantstore:problem:unavailable"
     | "urn:plantstore:problem:storage-full";
   readonly title: string;
-  readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 429 | 500 | 503 | 507;
+  readonly status:
+    | 400
+    | 401
+    | 403
+    | 404
+    | 405
+    | 409
+    | 412
+    | 413
+    | 415
+    | 422
+    | 429
+    | 500
+    | 503
+    | 507;
   /** What to fix. Safe to show. */
   readonly detail: string;
   readonly requestId: string;

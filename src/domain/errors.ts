@@ -39,6 +39,11 @@ export const errorCodes = {
     title: "The id is not free",
     help: "Choose another id, or leave it out and the service assigns one.",
   },
+  "precondition-failed": {
+    status: 412,
+    title: "The plant is not as expected",
+    help: "Somebody changed, created or deleted the plant. Read it again, then decide.",
+  },
   "too-large": {
     status: 413,
     title: "The body is too large",

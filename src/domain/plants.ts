@@ -12,11 +12,16 @@ import {
   plantIdMin,
   tagCodePointsMax,
 } from "./plant.ts";
-import type { CreateWrite, Outcome, PlantReader, PlantWriter } from "./storage.ts";
+import type { CreateWrite, Outcome, PlantReader, PlantWriter, Preconditions } from "./storage.ts";
 
 export interface Created extends Plant {
   /** An earlier request with the same idempotency key had created the plant. */
   readonly replayed: boolean;
+}
+
+export interface Put extends Plant {
+  /** There was no plant with this id before. */
+  readonly isNew: boolean;
 }
 
 export interface ListQuery {
@@ -61,8 +66,25 @@ export interface Plants {
   /** Fails with `not-found` if the caller's garden holds no such plant. */
   get(caller: Caller, id: PlantId): Promise<Plant>;
   list(caller: Caller, query: ListQuery): Promise<Listing>;
-  /** Fails with `not-found` if the caller's garden holds no such plant. */
-  delete(caller: Caller, id: PlantId): Promise<void>;
+  /**
+   * Replaces the plant with this id, or creates it. Fails with `precondition-failed` if a
+   * precondition doesn't hold, `storage-full` if it would be one plant too many.
+   */
+  put(
+    caller: Caller,
+    id: PlantId,
+    content: Pick<Plant, "name" | "tag">,
+    preconditions?: Preconditions,
+  ): Promise<Put>;
+  /**
+   * Fails with `precondition-failed` if the precondition doesn't hold, which includes that there is
+   * no such plant; without one, with `not-found`.
+   */
+  delete(
+    caller: Caller,
+    id: PlantId,
+    preconditions?: Pick<Preconditions, "ifMatch">,
+  ): Promise<void>;
 }
 
 /** A page is read at one moment and sent as one chunk: 1,000 plants, or fewer with long names. */
@@ -156,15 +178,28 @@ export function createPlants(deps: {
       return limit === undefined ? lists.all(scope, after) : lists.page(scope, after, limit);
     },
 
-    async delete(caller, id) {
-      const outcome = await writer.write({ kind: "delete", garden: caller.garden, id });
+    async put({ garden }, id, { name, tag }, preconditions) {
+      const outcome = await writer.write({ kind: "put", garden, id, name, tag, preconditions });
+      if (outcome.kind === "precondition-failed") throw preconditionFailed();
+      if (outcome.kind === "full") throw refuseFull(outcome);
+      return { id, name, tag, isNew: outcome.kind === "created" };
+    },
+
+    async delete({ garden }, id, preconditions) {
+      const outcome = await writer.write({ kind: "delete", garden, id, preconditions });
       if (outcome.kind === "missing") throw noSuchPlant();
+      if (outcome.kind === "precondition-failed") throw preconditionFailed();
     },
   };
 }
 
 function noSuchPlant(): PlantStoreError {
   return new PlantStoreError("not-found", "There is no such plant in your garden.");
+}
+
+function preconditionFailed(): PlantStoreError {
+  const message = "The plant is not as the precondition expects. Nothing was changed.";
+  return new PlantStoreError("precondition-failed", message);
 }
 
 /** A full storage refuses a slice whole, but others may be stored. */

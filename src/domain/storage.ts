@@ -27,13 +27,32 @@ export interface Idempotency {
   readonly expiresAtMs: number;
 }
 
+/** Replaces the plant with this id, or creates it. */
+export interface PutWrite {
+  readonly kind: "put";
+  readonly garden: string;
+  readonly id: PlantId;
+  readonly name: string;
+  readonly tag: string;
+  readonly preconditions?: Preconditions | undefined;
+}
+
 export interface DeleteWrite {
   readonly kind: "delete";
   readonly garden: string;
   readonly id: PlantId;
+  readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
 }
 
-export type Write = CreateWrite | DeleteWrite;
+export type Write = CreateWrite | PutWrite | DeleteWrite;
+
+/** What must hold of the plant for the write to happen. Checked in the same step as the write. */
+export interface Preconditions {
+  /** The plant exists and, unless this is `*`, its `contentHash` is one of these. */
+  readonly ifMatch?: "*" | readonly string[] | undefined;
+  /** The plant doesn't exist. */
+  readonly ifNoneMatch?: "*" | undefined;
+}
 
 export type Outcome =
   /** The plant is stored; `replayed` when an earlier request with the same key had stored it. */
@@ -46,7 +65,11 @@ export type Outcome =
   | { readonly kind: "exhausted" }
   /** The idempotency key was used for another request. Nothing changed. */
   | { readonly kind: "mismatch" }
+  /** A put found the plant with this id and replaced it. Where there was none: `created`. */
+  | { readonly kind: "replaced" }
   | { readonly kind: "deleted" }
+  /** A precondition doesn't hold. Nothing changed. */
+  | { readonly kind: "precondition-failed" }
   /** The garden holds no plant with this id. Nothing changed. */
   | { readonly kind: "missing" };
 

@@ -8,6 +8,7 @@ import {
   countedIdMax,
   type DeleteWrite,
   type Outcome,
+  type PutWrite,
   type Write,
 } from "../../domain/storage.ts";
 import { isKeyed, type KeyRow, KeyRows } from "../key-rows.ts";
@@ -92,7 +93,8 @@ class Batch {
     return { kind: "created", id, replayed: false };
   }
 
-  delete({ garden, id }: DeleteWrite): Outcome {
+  delete({ kind, garden, id }: DeleteWrite | PutWrite): Outcome {
+    if (kind === "put") throw new Error("Not implemented.");
     const plant = pair(garden, id);
     if (!this.#exists.delete(plant)) return { kind: "missing" };
     this.#newPlants.delete(plant);

@@ -9,6 +9,7 @@ import {
   type DeleteWrite,
   keysMaxOf,
   type Outcome,
+  type PutWrite,
   type TokenUse,
   type Write,
 } from "../../domain/storage.ts";
@@ -179,7 +180,8 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     return outcome;
   }
 
-  function remove({ garden, id }: DeleteWrite): Outcome {
+  function remove({ kind, garden, id }: DeleteWrite | PutWrite): Outcome {
+    if (kind === "put") throw new Error("Not implemented.");
     if (deletePlant.run(garden, id).changes === 0) return { kind: "missing" };
     plantQuota?.count(garden, -1);
     return { kind: "deleted" };
