@@ -11,6 +11,7 @@ test("has a default for every setting", () => {
     basePath: "",
     corsOrigins: "*",
     log: "auto",
+    logLevel: "info",
     threads: expect.any(Number),
     tls: undefined,
     jwt: undefined,

@@ -1,7 +1,7 @@
 /** One line per event, as JSON or as text, buffered. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { PlantStoreError } from "./domain/errors.ts";
-import { createLog, type LogFormat, type RequestLine } from "./log.ts";
+import { createLog, type LogFormat, type LogLevel, type RequestLine } from "./log.ts";
 
 const nowMs = Date.UTC(2030, 0, 2, 3, 4, 5, 678);
 const line: RequestLine = {
@@ -14,11 +14,12 @@ const line: RequestLine = {
   requestId: "r-1",
 };
 
-function open(format: LogFormat) {
+function open(format: LogFormat, level?: LogLevel) {
   const written: string[] = [];
   const log = createLog(
     format,
     (text) => written.push(text),
+    level,
     () => nowMs,
   );
   return { log, written };
@@ -27,7 +28,7 @@ function open(format: LogFormat) {
 describe("as JSON", () => {
   test("a request is one line with all that is known of it", () => {
     const { log, written } = open("json");
-    log.request(line);
+    log.request("info", line);
     log.flush();
     expect(written).toHaveLength(1);
     expect(written[0]).toEndWith("}\n");
@@ -42,7 +43,7 @@ describe("as JSON", () => {
 
   test("a request without a caller has no user and no garden", () => {
     const { log, written } = open("json");
-    log.request({ ...line, user: undefined, garden: undefined });
+    log.request("info", { ...line, user: undefined, garden: undefined });
     log.flush();
     expect(Object.keys(JSON.parse(written[0] ?? ""))).not.toContain("user");
   });
@@ -81,7 +82,7 @@ describe("as text", () => {
     ["nobody", { user: undefined, garden: undefined }, "-"],
   ])("a request in %s is one line", (_case, change, who) => {
     const { log, written } = open("text");
-    log.request({ ...line, ...change });
+    log.request("info", { ...line, ...change });
     log.flush();
     expect(written[0]).toMatch(/^\d\d:\d\d:\d\d {2}/);
     expect(written[0]?.slice(10)).toBe(`GET /plants 200  1.2 ms  ${who}  r-1\n`);
@@ -101,10 +102,24 @@ describe("as text", () => {
 
 test("when it is off, nothing is written", () => {
   const { log, written } = open("off");
-  log.request(line);
+  log.request("info", line);
   log.event("error", "x");
   log.flush();
   expect(written).toEqual([]);
+});
+
+test("lines below the level are left out", () => {
+  const { log, written } = open("json", "warn");
+  for (const level of ["debug", "info", "warn", "error"] as const) {
+    log.request(level, line);
+    log.event(level, "odd");
+  }
+  log.flush();
+  const levels = (written[0] ?? "")
+    .trim()
+    .split("\n")
+    .map((each) => JSON.parse(each).level);
+  expect(levels).toEqual(["warn", "warn", "error", "error"]);
 });
 
 describe("lines", () => {

@@ -2,7 +2,10 @@
 
 export type LogFormat = "json" | "text" | "off";
 
-export type LogLevel = "info" | "warn" | "error";
+/** From the least important on. */
+const logLevels = ["debug", "info", "warn", "error"] as const;
+
+export type LogLevel = (typeof logLevels)[number];
 
 export interface RequestLine {
   readonly method: string;
@@ -18,7 +21,9 @@ export interface RequestLine {
 
 export interface Log {
   readonly format: LogFormat;
-  request(line: RequestLine): void;
+  /** Lines below it are left out. */
+  readonly level: LogLevel;
+  request(level: LogLevel, line: RequestLine): void;
   event(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
   /** Writes lines that another thread rendered. */
   pass(lines: string): void;
@@ -33,9 +38,12 @@ const flushCharacters = 64 * 1024;
 export function createLog(
   format: LogFormat,
   write: (text: string) => void,
+  level: LogLevel = "info",
   nowMs: () => number = Date.now,
 ): Log {
-  if (format === "off") return { format, request() {}, event() {}, pass() {}, flush() {} };
+  if (format === "off") return { format, level, request() {}, event() {}, pass() {}, flush() {} };
+  const lowest = logLevels.indexOf(level);
+  const isShown = (each: LogLevel) => logLevels.indexOf(each) >= lowest;
   let buffer = "";
   let timer: Timer | undefined;
 
@@ -56,9 +64,13 @@ export function createLog(
   const render = format === "json" ? jsonLines : textLines;
   return {
     format,
-    request: (line) => add(`${render.request(nowMs(), line)}\n`),
-    event: (level, message, fields = {}) =>
-      add(`${render.event(nowMs(), level, message, fields)}\n`),
+    level,
+    request(each, line) {
+      if (isShown(each)) add(`${render.request(nowMs(), each, line)}\n`);
+    },
+    event(each, message, fields = {}) {
+      if (isShown(each)) add(`${render.event(nowMs(), each, message, fields)}\n`);
+    },
     pass: add,
     flush,
   };
@@ -66,12 +78,12 @@ export function createLog(
 
 const jsonLines = {
   /** By hand: it is on the path of every request, and most of it needs no quoting. */
-  request(nowMs: number, line: RequestLine): string {
+  request(nowMs: number, level: LogLevel, line: RequestLine): string {
     const { method, route, status, durationMs, user, garden, requestId, traceId } = line;
     const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
     const who = user === undefined ? "" : `,"user":${quote(user)},"garden":${quote(garden ?? "")}`;
     return (
-      `{"time":"${isoTime(nowMs)}","level":"info","event":"request","method":"${method}",` +
+      `{"time":"${isoTime(nowMs)}","level":"${level}","event":"request","method":"${method}",` +
       `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who},` +
       `"requestId":"${requestId}"${trace}}`
     );
@@ -107,7 +119,8 @@ function isoTime(nowMs: number): string {
 }
 
 const textLines = {
-  request(nowMs: number, line: RequestLine): string {
+  /** The status shows how important it is. */
+  request(nowMs: number, _level: LogLevel, line: RequestLine): string {
     const { method, route, status, durationMs, user, garden, requestId } = line;
     const who = user === undefined ? "-" : user === garden ? user : `${user} in ${garden}`;
     const took = `${durationMs.toFixed(1)} ms`;

@@ -70,7 +70,7 @@ export const serveCommand: Command = {
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isStdoutTty ? "text" : "json";
   const format = config.log === "auto" ? automatic : config.log;
-  return createLog(format, writeLog);
+  return createLog(format, writeLog, config.logLevel);
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {

@@ -1,7 +1,7 @@
 /** A request on its way through the pipeline, and its end: counted, logged and traced. */
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Log } from "../log.ts";
+import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace } from "../tracing/request-trace.ts";
 import { mayExceedLimits } from "./body.ts";
@@ -57,7 +57,7 @@ export function createFinish(log: Log, metrics: Metrics): Finish {
       log.event("error", "stream broke off", { requestId, error });
     }
     metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
-    log.request({
+    log.request(levelOf(operation, status), {
       method,
       route: route ?? "none",
       status,
@@ -69,6 +69,12 @@ export function createFinish(log: Log, metrics: Metrics): Finish {
     });
     trace?.end({ method, route, status, requestId, garden });
   };
+}
+
+/** What caused a 5xx is an event of its own, at level `error`. */
+function levelOf(operation: Operation | undefined, status: number): LogLevel {
+  if (status >= 500) return "warn";
+  return operation?.isProbe && status < 400 ? "debug" : "info";
 }
 
 function isRevocation(error: unknown): boolean {

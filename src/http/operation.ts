@@ -47,6 +47,8 @@ export interface Operation {
   readonly body?: RequestBody<v.GenericSchema>;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
+  /** Whether monitoring calls it every few seconds, so that a success is logged as `debug`. */
+  readonly isProbe?: boolean;
   /** Whether the response may be a stream that takes long to make. */
   readonly isLong?: (input: Input) => boolean;
   readonly run: (context: Context, input: Input) => Promise<Reply>;

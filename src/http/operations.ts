@@ -281,6 +281,7 @@ const checkHealth: DocumentedOperation = {
   name: "checkHealth",
   method: "GET",
   path: "/healthz",
+  isProbe: true,
   summary: "Alive",
   description: "Responds while the process is alive.",
   success: textSuccess("The process is alive.", { alive: { value: "ok\n" } }),
@@ -291,6 +292,7 @@ const checkReadiness: DocumentedOperation = {
   name: "checkReadiness",
   method: "GET",
   path: "/readyz",
+  isProbe: true,
   summary: "Ready",
   description: "200 while the storage can be reached, otherwise 503.",
   success: textSuccess("Requests can be served.", { ready: { value: "ready\n" } }),
@@ -307,6 +309,7 @@ const readMetrics: DocumentedOperation = {
   name: "readMetrics",
   method: "GET",
   path: "/metrics",
+  isProbe: true,
   summary: "Metrics",
   description: "Counters, gauges and histograms in the Prometheus text format.",
   success: {

@@ -2,7 +2,7 @@
  * The main thread's end of a thread that listens beside it: starts it, reads its counts, stops it.
  */
 import type { StorageShare } from "../domain/storage.ts";
-import type { Log, LogFormat } from "../log.ts";
+import type { Log, LogFormat, LogLevel } from "../log.ts";
 import type { Counts } from "../metrics.ts";
 import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
@@ -17,6 +17,7 @@ export type ToThread =
       readonly config: ListenerConfig;
       readonly share: StorageShare["state"];
       readonly logFormat: LogFormat;
+      readonly logLevel: LogLevel;
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
   | { readonly kind: "get-counts" }
@@ -86,6 +87,7 @@ export class ListenerThread {
       config,
       share: share.state,
       logFormat: log.format,
+      logLevel: log.level,
     };
     this.#worker.postMessage(opening, [...share.transfer]);
   }

@@ -28,8 +28,8 @@ async function renderAll(): Promise<string> {
 }
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
-  const { config, share, logFormat } = message;
-  log = createLog(logFormat, (lines) => post({ kind: "log", lines }));
+  const { config, share, logFormat, logLevel } = message;
+  log = createLog(logFormat, (lines) => post({ kind: "log", lines }), logLevel);
   const { database, limits, usage } = config;
   storage = await openStorage(database, {
     isServing: true,

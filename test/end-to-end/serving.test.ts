@@ -1,7 +1,7 @@
 /** The running program: its first start, its log, how it stops, and tokens that are revoked. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { makeDatabase } from "../postgres-server.ts";
 import { KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
@@ -113,6 +113,38 @@ describe("the log", () => {
     expect(refused).toMatchObject({ status: 401 });
     expect(refused).not.toHaveProperty("user");
     expect(out).not.toContain("plant_");
+  });
+});
+
+describe("the log level", () => {
+  const probes = ["/healthz", "/readyz", "/metrics"];
+
+  /** The routes of the requests in the log of a service that has stopped. */
+  async function logged(args: readonly string[], paths: readonly string[]): Promise<string[]> {
+    await using service = await startService({ args: ["--threads", "2", ...args] });
+    for (const path of paths) await service.call(`GET ${path}`);
+    service.signal("SIGTERM");
+    await service.exited;
+    await waitFor(() => service.output().out.includes('"stopped"') || undefined);
+    return [...service.output().out.matchAll(/"route":"([^"]*)"/g)].map(([, route = ""]) => route);
+  }
+
+  test("leaves out probes by default, and includes them as debug", async () => {
+    expect(await logged([], [...probes, "/plants"])).toEqual(["/plants"]);
+    const all = await logged(["--log-level", "debug"], [...probes, "/plants"]);
+    expect(all.toSorted()).toEqual([...probes, "/plants"].toSorted());
+  });
+
+  test("never leaves out a probe that fails, nor why", async () => {
+    await using service = await startService();
+    renameSync(service.database, `${service.database}.gone`);
+    expect((await service.call("GET /readyz")).status).toBe(503);
+    const readLines = () => service.output().out.trim().split("\n");
+    const lines = await waitFor(() => (readLines().length === 3 ? readLines() : undefined));
+    expect(lines.slice(1).map((line) => JSON.parse(line))).toMatchObject([
+      { level: "error", event: "request failed", code: "unavailable" },
+      { level: "warn", event: "request", route: "/readyz", status: 503 },
+    ]);
   });
 });
 

@@ -84,7 +84,7 @@ function account(request: Request, status: number, requestId: string, startedAtM
   const { method } = request;
   metrics.countRequest(operation, method, status, durationMs);
   const line = { method, route: "/plants", status, durationMs, requestId };
-  log.request({ ...line, user: "gardener", garden: "gardener" });
+  log.request("info", { ...line, user: "gardener", garden: "gardener" });
 }
 
 async function answerList(request: Request): Promise<Response> {
