@@ -8,23 +8,27 @@ import {
   createWriteStream,
   openSync,
   rmSync,
+  statfsSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zlib";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
 import type { TransferOptions } from "../domain/storage.ts";
 import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
-import { engineOf, inspectFile } from "./open.ts";
-import { isStore, readBytes } from "./sqlite-header.ts";
+import { engineOf, inspectFile, maskAddress } from "./open.ts";
+import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
 
-interface BackupSummary {
-  /** All writes that were acknowledged before are in it. */
-  readonly madeAt: string;
+interface Contents {
   readonly plants: number;
   readonly tokens: number;
+}
+
+interface BackupSummary extends Contents {
+  /** All writes that were acknowledged before are in it. */
+  readonly madeAt: string;
 }
 
 export interface BackupWork extends TransferOptions {
@@ -44,7 +48,7 @@ export async function writeBackup(
     createPrivate(snapshot);
     work.onPhase("Copying");
     await engineOf(address).backup(address, snapshot, work);
-    const contents = await inspectFile(snapshot);
+    const contents = await inspectCopy(snapshot, address);
     work.onPhase("Compressing");
     await replaceDurably(target, (_, partial) =>
       compress(snapshot, partial, madeAtMs, work.signal),
@@ -89,17 +93,28 @@ export async function copyStore(
   from: string,
   to: string,
   work: BackupWork,
-): Promise<Omit<BackupSummary, "madeAt"> & { readonly kept: string | undefined }> {
+): Promise<Contents & { readonly kept: string | undefined }> {
   const source = engineOf(from);
-  let contents: Omit<BackupSummary, "madeAt"> = { plants: 0, tokens: 0 };
+  let contents: Contents = { plants: 0, tokens: 0 };
   const kept = await engineOf(to).restore(to, work, async (path) => {
     createPrivate(path);
     work.onPhase("Reading");
     await source.backup(from, path, { ...work, mustBeIdle: true });
-    contents = await inspectFile(path);
+    contents = await inspectCopy(path, from);
     work.onPhase("Writing");
   });
   return { ...contents, kept };
+}
+
+/** Fails if it could not be restored. */
+async function inspectCopy(path: string, address: string): Promise<Contents> {
+  try {
+    return await inspectFile(path);
+  } catch (cause) {
+    const { code, message } = cause as PlantStoreError;
+    if (!(cause instanceof PlantStoreError)) throw cause;
+    throw new PlantStoreError(code, `Cannot copy ${maskAddress(address)}: ${message}.`, { cause });
+  }
 }
 
 /** It holds everyone's plants, and the hashes of tokens. */
@@ -145,6 +160,8 @@ function renderHeader(madeAtMs: number): Buffer {
 interface Backup {
   readonly path: string;
   readonly madeAt: string;
+  /** How long its SQLite file is, by that file's header. */
+  readonly unpackedBytes: number;
   /** Of a backup that 0.2 or 0.3 made. */
   readonly old?: OldFormat;
 }
@@ -178,8 +195,10 @@ function readBackup(path: string): Backup {
     const start = readBytes(path, 0, 4_096);
     if (isStore(start)) return readOldFormat(path, stats.size);
     const options = { finishFlush: constants.Z_SYNC_FLUSH };
-    if (start[0] !== 0x1f || !isStore(gunzipSync(start, options))) throw notBackup(path);
-    return { path, madeAt: new Date(start.readUInt32LE(4) * 1_000).toISOString() };
+    const header = start[0] === 0x1f ? gunzipSync(start, options) : start;
+    if (!isStore(header)) throw notBackup(path);
+    const madeAt = new Date(start.readUInt32LE(4) * 1_000).toISOString();
+    return { path, madeAt, unpackedBytes: databaseBytes(header) };
   } catch (error) {
     if (error instanceof PlantStoreError) throw error;
     // By the system, or else by what the file holds.
@@ -200,7 +219,8 @@ function readOldFormat(path: string, size: number): Backup {
   if (whole === "") throw notBackup(path);
   const databaseBytes = size - whole.length;
   const old = { databaseBytes, hashedBytes: databaseBytes + line.length, sha256 };
-  return { path, madeAt: new Date(JSON.parse(line).madeAt).toISOString(), old };
+  const madeAt = new Date(JSON.parse(line).madeAt).toISOString();
+  return { path, madeAt, unpackedBytes: databaseBytes, old };
 }
 
 async function checkHash(path: string, old: OldFormat, signal: AbortSignal): Promise<void> {
@@ -213,19 +233,47 @@ async function checkHash(path: string, old: OldFormat, signal: AbortSignal): Pro
 
 /** Makes a SQLite file of it, and checks both, whole. */
 async function unpack(backup: Backup, target: string, work: BackupWork): Promise<BackupSummary> {
-  const { path, madeAt, old } = backup;
+  const { path, madeAt, unpackedBytes, old } = backup;
   const { signal } = work;
   work.onPhase("Unpacking");
   try {
+    requireRoom(dirname(target), unpackedBytes);
     if (old) await checkHash(path, old, signal);
     const reading = createReadStream(path, old && { end: old.databaseBytes - 1 });
     const writing = createWriteStream(target, { flags: "wx", mode: 0o600 });
-    await pipeline([reading, ...(old ? [] : [createGunzip()]), writing], { signal });
+    const unpacking = old ? [] : [createGunzip(), boundBytes(unpackedBytes)];
+    await pipeline([reading, ...unpacking, writing], { signal });
     work.onPhase("Checking");
     return { madeAt, ...(await inspectFile(target, { mustBeWhole: true })) };
   } catch (error) {
     throw explainUnpacking(path, target, error);
   }
+}
+
+/** Fails before the disk is full: a service may be writing to it. */
+function requireRoom(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  if (bytes <= bavail * bsize) return;
+  const format = {
+    notation: "compact",
+    style: "unit",
+    unit: "byte",
+    unitDisplay: "narrow",
+  } as const;
+  const size = new Intl.NumberFormat("en", { ...format, maximumFractionDigits: 1 }).format(bytes);
+  throw new PlantStoreError("unavailable", `it needs ${size}, and ${folder} has no room for that`);
+}
+
+/** A megabyte of gzip can unpack to a gigabyte, so unpacking ends where the file should. */
+function boundBytes(max: number) {
+  return async function* (chunks: AsyncIterable<Buffer>) {
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > max) throw new PlantStoreError("unavailable", "it is damaged: it is too long");
+      yield chunk;
+    }
+  };
 }
 
 function explainUnpacking(path: string, target: string, cause: unknown): unknown {

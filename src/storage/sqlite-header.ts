@@ -6,6 +6,8 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 export const headerBytes = 100;
 const magic = "SQLite format 3\0";
+const pageBytesAt = 16;
+const pagesAt = 28;
 const schemaCookieAt = 40;
 const applicationIdAt = 68;
 
@@ -23,6 +25,12 @@ export function isStore(start: Buffer): boolean {
 export function isUnused(start: Buffer): boolean {
   const isZero = (at: number) => start.readUInt32BE(at) === 0;
   return isDatabase(start) && isZero(schemaCookieAt) && isZero(applicationIdAt);
+}
+
+/** How long the file is, without its log. */
+export function databaseBytes(start: Buffer): number {
+  const pageBytes = start.readUInt16BE(pageBytesAt);
+  return start.readUInt32BE(pagesAt) * (pageBytes === 1 ? 2 ** 16 : pageBytes);
 }
 
 export function readBytes(path: string, position: number, count: number): Buffer {

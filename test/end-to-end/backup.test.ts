@@ -1,18 +1,36 @@
 /** The real program makes and restores backups, and is stopped, killed and short of room. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { connect } from "../../src/storage/sqlite/open.ts";
 import { countPlants, fillStore as fill } from "../filled-store.ts";
-import { makeDatabase } from "../postgres-server.ts";
+import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { keptPath } from "../upgrades/kept-data.ts";
 import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
 
+/** Each command is a process of its own, and a test runs several. */
+setDefaultTimeout(30_000);
+
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let file: string;
 let backup: string;
+let empty: TestDatabase;
+
+beforeAll(async () => {
+  empty = await makeDatabase();
+});
+afterAll(() => empty.drop());
 
 beforeEach(() => {
   folder = makeTemporaryFolder();
@@ -208,6 +226,80 @@ test.each<[what: string, change: (path: string) => void, reason: string]>([
   expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
   expect(refused.errors).toContain(reason);
   expect(existsSync(target)).toBe(false);
+});
+
+describe("a backup whose schema is not exactly Plant Store's is refused:", () => {
+  const hostile: readonly [what: string, sql: string, reason: string][] = [
+    [
+      "a trigger that copies plants to another garden",
+      `CREATE TRIGGER spy AFTER INSERT ON plants WHEN new.garden <> 'spy'
+         BEGIN INSERT INTO plants VALUES ('spy', new.id, new.name, new.tag); END`,
+      'it has the trigger "spy", which Plant Store doesn\'t create',
+    ],
+    ["a view", "CREATE VIEW shown AS SELECT * FROM tokens", 'it has the view "shown"'],
+    ["another table", "CREATE TABLE notes (note TEXT)", 'it has the table "notes"'],
+    [
+      "another index",
+      "CREATE INDEX by_name ON plants (substr(name, 1, 1))",
+      'it has the index "by_name"',
+    ],
+    [
+      "no table of keys",
+      "DROP TABLE idempotency_hashes",
+      'it lacks the table "idempotency_hashes"',
+    ],
+    ["no index by tag", "DROP INDEX plants_by_tag", 'it lacks the index "plants_by_tag"'],
+    [
+      "a table without its rules",
+      `ALTER TABLE tokens RENAME TO old;
+       CREATE TABLE tokens (id TEXT, hash TEXT, user TEXT, garden TEXT, scope TEXT, note TEXT,
+         created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms);
+       DROP TABLE old`,
+      'its table "tokens" differs from the one that Plant Store creates',
+    ],
+  ];
+
+  test.each(hostile)("%s", async (_, sql, reason) => {
+    await fill(file, 3);
+    execute(file, sql);
+    writeFileSync(backup, Bun.gzipSync(readFileSync(file)));
+    const target = join(folder.path, "target.db");
+    for (const to of [target, empty.url]) {
+      const refused = await restore(to);
+      expect(refused).toMatchObject({ exitCode: 1, out: "" });
+      expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
+      expect(refused.errors).toContain(reason);
+    }
+    expect([existsSync(target), ...partials()]).toEqual([false]);
+    // Nor is a backup made that nobody could restore.
+    rmSync(backup);
+    const failed = await backUp();
+    expect(failed).toMatchObject({ exitCode: 1, out: "" });
+    expect(failed.errors).toContain(reason);
+    expect([existsSync(backup), ...partials()]).toEqual([false]);
+  });
+});
+
+describe("a backup that unpacks to more than it should is refused at once:", () => {
+  const pagesAt = 28;
+
+  test.each<[what: string, pages: number | undefined, reason: string]>([
+    ["more than its own header says", undefined, "it is damaged: it is too long"],
+    ["more than there is room for", 2 ** 32 - 2, "it needs 17.6TB, and"],
+  ])("%s", async (_, pages, reason) => {
+    await fill(file, 3);
+    const store = readFileSync(file);
+    if (pages !== undefined) store.writeUInt32BE(pages, pagesAt);
+    // 1 GiB of zeros.
+    const bomb = [store, ...Array.from({ length: 64 }, () => Buffer.alloc(2 ** 24))];
+    writeFileSync(backup, Buffer.concat(bomb.map((part) => Bun.gzipSync(part))));
+    for (const to of [join(folder.path, "target.db"), empty.url]) {
+      const refused = await restore(to);
+      expect(refused).toMatchObject({ exitCode: 1, out: "" });
+      expect(refused.errors).toContain(reason);
+    }
+    expect(partials()).toEqual([]);
+  });
 });
 
 function execute(path: string, sql: string): void {

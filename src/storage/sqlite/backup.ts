@@ -6,7 +6,7 @@ import type { TransferOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { headerBytes, isDatabase, isStore, isUnused, readBytes } from "../sqlite-header.ts";
 import { mapError } from "./errors.ts";
-import { migrate, requireStore } from "./migrate.ts";
+import { migrate, requireExactSchema, requireStore } from "./migrate.ts";
 import {
   checkIntegrity,
   connect,
@@ -68,13 +68,15 @@ export async function backupSqlite(
 
 /**
  * Counts what is in a file. Fails with `unavailable`, in words that follow "Cannot …: ", if it is
- * no store, or of a newer version, or, where that is to be checked, corrupt.
+ * no store, of a newer version, has another schema than its version, or, if that is checked, is
+ * corrupt.
  */
 export function inspectSqlite(file: string, mustBeWhole: boolean): Contents {
   let database: Database | undefined;
   try {
     database = connect(file);
     requireStore(database);
+    requireExactSchema(database);
     if (mustBeWhole) checkIntegrity(database, "integrity_check");
     return { plants: countRows(database, "plants"), tokens: countRows(database, "tokens") };
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions } from "../../domain/storage.ts";
 import { sha256 } from "../key-rows.ts";
@@ -55,14 +55,57 @@ export function migrate(
       checkFile(database, steps.length);
       const from = Number(readPragma(database, "user_version"));
       if (from > 0) onMigration?.(`from schema ${from} to ${steps.length}; this may take minutes`);
-      for (const step of steps.slice(from)) {
-        if (typeof step === "string") database.run(step);
-        else step(database);
-      }
+      applySteps(database, steps.slice(from));
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${steps.length}`);
     })
     .immediate();
+}
+
+function applySteps(database: Database, steps: readonly Step[]): void {
+  for (const step of steps) {
+    if (typeof step === "string") database.run(step);
+    else step(database);
+  }
+}
+
+/**
+ * Fails unless the schema is exactly the one of its version. A trigger in a backup from elsewhere
+ * could change tokens or copy plants, and without an index or a table the service would fail later.
+ */
+export function requireExactSchema(database: Database): void {
+  const version = Number(readPragma(database, "user_version"));
+  using expected = new Database(":memory:");
+  applySteps(expected, migrations.slice(0, version));
+  const missing = readObjects(expected);
+  for (const [object, definition] of readObjects(database)) {
+    const known = missing.get(object);
+    missing.delete(object);
+    if (known === definition) continue;
+    const problem =
+      known === undefined
+        ? `it has the ${object}, which Plant Store doesn't create`
+        : `its ${object} differs from the one that Plant Store creates`;
+    throw new PlantStoreError("unavailable", problem);
+  }
+  const [object] = missing.keys();
+  if (object !== undefined) throw new PlantStoreError("unavailable", `it lacks the ${object}`);
+}
+
+interface SchemaRow {
+  readonly type: string;
+  readonly name: string;
+  readonly tbl_name: string;
+  readonly sql: string | null;
+}
+
+/** Everything in a schema, such as `table "plants"`, and how it is defined. */
+function readObjects(database: Database): Map<string, string> {
+  const rows = database.query<SchemaRow, []>("SELECT type, name, tbl_name, sql FROM sqlite_schema");
+  const objects = rows.all().map(({ type, name, tbl_name, sql }) => {
+    return [`${type} ${JSON.stringify(name)}`, JSON.stringify([tbl_name, sql])] as const;
+  });
+  return new Map(objects);
 }
 
 interface KeyRow {
