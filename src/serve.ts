@@ -5,7 +5,7 @@ import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
-import { readCertificate } from "./server/certificate.ts";
+import { readCertificate, warnOfExpiry } from "./server/certificate.ts";
 import { type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
@@ -98,6 +98,10 @@ async function start(
     }
   }, joinAfterMs);
   const tasks = startProcessTasks(storage, intervals, log, usage.rate !== undefined);
+  const checkCertificate = async () => {
+    if (certificate) warnOfExpiry(certificate, log);
+  };
+  tasks.start("certificate check", intervals.checkCertificateMs, checkCertificate, "at once");
   let reloading = Promise.resolve();
   let isStopping = false;
   async function reload(): Promise<void> {
@@ -110,6 +114,7 @@ async function start(
       listener.useCertificate(certificate);
       for (const thread of threads) thread.useCertificate(certificate);
       log.event("info", "certificate reloaded", { expires: certificate.expires });
+      warnOfExpiry(certificate, log);
     } catch (error) {
       log.event("error", "certificate reload failed", { error });
     }

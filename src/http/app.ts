@@ -41,6 +41,8 @@ interface AppDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
+  /** Whether the service itself speaks TLS. */
+  readonly isSecure: boolean;
   /** Absent: no traces. */
   readonly beginTrace?: BeginTrace | undefined;
   readonly usage: UsageLimits;
@@ -63,7 +65,7 @@ export function createApp(deps: AppDeps): App {
   const all = [...operations, ...webPages];
   const findRoute = createRouter(context.basePath, all);
   const cache = new ResponseCache();
-  const sharedHeaders = createSharedHeaders(deps.allowedOrigins);
+  const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const requestIdOf = createRequestIds();
   const admission = new Admission();
   const logOverload = createOverloadLog(log);

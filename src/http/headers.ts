@@ -26,9 +26,13 @@ type SharedHeaders = (
   request: Headers,
 ) => Headers;
 
-export function createSharedHeaders(allowed: AllowedOrigins): SharedHeaders {
+/** Without `includeSubDomains`: the other hosts of the domain aren't ours. */
+const strictTransport = "max-age=31536000";
+
+export function createSharedHeaders(allowed: AllowedOrigins, isSecure = false): SharedHeaders {
   const make = (visibility: Visibility, contentType: string | undefined, origin?: string) => {
     const headers = new Headers({ "X-Content-Type-Options": "nosniff" });
+    if (isSecure) headers.set("Strict-Transport-Security", strictTransport);
     if (contentType !== undefined) headers.set("Content-Type", contentType);
     if (visibility === "private") headers.set("Cache-Control", "no-store");
     if (allowed !== "*") headers.set("Vary", "Origin");

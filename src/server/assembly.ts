@@ -24,7 +24,7 @@ import { version } from "../version.ts";
 const droppedSpansLogMs = 60_000;
 
 export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "jwt" | "usage" | "tracing">> & {
+  Partial<Pick<Config, "jwt" | "usage" | "tracing" | "tls">> & {
     /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
   };
@@ -85,6 +85,7 @@ export function assemble(
     log,
     metrics,
     allowedOrigins: config.corsOrigins,
+    isSecure: config.tls !== undefined,
     usage,
     limiter,
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),

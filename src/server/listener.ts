@@ -6,7 +6,7 @@ import type { App } from "../http/app.ts";
 import type { Log } from "../log.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
 import { assemble, type Counting } from "./assembly.ts";
-import type { Certificate } from "./certificate.ts";
+import { type Certificate, ciphers } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
@@ -115,7 +115,7 @@ function listen(config: ListenerConfig, app: App) {
       idleTimeout: idleTimeoutSeconds,
       // The app refuses large bodies itself, after the token and with a problem that says so.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      ...(certificate && { tls: { cert: certificate.cert, key: certificate.key } }),
+      ...(certificate && { tls: { cert: certificate.cert, key: certificate.key, ciphers } }),
     }),
   );
   return {

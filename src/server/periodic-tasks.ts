@@ -13,6 +13,7 @@ export const defaultIntervals = {
   /** How long processes on one storage limit rates alone before they learn of each other. */
   exchangeRatesMs: 1_000,
   forgetRatesMs: 60_000,
+  checkCertificateMs: 86_400_000,
 };
 
 /** How often each task runs; tests choose shorter ones. */

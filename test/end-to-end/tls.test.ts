@@ -20,9 +20,10 @@ const files = { cert: join(folder.path, "cert.pem"), key: join(folder.path, "key
 const flags = ["--tls-cert", files.cert, "--tls-key", files.key];
 
 /** Puts a pair into the place that the service reads. */
-function install(name: "server" | "renewed"): void {
+function install(name: "server" | "renewed" | "expired"): void {
   copyFileSync(join(certificates, `${name}.pem`), files.cert);
-  copyFileSync(join(certificates, `${name}-key.pem`), files.key);
+  const pair = name === "expired" ? "server" : name;
+  copyFileSync(join(certificates, `${pair}-key.pem`), files.key);
 }
 
 async function start(threads: number): Promise<RunningService> {
@@ -117,6 +118,46 @@ describe("a service with a certificate", () => {
     const ca = await Bun.file(join(certificates, "authority.pem")).text();
     const url = service.url.replace("127.0.0.1", "localhost");
     expect((await fetch(`${url}/healthz`, { tls: { ca } })).status).toBe(200);
+  });
+
+  test("offers only AEAD suites over TLS 1.2", async () => {
+    await using service = await start(1);
+    const offer = (ciphers: string) => open(service, { maxVersion: "TLSv1.2", ciphers });
+    for (const suite of ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]) {
+      const { socket } = await offer(`ECDHE-ECDSA-${suite}`);
+      expect(socket.getCipher().name).toBe(`ECDHE-ECDSA-${suite}`);
+      socket.destroy();
+    }
+    for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"]) {
+      expect(await offer(suite).catch((error) => error)).toBeInstanceOf(Error);
+    }
+  });
+
+  test("tells browsers to stay with https, and one without doesn't", async () => {
+    await using secure = await start(1);
+    await using plain = await startService();
+    for (const path of ["/", "/plants", "/healthz", "/nothing"]) {
+      const found = await Promise.all(
+        [secure, plain].map(({ url }) => fetch(url + path, { tls: { rejectUnauthorized: false } })),
+      );
+      const name = "strict-transport-security";
+      expect(found.map(({ headers }) => headers.get(name))).toEqual(["max-age=31536000", null]);
+    }
+  });
+
+  test("says in the log that its certificate has expired", async () => {
+    install("expired");
+    await using service = await startService({ args: ["--threads", "1", ...flags] });
+    await logged(service, "certificate has expired");
+    expect(service.output().out).toContain('"expires":"2021-01-01T00:00:00.000Z"');
+    install("server");
+    service.signal("SIGHUP");
+    await logged(service, "certificate reloaded");
+    install("expired");
+    service.signal("SIGHUP");
+    await waitFor(
+      () => service.output().out.match(/certificate has expired/g)?.length === 2 || undefined,
+    );
   });
 });
 
