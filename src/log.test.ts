@@ -80,6 +80,11 @@ describe("as text", () => {
     ["the user's own garden", {}, "alice"],
     ["another garden", { garden: "team" }, "alice in team"],
     ["nobody", { user: undefined, garden: undefined }, "-"],
+    [
+      "nobody, with a refused JWT",
+      { user: undefined, garden: undefined, tokenError: "aud" },
+      "token: aud",
+    ],
   ])("a request in %s is one line", (_case, change, who) => {
     const { log, written } = open("text");
     log.request("info", { ...line, ...change });

@@ -14,6 +14,8 @@ export interface RequestLine {
   readonly durationMs: number;
   readonly user: string | undefined;
   readonly garden: string | undefined;
+  /** Why a JWT was refused: the claim or the part of it. */
+  readonly tokenError?: string | undefined;
   readonly requestId: string;
   /** Absent if there are no traces. */
   readonly traceId?: string | undefined;
@@ -80,11 +82,12 @@ const jsonLines = {
   /** By hand: it is on the path of every request, and most of it needs no quoting. */
   request(nowMs: number, level: LogLevel, line: RequestLine): string {
     const { method, route, status, durationMs, user, garden, requestId, traceId } = line;
+    const token = line.tokenError === undefined ? "" : `,"tokenError":${quote(line.tokenError)}`;
     const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
     const who = user === undefined ? "" : `,"user":${quote(user)},"garden":${quote(garden ?? "")}`;
     return (
       `{"time":"${isoTime(nowMs)}","level":"${level}","event":"request","method":"${method}",` +
-      `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who},` +
+      `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who}${token},` +
       `"requestId":"${requestId}"${trace}}`
     );
   },
@@ -121,8 +124,9 @@ function isoTime(nowMs: number): string {
 const textLines = {
   /** The status shows how important it is. */
   request(nowMs: number, _level: LogLevel, line: RequestLine): string {
-    const { method, route, status, durationMs, user, garden, requestId } = line;
-    const who = user === undefined ? "-" : user === garden ? user : `${user} in ${garden}`;
+    const { method, route, status, durationMs, user, garden, tokenError, requestId } = line;
+    const nobody = tokenError === undefined ? "-" : `token: ${tokenError}`;
+    const who = user === undefined ? nobody : user === garden ? user : `${user} in ${garden}`;
     const took = `${durationMs.toFixed(1)} ms`;
     return `${clockTime(nowMs)}  ${method} ${route === "none" ? "-" : route} ${status}  ${took}  ${who}  ${requestId}`;
   },

@@ -3,7 +3,7 @@
  * no query; it doesn't know how the credential arrived.
  */
 import type { Caller } from "../domain/caller.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
@@ -24,6 +24,9 @@ interface KnownToken extends Pick<TokenRecord, "id" | "expiresAtMs" | "revokedAt
   usedAtMs: number;
   notedAtMs: number;
 }
+
+/** One object, so that its response is rendered once. */
+const tokenRefused = refusedToken();
 
 export type RefreshableTokens = Pick<
   TokenStorage,
@@ -50,13 +53,16 @@ export class Authenticator {
     this.#jwts = jwts;
   }
 
-  /** Throws `unauthenticated`, whether the token is malformed, unknown, expired or revoked. */
+  /**
+   * Throws `unauthenticated`, whether the token is malformed, unknown, expired or revoked, and
+   * `unavailable` if storage or the issuer can't tell.
+   */
   async authenticate(token: string): Promise<Caller> {
     const cached = this.findCached(token);
     if (cached instanceof PlantStoreError) throw cached;
     if (cached) return cached;
-    const jwts = isJwtForm(token) ? this.#jwts : undefined;
-    const caller = await (jwts ? jwts.verify(token) : this.#lookUp(token));
+    if (this.#jwts && isJwtForm(token)) return this.#jwts.verify(token);
+    const caller = await this.#lookUp(token);
     if (!caller) throw tokenRefused;
     return caller;
   }
@@ -162,9 +168,3 @@ export class Authenticator {
     return caller;
   }
 }
-
-/** One object, so that its response is rendered once. */
-const tokenRefused = new PlantStoreError(
-  "unauthenticated",
-  "Send a valid token in the header Authorization: Bearer <token>.",
-);

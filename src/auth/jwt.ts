@@ -1,37 +1,20 @@
 /**
- * From a JWT to its caller. `jose` fetches the issuer's keys and checks signatures and standard
- * claims; what else we require of a token is here.
+ * From a JWT to its caller. `jose` checks signatures and standard claims; what else we require of a
+ * token is here.
  */
-import type {
-  createRemoteJWKSet,
-  FetchImplementation,
-  JWTHeaderParameters,
-  JWTPayload,
-  JWTVerifyGetKey,
-} from "jose";
+import type { JWTHeaderParameters, JWTPayload } from "jose";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError, refusedToken } from "../domain/errors.ts";
+import { IssuerKeys, type KeySource } from "./issuer-keys.ts";
 
-export interface JwtIssuer {
-  /** Exactly as in the claim `iss`; also where its discovery document is. */
-  readonly issuer: string;
+export interface JwtIssuer extends KeySource {
   /** A token must be meant for one of them. */
   readonly audiences: readonly string[];
-  /** Where its keys are. Absent: its discovery document says so. */
-  readonly keysUrl: string | undefined;
   readonly algorithms: readonly string[];
   /** The claim that names the garden. */
   readonly gardenClaim: string;
   readonly clockSkewSeconds: number;
 }
-
-/** Tokens with unknown keys make us ask the issuer once in this time, not more often. */
-const cooldownMs = 10_000;
-/** An issuer that fails is asked again after this time. */
-const retryMs = 1_000;
-/** How long keys count when the issuer can't confirm them. */
-const keysMaxAgeMs = 3_600_000;
-const fetchTimeoutMs = 5_000;
 
 const tokenCharactersMax = 8_192;
 /**
@@ -46,20 +29,25 @@ interface VerifiedToken {
   readonly untilMs: number;
 }
 
-type KeySet = ReturnType<typeof createRemoteJWKSet>;
+/** What is wrong with a token, by the error of `jose`; those about a claim name it. */
+const tokenErrors: Readonly<Record<string, string>> = {
+  ERR_JOSE_ALG_NOT_ALLOWED: "alg",
+  ERR_JOSE_NOT_SUPPORTED: "alg",
+  ERR_JWKS_NO_MATCHING_KEY: "kid",
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "kid",
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "signature",
+};
+/** The last time that a `Date` can hold. */
+const lastDateMs = 8.64e15;
 
 export class JwtVerifier {
+  readonly keys: IssuerKeys;
   readonly #issuer: JwtIssuer;
   readonly #verified = new Map<string, VerifiedToken>();
-  #keySet: Promise<KeySet> | undefined;
 
   constructor(issuer: JwtIssuer) {
     this.#issuer = issuer;
-  }
-
-  /** Fetches the issuer's keys. If it fails, the known ones count on until they are too old. */
-  async refreshKeys(): Promise<void> {
-    await (await this.#keys()).reload();
+    this.keys = new IssuerKeys(issuer);
   }
 
   /** The caller of a token that was verified in the last 15 seconds. */
@@ -71,19 +59,16 @@ export class JwtVerifier {
   }
 
   /**
-   * Absent if the token is not good, for whatever reason. Throws `unavailable` if the issuer's keys
-   * are needed and can't be fetched.
+   * Throws `unauthenticated` if the token is not good, and `unavailable` if the issuer's keys are
+   * needed and can't be fetched.
    */
-  async verify(token: string): Promise<Caller | undefined> {
+  async verify(token: string): Promise<Caller> {
     const { issuer, audiences, algorithms, clockSkewSeconds } = this.#issuer;
-    const { jwtVerify } = await import("jose");
-    const keys = await this.#keys();
-    const getKey: JWTVerifyGetKey = (header, parts) =>
-      keys(header, parts).catch((error) => {
-        throw keys.fresh ? error : unreachable();
-      });
+    if (token.length > tokenCharactersMax) throw refusedToken("length");
+    const { decodeJwt, jwtVerify } = await import("jose");
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, getKey, {
+      this.#refuseEarly(decodeJwt(token));
+      const { payload, protectedHeader } = await jwtVerify(token, this.keys.find, {
         issuer,
         audience: [...audiences],
         algorithms: [...algorithms],
@@ -91,25 +76,36 @@ export class JwtVerifier {
         requiredClaims: ["exp", "sub"],
       });
       const caller = this.#callerOf(payload, protectedHeader);
-      if (caller) this.#remember(token, caller, (Number(payload.exp) + clockSkewSeconds) * 1_000);
+      this.#remember(token, caller, (Number(payload.exp) + clockSkewSeconds) * 1_000);
       return caller;
     } catch (error) {
       if (error instanceof PlantStoreError) throw error;
-      return undefined;
+      const { claim, code } = error as { claim?: string; code?: string };
+      throw refusedToken(claim ?? tokenErrors[code ?? ""] ?? "malformed");
     }
   }
 
-  #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller | undefined {
+  /** Keys change nothing about these, and their claims say so before anybody asks for a key. */
+  #refuseEarly({ iss, exp }: JWTPayload): void {
+    const { issuer, clockSkewSeconds } = this.#issuer;
+    if (iss !== issuer) throw refusedToken("iss");
+    if (exp !== undefined && exp <= Date.now() / 1_000 - clockSkewSeconds)
+      throw refusedToken("exp");
+  }
+
+  #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller {
     const { issuer, gardenClaim, clockSkewSeconds } = this.#issuer;
-    const { sub: user, iat, cnf, [gardenClaim]: garden } = claims;
+    const { sub: user, exp, iat, cnf, [gardenClaim]: garden } = claims;
     const scope = scopeOf(claims.scope);
-    if (!isAccessTokenType(header.typ) || scope === undefined) return undefined;
-    if (iat !== undefined && iat > Date.now() / 1_000 + clockSkewSeconds) return undefined;
+    if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
+    if (scope === undefined) throw refusedToken("scope");
+    if (iat !== undefined && iat > Date.now() / 1_000 + clockSkewSeconds) throw refusedToken("iat");
     // It is bound to a key that a bearer doesn't prove to hold.
-    if (cnf !== undefined) return undefined;
-    if (typeof user !== "string" || !isIdentity(user)) return undefined;
-    if (typeof garden !== "string" || !isIdentity(garden)) return undefined;
-    return { credential: `${issuer} ${user}`, user, garden, scope };
+    if (cnf !== undefined) throw refusedToken("cnf");
+    if (typeof user !== "string" || !isIdentity(user)) throw refusedToken("sub");
+    if (typeof garden !== "string" || !isIdentity(garden)) throw refusedToken(gardenClaim);
+    const expiresAtMs = Math.min(Number(exp) * 1_000, lastDateMs);
+    return { credential: `${issuer} ${user}`, user, garden, scope, expiresAtMs };
   }
 
   #remember(token: string, caller: Caller, expiresAtMs: number): void {
@@ -117,50 +113,6 @@ export class JwtVerifier {
     const untilMs = Math.min(expiresAtMs, Date.now() + rememberMs);
     this.#verified.set(token, { caller, untilMs });
   }
-
-  #keys(): Promise<KeySet> {
-    this.#keySet ??= openKeySet(this.#issuer);
-    return this.#keySet;
-  }
-}
-
-/** Loads `jose` only where an issuer is configured: it takes 60 ms and more. */
-async function openKeySet({ issuer, keysUrl }: JwtIssuer): Promise<KeySet> {
-  const { createRemoteJWKSet, customFetch } = await import("jose");
-  let fetchedAtMs = Number.NEGATIVE_INFINITY;
-  const fetchKeys: FetchImplementation = async (_, init) => {
-    // jose's cooldown starts with a success, so it wouldn't spare an issuer that is down.
-    if (Math.abs(Date.now() - fetchedAtMs) < retryMs) throw new Error("Asked a moment ago.");
-    fetchedAtMs = Date.now();
-    const url = keysUrl ?? (await discoverKeysUrl(issuer, init));
-    return fetch(url, { ...init, redirect: "error" });
-  };
-  return createRemoteJWKSet(new URL(keysUrl ?? issuer), {
-    timeoutDuration: fetchTimeoutMs,
-    cooldownDuration: cooldownMs,
-    cacheMaxAge: keysMaxAgeMs,
-    [customFetch]: fetchKeys,
-  });
-}
-
-async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<string> {
-  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const response = await fetch(url, { ...init, redirect: "error" });
-  if (!response.ok) throw new Error(`${url} responded with ${response.status}.`);
-  const document = (await response.json()) as Record<string, unknown>;
-  // Otherwise one issuer's document could stand in for another's.
-  if (document.issuer !== issuer) throw new Error(`${url} is for another issuer.`);
-  const keysUrl = URL.parse(String(document.jwks_uri));
-  // Nobody outside may send the service to an address on this machine.
-  if (keysUrl?.protocol === "https:" || keysUrl?.origin === new URL(issuer).origin) {
-    return keysUrl.href;
-  }
-  throw new Error(`${url} names no jwks_uri that can be trusted.`);
-}
-
-function unreachable(): PlantStoreError {
-  const message = "The issuer of this token can't be asked for its keys. Try again later.";
-  return new PlantStoreError("unavailable", message);
 }
 
 /** Drops the oldest entry: maps and sets keep the order of insertion. */
@@ -175,7 +127,7 @@ export function makeRoom(
 
 /** Three parts, which no opaque token has. */
 export function isJwtForm(text: string): boolean {
-  return text.length <= tokenCharactersMax && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
 /** Other JWTs of the same issuer, such as for logging out, open nothing. */

@@ -103,15 +103,27 @@ export class PlantStoreError extends Error {
   readonly errors: readonly ValidationError[];
   /** The limit that the caller has reached, if any. */
   readonly limit: Limit | undefined;
+  /** What is wrong with the token, such as `aud`. For the log: callers never see it. */
+  readonly tokenError: string | undefined;
+  /** When to try again, where that is known. */
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options: { cause?: unknown; errors?: readonly ValidationError[]; limit?: Limit } = {},
+    options: {
+      cause?: unknown;
+      errors?: readonly ValidationError[];
+      limit?: Limit;
+      tokenError?: string | undefined;
+      retryAfterSeconds?: number;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.errors = options.errors ?? [];
     this.limit = options.limit;
+    this.tokenError = options.tokenError;
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
 
@@ -120,3 +132,9 @@ export const overloaded = new PlantStoreError(
   "unavailable",
   "The service cannot keep up right now. Nothing was changed; try again shortly.",
 );
+
+/** One message for all refused tokens. What is wrong with a JWT goes to the log only. */
+export function refusedToken(tokenError?: string): PlantStoreError {
+  const message = "Send a valid token in the header Authorization: Bearer <token>.";
+  return new PlantStoreError("unauthenticated", message, { tokenError });
+}

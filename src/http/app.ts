@@ -177,9 +177,10 @@ export function createApp(deps: AppDeps): App {
 
   function explain(error: unknown, exchange: Exchange): Reply {
     const shown = toPlantStoreError(error);
-    const { code, limit } = shown;
+    const { code, limit, tokenError } = shown;
     if (shown === overloaded) logOverload();
     else if (limit !== undefined) metrics.countLimited(limit);
+    else if (tokenError !== undefined) exchange.tokenError = tokenError;
     else if (code === "internal" || code === "unavailable" || code === "storage-full") {
       log.event("error", "request failed", {
         requestId: exchange.requestId,
@@ -275,6 +276,7 @@ export function createApp(deps: AppDeps): App {
         variable: "",
         operation: undefined,
         token: undefined,
+        tokenError: undefined,
         caller: undefined,
         level: undefined,
         body: hasBody(request.headers) ? "unread" : "none",

@@ -24,6 +24,8 @@ export interface Exchange {
   variable: string;
   operation: Operation | undefined;
   token: string | undefined;
+  /** What is wrong with the token. */
+  tokenError: string | undefined;
   caller: Caller | undefined;
   /** Of the caller's rate limit, with this request counted. */
   level: number | undefined;
@@ -64,6 +66,7 @@ export function createFinish(log: Log, metrics: Metrics): Finish {
       durationMs,
       user: caller?.user,
       garden,
+      tokenError: exchange.tokenError,
       requestId,
       traceId: trace?.context.traceId,
     });

@@ -7,7 +7,7 @@ export function problemType(code: ErrorCode): string {
   return `urn:plantstore:problem:${code}`;
 }
 
-const retryAfterSeconds = 1;
+const defaultRetryAfterSeconds = 1;
 
 export interface ProblemContext {
   readonly requestId: string;
@@ -61,10 +61,9 @@ function renderProblem(error: PlantStoreError): string {
 const challenge = 'Bearer realm="plants"';
 const challengeHeaders = { "WWW-Authenticate": challenge };
 const refusedTokenHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
-const retryHeaders = { "Retry-After": String(retryAfterSeconds) };
 
 function problemHeaders(
-  { code, limit }: PlantStoreError,
+  { code, limit, retryAfterSeconds = defaultRetryAfterSeconds }: PlantStoreError,
   context: ProblemContext,
 ): Record<string, string> {
   switch (code) {
@@ -77,7 +76,7 @@ function problemHeaders(
     case "rate-limited":
       return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
     case "unavailable":
-      return retryHeaders;
+      return { "Retry-After": String(retryAfterSeconds) };
     case "storage-full":
       return limit === "plants" ? { RateLimit: noPlantsLeft } : {};
     default:

@@ -36,7 +36,7 @@ export function startThreadTasks(
     tasks.start("rate limit exchange", intervals.exchangeRatesMs, () => limiter.exchange());
   }
   if (jwts) {
-    const refresh = () => jwts.refreshKeys();
+    const refresh = () => jwts.keys.refresh();
     tasks.start("issuer key refresh", intervals.refreshIssuerKeysMs, refresh, "at once");
   }
   return tasks;

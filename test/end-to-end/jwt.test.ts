@@ -1,32 +1,172 @@
-/** JWTs with the real program, on several threads, and an issuer that is down at the start. */
-import { afterAll, expect, test } from "bun:test";
-import { audience, sign, startIssuer } from "../openid-issuer.ts";
-import { startService, waitFor } from "./running-service.ts";
+/** JWTs with the real program, and an issuer that is down, slow, or changes its keys. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { audience, makeSigningKey, type SigningKey, sign, startIssuer } from "../openid-issuer.ts";
+import { insist, type RunningService, startService, waitFor } from "./running-service.ts";
 
 const issuer = startIssuer();
+let key: SigningKey;
+beforeAll(async () => {
+  key = await issuer.makeKey("RS256");
+});
+beforeEach(() => {
+  issuer.respond = undefined;
+  issuer.published = [key.publicJwk];
+});
 afterAll(() => issuer.stop());
 
-const args = ["--threads", "2", "--jwt-issuer", issuer.url, "--jwt-audience", audience];
+const trust = ["--jwt-issuer", issuer.url, "--jwt-audience", audience];
+const oneThread = { args: ["--threads", "1", ...trust] };
+
+const expiry = Math.floor(Date.now() / 1_000) + 600;
+const signWith = (by: SigningKey, others: object = {}) =>
+  sign(by, issuer.claims(Date.now(), { exp: expiry, ...others }));
+
+function callOnce(service: RunningService, token: string, request = "GET /plants") {
+  return service.call(request, { token, headers: { connection: "close" } });
+}
+
+/** On a socket of its own: `fetch` sends no more than 256 requests at once. */
+async function exchange({ port }: RunningService, target: string, token: string) {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const startedAtMs = performance.now();
+  await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open: (socket) =>
+        void socket.write(
+          `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+        ),
+      data(socket, bytes) {
+        resolve(bytes.toString());
+        socket.end();
+      },
+      close: () => resolve("closed"),
+    },
+  });
+  return { response: await promise, waitedMs: performance.now() - startedAtMs };
+}
+
+/** Until the service has fetched the keys that it needs at its start. */
+async function startWithKeys(): Promise<RunningService> {
+  issuer.asked = 0;
+  const service = await startService(oneThread);
+  const token = await signWith(key);
+  await waitFor(async () => (await callOnce(service, token)).status === 200 || undefined);
+  return service;
+}
 
 test("a service starts while its issuer is down, and accepts JWTs once it is up", async () => {
-  const key = await issuer.makeKey("RS256");
   issuer.respond = () => new Response("", { status: 502 });
-  await using service = await startService({ args });
+  await using service = await startService({ args: ["--threads", "2", ...trust] });
   await waitFor(() => service.output().out.includes("issuer key refresh failed") || undefined);
-  const token = await sign(
-    key,
-    issuer.claims(Date.now(), { exp: Math.floor(Date.now() / 1_000) + 600 }),
-  );
-  const call = () => service.call("GET /plants", { token, headers: { connection: "close" } });
-  const unavailable = await call();
+  const token = await signWith(key);
+  const unavailable = await callOnce(service, token);
   expect([unavailable.status, unavailable.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(await unavailable.text()).not.toContain("127.0.0.1");
   expect((await service.call("GET /plants")).status).toBe(200);
   issuer.respond = undefined;
   await waitFor(async () => {
-    const calls = Array.from({ length: 16 }, async () => (await call()).status);
+    const calls = Array.from({ length: 16 }, async () => (await callOnce(service, token)).status);
     return (await Promise.all(calls)).every((status) => status === 200) || undefined;
   });
   const { out, errors } = service.output();
   expect(out + errors).not.toContain(token);
 });
+
+test("/me says when a JWT expires", async () => {
+  await using service = await startWithKeys();
+  const me = await callOnce(service, await signWith(key), "GET /me");
+  expect(await me.json()).toMatchObject({
+    user: "alice",
+    expiresAt: new Date(expiry * 1_000).toISOString(),
+  });
+});
+
+test("the log says why a JWT was refused, and the response doesn't", async () => {
+  await using service = await startWithKeys();
+  const good = await signWith(key);
+  const other = { ...(await makeSigningKey("RS256")), kid: key.kid };
+  const refused: Record<string, string> = {
+    iss: await signWith(key, { iss: "https://evil.test" }),
+    aud: await signWith(key, { aud: "https://evil.test" }),
+    exp: await signWith(key, { exp: expiry - 1_200 }),
+    nbf: await signWith(key, { nbf: expiry }),
+    iat: await signWith(key, { iat: expiry }),
+    sub: await signWith(key, { sub: "" }),
+    scope: await signWith(key, { scope: "openid" }),
+    cnf: await signWith(key, { cnf: { jkt: "x" } }),
+    typ: await sign(key, issuer.claims(Date.now()), { typ: "logout+jwt" }),
+    alg: await signWith(await makeSigningKey("ES384")),
+    signature: await signWith(other),
+    malformed: "a.b.c",
+    length: `${good}${"x".repeat(8_192)}`,
+  };
+  const bodies = new Set<string>();
+  for (const [reason, token] of Object.entries(refused)) {
+    const headers = { connection: "close", "x-request-id": `refused-${reason}` };
+    const response = await service.call("GET /plants", { token, headers });
+    expect([reason, response.status]).toEqual([reason, 401]);
+    bodies.add((await response.text()).replace(`refused-${reason}`, ""));
+  }
+  expect(bodies.size).toBe(1);
+  const lines = await waitFor(() => {
+    const found = service
+      .output()
+      .out.split("\n")
+      .filter((line) => line.includes('"refused-'));
+    return found.length === Object.keys(refused).length ? found : undefined;
+  });
+  const logged = lines.map((line) => JSON.parse(line));
+  expect(logged.map(({ event, status, tokenError }) => [event, status, tokenError])).toEqual(
+    Object.keys(refused).map((reason) => ["request", 401, reason]),
+  );
+  const { out, errors } = service.output();
+  for (const token of Object.values(refused)) expect(out + errors).not.toContain(token);
+});
+
+test("after a key rotation, new tokens are asked to wait until the keys may be fetched", async () => {
+  await using service = await startWithKeys();
+  const rotated = await issuer.makeKey("RS256");
+  const token = await signWith(rotated);
+  const early = await callOnce(service, token);
+  const waitSeconds = Number(early.headers.get("retry-after"));
+  expect(early.status).toBe(503);
+  expect(waitSeconds).toBeWithin(2, 11);
+  await Bun.sleep(waitSeconds * 1_000);
+  expect((await callOnce(service, token)).status).toBe(200);
+}, 30_000);
+
+test("an issuer that hangs holds up few requests, not for long, and no other tokens", async () => {
+  issuer.respond = () => new Promise(() => {});
+  await using service = await startService(oneThread);
+  const token = await signWith(key);
+  // More than the storage works on at the same time, and than `fetch` sends at once.
+  const held = Array.from({ length: 1_500 }, () => exchange(service, "/plants", token));
+  const startedAtMs = performance.now();
+  for (let round = 0; round < 10; round++) {
+    const response = await insist(() => service.call(`GET /plants?limit=${round}`));
+    expect(response.status).toBe(200);
+  }
+  // The issuer itself is given 5 seconds.
+  expect(performance.now() - startedAtMs).toBeLessThan(4_500);
+  for (const { response, waitedMs } of await Promise.all(held)) {
+    expect(response).toMatch(/^HTTP\/1.1 503 .*\r\nRetry-After: 1\r\n/is);
+    expect(waitedMs).toBeLessThan(4_500);
+  }
+}, 30_000);
+
+test("what an issuer sends without an end is not read on, and is no key set", async () => {
+  let sentBytes = 0;
+  const chunk = Buffer.alloc(64 * 1024, " ");
+  const pull = (controller: ReadableStreamDefaultController) => {
+    sentBytes += chunk.length;
+    if (sentBytes > 256e6) controller.close();
+    else controller.enqueue(chunk);
+  };
+  issuer.respond = () => new Response(new ReadableStream({ pull }));
+  await using service = await startService(oneThread);
+  expect((await callOnce(service, await signWith(key))).status).toBe(503);
+  await waitFor(() => service.output().out.includes("sent more than 262144 bytes") || undefined);
+  expect(sentBytes).toBeLessThan(32e6);
+}, 30_000);

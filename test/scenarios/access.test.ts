@@ -83,7 +83,7 @@ describe("with an issuer", () => {
       "a.b.c",
       `${encodePart({ alg: "none" })}.${encodePart(good())}.`,
       `${header}.${payload}.${signature}`,
-      await sign(await makeSigningKey(), good()),
+      await sign({ ...(await makeSigningKey()), kid: key.kid }, good()),
       await sign(key, good(), { typ: "logout+jwt" }),
       await sign(key, good({ exp: 1 })),
       await sign(key, good({ nbf: 99_999_999_999 })),

@@ -10,8 +10,11 @@ import {
   sign,
 } from "../../openid-issuer.ts";
 
-/** `none`: no token was sent. `refused`: an invalid one was sent. */
-export type Standing = "none" | "refused" | "read" | "write";
+/**
+ * `none`: no token was sent. `refused`: an invalid one was sent. `undecided`: it is signed by a key
+ * that the service doesn't know and may not fetch yet.
+ */
+export type Standing = "none" | "refused" | "undecided" | "read" | "write";
 
 export interface Credential {
   readonly name: string;
@@ -101,8 +104,8 @@ async function makeJwts(
     "JWT for another audience": ["refused", await sign(key, claims({ aud: "https://evil.test" }))],
     "JWT without a scope": ["refused", await sign(key, claims({ scope: undefined }))],
     "JWT by another key of the same name": ["refused", await sign(await imitate(key), claims())],
-    "JWT by an unknown key": ["refused", await sign(await makeSigningKey(), claims())],
-    "JWT by a withdrawn key": ["refused", await sign(withdrawn, claims())],
+    "JWT by an unknown key": ["undecided", await sign(await makeSigningKey(), claims())],
+    "JWT by a withdrawn key": ["undecided", await sign(withdrawn, claims())],
     "JWT with another's signature": ["refused", `${header}.${payload}.${foreignSignature}`],
     "JWT without a signature": ["refused", `${encodePart({ alg: "none" })}.${payload}.`],
     "JWT by the public key as a secret": ["refused", await signWithPublicKey(key, claims())],
