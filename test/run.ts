@@ -26,7 +26,11 @@ const [chromium, ...servers] = await Promise.all([
 ]);
 const tools = ["bash", "zsh", "fish", "curl"].filter((tool) => Bun.which(tool) === null);
 const missing = [
-  { name: "browser", what: "the console and /docs: no Chromium is installed", isThere: !!chromium },
+  {
+    name: "browser",
+    what: `the console and /docs: ${chromium}`,
+    isThere: typeof chromium === "object",
+  },
   {
     name: "shells",
     what: `completion, or the printed commands: not installed: ${tools.join(", ")}`,
@@ -51,7 +55,7 @@ const child = Bun.spawn(
       ...process.env,
       TMPDIR: folder,
       PLANTSTORE_TEST_POSTGRES: servers.map(({ port }) => port).join(","),
-      PLANTSTORE_TEST_BROWSER: chromium?.endpoint ?? "missing",
+      PLANTSTORE_TEST_BROWSER: typeof chromium === "object" ? chromium.endpoint : "",
     },
     stdio: ["inherit", "inherit", "inherit"],
   },
@@ -65,7 +69,10 @@ await finish(exitCode || (breaches.length > 0 ? 1 : 0));
 
 /** Says last what was not tested, where nobody overlooks it. */
 async function finish(exitCode: number): Promise<never> {
-  await Promise.all([chromium?.stop(), ...servers.map((server) => server.stop())]);
+  await Promise.all([
+    typeof chromium === "object" && chromium.stop(),
+    ...servers.map((server) => server.stop()),
+  ]);
   rmSync(folder, { recursive: true, force: true });
   for (const { name, what } of missing) {
     const verdict = required.includes(name) ? "required, so this fails" : "install it to test it";

@@ -8,13 +8,11 @@ import { startChromium } from "./chromium.ts";
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const pictures = join(import.meta.dir, "../.output/screenshots");
 
-/** The one that all test files share, if the whole suite runs. */
+/** The one that all test files share, if the whole suite runs; there may be none. */
 const shared = process.env.PLANTSTORE_TEST_BROWSER;
-const endpoint =
-  shared === undefined
-    ? (await startChromium())?.endpoint
-    : [shared].find((each) => each !== "missing");
-const browser = endpoint === undefined ? undefined : await chromium.connect(endpoint);
+const own = shared === undefined ? await startChromium() : undefined;
+const endpoint = typeof own === "object" ? own.endpoint : shared;
+const browser = endpoint ? await chromium.connect(endpoint) : undefined;
 
 /** Then the tests of pages are skipped; test/run.ts says so, or fails if a browser is required. */
 export const isBrowserMissing = browser === undefined;

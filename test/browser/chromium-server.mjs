@@ -1,12 +1,14 @@
 /**
  * Finds and starts Chromium under Node, which owns its pipes, and prints where to reach it. It ends
- * with the process that started it. Exit code 3: there is no Chromium for this kind of machine.
+ * with the process that started it. Exit code 3: no Chromium works here; the output says why.
  */
-import { accessSync, constants, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium } from "playwright-core";
 
 const noChromium = 3;
+/** A browser that takes longer to show an almost empty page counts as missing. */
+const startMs = 20_000;
 const installedNames = [
   "chromium",
   "chromium-browser",
@@ -51,27 +53,74 @@ async function unpackChromium() {
   delete process.env.AWS_EXECUTION_ENV;
   if (TMPDIR === undefined) delete process.env.TMPDIR;
   else process.env.TMPDIR = TMPDIR;
+  writeFontSettings(join(folder, "fonts"));
   // Its own arguments switch the browser's checks off that the tests are about: those are left out.
   const own = packed.args.filter((each) => !/web-security|insecure-content|headless/.test(each));
   return { path, folder, argumentLists: [["--no-zygote"], own] };
 }
 
+/** The package's own settings look for fonts in /tmp/fonts. Without a font, Chromium crashes. */
+function writeFontSettings(folder) {
+  const text = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${folder}</dir>
+  <cachedir>${folder}/cache</cachedir>
+</fontconfig>
+`;
+  writeFileSync(join(folder, "fonts.conf"), text);
+}
+
+/** Throws unless it shows a page in time. Without fonts, a button is enough to crash it. */
+async function startChromium(executablePath, args) {
+  const server = await chromium.launchServer({ executablePath, args, timeout: startMs });
+  let timer;
+  try {
+    const browser = await chromium.connect(server.wsEndpoint());
+    const showPage = async () => {
+      const page = await browser.newPage();
+      await page.goto("data:text/html,<button>text");
+      await page.screenshot();
+    };
+    const timeout = new Promise((_, reject) => {
+      const reason = `It showed no page within ${startMs / 1000} s.`;
+      timer = setTimeout(() => reject(new Error(reason)), startMs);
+    });
+    await Promise.race([showPage(), timeout]);
+    await browser.close();
+    return server;
+  } catch (error) {
+    await server.kill();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function fail(reason) {
+  process.stderr.write(`${reason}\n`);
+  process.exit(noChromium);
+}
+
 const found = await findChromium();
-if (!found) process.exit(noChromium);
+if (!found) fail("no Chromium is installed");
 let failure;
 for (const args of found.argumentLists) {
-  const launched = chromium.launchServer({ executablePath: found.path, args, timeout: 20_000 });
-  const server = await launched.catch((error) => {
+  try {
+    const server = await startChromium(found.path, args);
+    process.stdout.write(`${server.wsEndpoint()}\n`);
+    process.stdin.resume().on("end", () => server.close());
+    failure = undefined;
+    break;
+  } catch (error) {
     failure = error;
-  });
-  if (!server) continue;
-  process.stdout.write(`${server.wsEndpoint()}\n`);
-  process.stdin.resume().on("end", () => server.close());
-  failure = undefined;
-  break;
+  }
 }
 if (failure) {
   // It may have been unpacked in part only; the next run begins anew.
   if (found.folder) rmSync(found.folder, { recursive: true, force: true });
-  throw failure;
+  // Playwright's message goes on with a log, of which only the browser's own lines matter.
+  const [reason, ...log] = failure.message.split("\n");
+  const own = log.filter((line) => line.includes("[err]"));
+  fail([`Chromium (${found.path}) can't be used: ${reason}`, ...own].join("\n  "));
 }

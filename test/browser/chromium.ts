@@ -1,18 +1,18 @@
 /** Starts Chromium in a process of its own, which ends with this one. */
 import { join } from "node:path";
 
-/** What chromium-server.mjs exits with when there is none for this machine. */
-const noChromium = 3;
-
 export interface Chromium {
   /** Where Playwright connects to it. */
   readonly endpoint: string;
   stop(): Promise<void>;
 }
 
-/** Absent only where npm has no Chromium for the machine and none is installed. */
-export async function startChromium(): Promise<Chromium | undefined> {
+/** Returns the reason where no Chromium works. */
+export async function startChromium(
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Chromium | string> {
   const server = Bun.spawn(["node", join(import.meta.dir, "chromium-server.mjs")], {
+    env: { ...process.env, ...variables },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",
@@ -24,10 +24,7 @@ export async function startChromium(): Promise<Chromium | undefined> {
     endpoint += text;
     if (endpoint.includes("\n")) break;
   }
-  if (endpoint === "") {
-    if ((await server.exited) === noChromium) return undefined;
-    throw new Error(`Chromium did not start. ${await new Response(server.stderr).text()}`);
-  }
+  if (endpoint === "") return (await new Response(server.stderr).text()).trim();
   return {
     endpoint: endpoint.trim(),
     async stop() {
