@@ -3,7 +3,7 @@
  * and then `npm pack ./dist/plantstore-client`.
  */
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
@@ -24,6 +24,9 @@ export async function buildClientPackage(folder: string): Promise<void> {
     description: "A typed client of the Plant Store, for browsers, Node and Bun.",
     license,
     type: "module",
+    // For resolvers older than `exports`.
+    main: "./plant-store.js",
+    types: "./plant-store.d.ts",
     exports: { types: "./plant-store.d.ts", default: "./plant-store.js" },
     sideEffects: false,
     engines,
@@ -38,7 +41,13 @@ async function bundleClient(folder: string): Promise<void> {
     outdir: folder,
     target: "browser",
     minify: true,
+    sourcemap: "linked",
   });
+  const path = join(folder, "plant-store.js.map");
+  const map = await Bun.file(path).json();
+  // The sources are in the map; where they were on this machine is of no use to anybody.
+  map.sources = map.sources.map((source: string) => basename(source));
+  await Bun.write(path, JSON.stringify(map));
 }
 
 if (import.meta.main) {

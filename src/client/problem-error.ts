@@ -22,8 +22,16 @@ export class PlantStoreProblem extends Error {
   readonly errors: readonly ValidationError[];
   /** How long the service asked to wait before the next try. */
   readonly retryAfterMs: number | undefined;
+  /** Of `create` and `createMany`: a second call with it and the same plants finishes the first. */
+  readonly idempotencyKey: string | undefined;
 
-  constructor({ status, headers, text }: { status: number; headers: Headers; text: string }) {
+  constructor(response: {
+    readonly status: number;
+    readonly headers: Headers;
+    readonly text: string;
+    readonly idempotencyKey?: string | undefined;
+  }) {
+    const { status, headers, text } = response;
     const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
     const problem = isProblem ? readProblem(text) : {};
     super(problem.detail ?? "The response did not come from a Plant Store.");
@@ -34,6 +42,7 @@ export class PlantStoreProblem extends Error {
     this.requestId = problem.requestId ?? headers.get("x-request-id") ?? undefined;
     this.errors = problem.errors ?? [];
     this.retryAfterMs = readRetryAfter(headers);
+    this.idempotencyKey = response.idempotencyKey;
   }
 }
 
@@ -67,8 +76,18 @@ export class PlantStoreUnreachable extends Error {
     address: string,
     readonly tries: number,
     cause: unknown,
+    /** As in `PlantStoreProblem`. */
+    readonly idempotencyKey?: string | undefined,
   ) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`No response from ${address} in ${tries} tries: ${reason}`, { cause });
+    super(`No response from ${address} in ${tries} tries: ${describeFailure(cause)}`, { cause });
   }
+}
+
+/** Node's `fetch` says only "fetch failed"; the reason is the cause of that. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause, message } = error;
+  if (!(cause instanceof Error)) return message;
+  // Where a host has several addresses, the cause has a code but no message.
+  return `${message}: ${cause.message || (cause as { code?: string }).code}`;
 }

@@ -8,6 +8,10 @@ export interface ClientRequest {
   readonly body?: string | undefined;
   /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
   readonly isRepeatable: boolean;
+  /** More than the service ever sends in response; the rest isn't read. */
+  readonly responseBytesMax: number;
+  /** The key to repeat the call with. */
+  readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -29,18 +33,21 @@ export interface ClientResponse {
   readonly text: string;
   /** Whether an earlier try may have succeeded although its response was lost. */
   readonly isRepeated: boolean;
+  /** The key to repeat the call with. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** The service, or a proxy in front of it, is busy, restarting or cut off. */
 const retriedStatuses: readonly number[] = [429, 502, 503, 504];
 const pauseMsFirst = 100;
-const pauseMsMax = 10_000;
+const pauseMsMax = 5_000;
 
 /**
  * Returns the first response that isn't worth a retry, or the last one. Throws
  * `PlantStoreUnreachable` if none came, and the signal's reason once it is aborted.
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
+  const { idempotencyKey, signal } = request;
   let isRepeated = false;
   let limited = 0;
   for (let tries = 1; ; tries++) {
@@ -57,20 +64,20 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
         hasTriesLeft &&
         retryAfterMs <= policy.retryAfterMsMax &&
         retriedStatuses.includes(response.status);
-      if (!isRetried) return { ...response, isRepeated };
+      if (!isRetried) return { ...response, isRepeated, idempotencyKey };
       // Only after 429 is it certain that nothing was done.
       isRepeated ||= !isLimited;
     } catch (error) {
-      request.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       const hasTriesLeft = tries - limited <= policy.retries;
       if (!hasTriesLeft) {
-        throw new PlantStoreUnreachable(new URL(request.url).origin, tries, error);
+        throw new PlantStoreUnreachable(new URL(request.url).origin, tries, error, idempotencyKey);
       }
       isRepeated = true;
     }
     const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
     // Jitter: clients that failed together shouldn't come back together.
-    await pause(retryAfterMs + stepMs * (0.5 + Math.random() / 2), request.signal);
+    await pause(retryAfterMs + stepMs * (0.5 + Math.random() / 2), signal);
   }
 }
 
@@ -89,12 +96,30 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
       // Bun resends GET and DELETE by itself when a reused connection breaks.
       ...(!request.isRepeatable && { keepalive: false }),
     });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    const text = await readText(response, request.responseBytesMax);
+    return { status: response.status, headers: response.headers, text };
   } catch (error) {
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     clearTimeout(timer);
     unwatch();
+  }
+}
+
+/** Empty, which is no valid response, if it is longer than that. */
+async function readText({ body }: Response, bytesMax: number): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = body?.getReader();
+  let text = "";
+  for (let bytes = 0; ; ) {
+    const chunk = await reader?.read();
+    if (!chunk?.value) return text + decoder.decode();
+    bytes += chunk.value.length;
+    if (bytes > bytesMax) {
+      await reader?.cancel();
+      return "";
+    }
+    text += decoder.decode(chunk.value, { stream: true });
   }
 }
 

@@ -1,5 +1,6 @@
 /** The whole battery of the client, in one list. */
 import type { ClientCase } from "./client-case.ts";
+import { hostileCases } from "./hostile-cases.ts";
 import { manyCases } from "./many-cases.ts";
 import { plainCases } from "./plain-cases.ts";
 import { scriptedCases } from "./scripted-cases.ts";
@@ -10,4 +11,5 @@ export const clientCases: readonly ClientCase[] = [
   ...manyCases,
   ...troubleCases,
   ...scriptedCases,
+  ...hostileCases,
 ];

@@ -1,9 +1,14 @@
 /** The client's further calls: one plant, a tag, many plants at once, whose the token is. */
 import assert from "node:assert/strict";
-import { type PlantDraft, type PlantStore, PlantStoreProblem } from "plantstore/client";
+import {
+  type PlantDraft,
+  type PlantStore,
+  PlantStoreProblem,
+  PlantStoreUnreachable,
+} from "plantstore/client";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
-import { openScriptedService } from "./scripted-service.ts";
+import { openScriptedService, problemAnswer } from "./scripted-service.ts";
 
 const requestLinesMax = 10_000;
 const requestBytesMax = 1024 * 1024;
@@ -60,8 +65,9 @@ export const manyCases: readonly ClientCase[] = [
         requests.map(({ key }) => key),
         ['"order-17"', '"order-17.10000"'],
       );
+      await store.createMany(drafts, { idempotencyKey: "k".repeat(230) });
       await failure(store.createMany(drafts, { idempotencyKey: "k".repeat(231) }), RangeError);
-      assert.equal(requests.length, 2);
+      assert.equal(requests.length, 4);
     },
   },
   {
@@ -179,6 +185,82 @@ export const manyCases: readonly ClientCase[] = [
       },
     }),
   ),
+  {
+    name: "finishes many plants that a failure interrupted, with the key of the error",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url, retries: 0 });
+      const count = requestLinesMax + 5;
+      const drafts = Array.from({ length: count }, (_, index) => ({ name: `Plant ${index}` }));
+      proxy.breakNext(undefined, "after");
+      const { idempotencyKey } = await failure(store.createMany(drafts), PlantStoreUnreachable);
+      const results = await store.createMany(drafts, { idempotencyKey });
+      proxy.close();
+      assert.ok(results.every((result) => result.status === 201 && result.replayed));
+      assert.equal(await countPlants(openStore(world)), count);
+    },
+  },
+  {
+    name: "takes plants from an async source as fast as it sends them",
+    async run(world) {
+      const { requests, store } = recordRequests(world);
+      const requestsBefore: number[] = [];
+      async function* grow() {
+        for (let index = 0; index <= 2 * requestLinesMax; index++) {
+          requestsBefore.push(requests.length);
+          yield { name: `Plant ${index}` };
+        }
+      }
+      assert.equal((await store.createMany(grow())).length, 2 * requestLinesMax + 1);
+      assert.equal(requests.length, 3);
+      assert.deepEqual(
+        [0, requestLinesMax + 1, 2 * requestLinesMax].map((index) => requestsBefore[index]),
+        [0, 1, 1],
+      );
+    },
+  },
+  {
+    name: "deletes many plants, with a result for each in its place",
+    async run(world) {
+      const store = openStore(world);
+      for (let id = 1; id <= 40; id++) await store.create({ name: `Plant ${id}`, id });
+      const results = await store.deleteMany([...Array(42).keys()]);
+      const deleted = { status: 204, confirmed: true };
+      assert.deepEqual(results.slice(1, 41), Array(40).fill(deleted));
+      for (const missing of [results[0], results[41]]) {
+        assert.ok(missing?.status === 404 && missing.code === "not-found");
+      }
+      assert.equal(results.length, 42);
+      assert.equal(await countPlants(store), 0);
+      assert.deepEqual(await store.deleteMany([]), []);
+    },
+  },
+  {
+    name: "deletes plants while it lists them, and says which deletions are not confirmed",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url });
+      const { id } = await store.create({ name: "Fern" });
+      async function* listIds() {
+        for await (const plant of store.list()) yield plant.id;
+        proxy.breakNext("after");
+      }
+      assert.deepEqual(await store.deleteMany(listIds()), [{ status: 204, confirmed: false }]);
+      proxy.close();
+      assert.equal((await failure(openStore(world).get(id), PlantStoreProblem)).status, 404);
+    },
+  },
+  {
+    name: "stops deleting at the first failure that is no missing plant",
+    async run(world) {
+      const service = await openScriptedService(problemAnswer(403, "forbidden"));
+      const store = openStore(world, { url: service.url });
+      const call = store.deleteMany([...Array(100).keys()]);
+      assert.equal((await failure(call, PlantStoreProblem)).code, "forbidden");
+      assert.ok(service.requests.length < 20);
+      service.close();
+    },
+  },
   {
     name: "takes fewer results than lines for a response of something else",
     async run(world) {

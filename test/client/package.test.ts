@@ -19,6 +19,21 @@ test("has the product's version and no dependencies", () => {
   expect(Object.keys(own).filter((key) => /dependencies/i.test(key))).toEqual([]);
 });
 
+test("resolvers that don't know exports find the code and its types", () => {
+  const own = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+  expect({ types: own.types, default: own.main }).toEqual(own.exports);
+});
+
+test("its source map has the sources, without a path of this machine", () => {
+  const map = JSON.parse(readFileSync(join(home, "plant-store.js.map"), "utf8"));
+  expect(map.sources).toEqual(expect.arrayContaining(["send.ts", "plant-store.ts"]));
+  expect(map.sources.join()).not.toContain("/");
+  expect(map.sourcesContent.join("")).toContain("export class PlantStore {");
+  expect(readFileSync(join(home, "plant-store.js"), "utf8")).toContain(
+    "//# sourceMappingURL=plant-store.js.map",
+  );
+});
+
 test("its code has less than 4 KB, compressed", () => {
   expect(gzipSync(readFileSync(join(home, "plant-store.js"))).length).toBeLessThan(4_000);
 });
@@ -32,8 +47,11 @@ test("npm packs the code, its types, the documentation and the license", async (
     "package.json",
     "plant-store.d.ts",
     "plant-store.js",
+    "plant-store.js.map",
     "problem-error.d.ts",
     "send.d.ts",
+    "types.d.ts",
+    "wire-text.d.ts",
     "wire-types.d.ts",
   ]);
 }, 30_000);

@@ -45,7 +45,6 @@ export const scriptedCases: readonly ClientCase[] = [
       async (store, { requests }) => {
         assert.equal((await store.create(draft)).id, 7n);
         const keys = requests.map(({ headers }) => headers["idempotency-key"]);
-        assert.match(String(keys[0]), /^[0-9a-f]{32}$/);
         assert.deepEqual(keys, [keys[0], keys[0], keys[0]]);
       },
     ),
@@ -61,14 +60,26 @@ export const scriptedCases: readonly ClientCase[] = [
     ),
   ),
   scripted(
-    "gives up with the last problem after five tries",
+    "gives up with the last problem and its key after its tries",
     [problemAnswer(503, "unavailable")],
-    async (store, { requests }) => {
+    async (_store, { url, requests }) => {
+      const store = openStore({ url, token: "t" }, { retries: 2 });
       const problem = await failure(store.create(draft), PlantStoreProblem);
       assert.deepEqual([problem.status, problem.code], [503, "unavailable"]);
-      assert.equal(requests.length, 5);
+      assert.equal(requests.length, 3);
+      assert.equal(problem.idempotencyKey, requests[0]?.headers["idempotency-key"]);
     },
   ),
+  scripted("makes keys that start with the time", [createdAnswer], async (store, { requests }) => {
+    const beforeMs = Date.now();
+    await store.create(draft);
+    const key = String(requests[0]?.headers["idempotency-key"]);
+    assert.match(key, /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    const timeMs = Number.parseInt(key.slice(0, 13).replace("-", ""), 16);
+    assert.ok(timeMs >= beforeMs && timeMs <= Date.now());
+    await store.create(draft);
+    assert.notEqual(requests[1]?.headers["idempotency-key"], key);
+  }),
   scripted(
     "waits as many seconds as it is asked to",
     [problemAnswer(429, "rate-limited", { "retry-after": "1" }), createdAnswer],
@@ -155,6 +166,7 @@ export const scriptedCases: readonly ClientCase[] = [
   ),
   ...[
     { status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" },
+    { status: 200, body: "" },
     { status: 201, body: "{}" },
     { status: 201, headers: { location: "/plants/7" }, body: '{"name":"Fern"}' },
     ...["/plants/", "/plants/0x7"].map((location) => ({ ...createdAnswer, headers: { location } })),
@@ -181,6 +193,7 @@ export const scriptedCases: readonly ClientCase[] = [
       async (store) => {
         const calls = [
           () => collect(store.list()),
+          () => store.get(1),
           () => store.create(draft),
           () => store.delete(1),
         ];

@@ -91,8 +91,13 @@ export const troubleCases: readonly ClientCase[] = [
       assert.equal(error.tries, 2);
       assert.match(error.message, /no response within 1000 ms/);
       proxy.close();
-      const closed = openStore(world, { url: proxy.url, retries: 1 });
-      assert.equal((await failure(closed.delete(1), PlantStoreUnreachable)).tries, 2);
+      for (const host of ["127.0.0.1", "localhost"]) {
+        const url = proxy.url.replace("127.0.0.1", host);
+        const closed = openStore(world, { url, retries: 1 });
+        const refused = await failure(closed.delete(1), PlantStoreUnreachable);
+        assert.equal(refused.tries, 2);
+        assert.match(refused.message, /ECONNREFUSED/);
+      }
       assert.equal((await collect(openStore(world).list())).length, 1);
     },
   },

@@ -1,0 +1,23 @@
+/** How long the client keeps trying by default. Its other behavior is in test/client/. */
+import { afterEach, expect, spyOn, test } from "bun:test";
+import { PlantStore, PlantStoreUnreachable } from "./plant-store.ts";
+
+const timeoutMs = 30_000;
+const { setTimeout } = globalThis;
+const timers = spyOn(globalThis, "setTimeout");
+afterEach(() => timers.mockRestore());
+
+test("it keeps trying for about 20 seconds, so that a restart goes unnoticed", async () => {
+  const pausesMs: number[] = [];
+  timers.mockImplementation(((act: () => void, durationMs: number) => {
+    const isPause = durationMs < timeoutMs;
+    if (isPause) pausesMs.push(durationMs);
+    return setTimeout(act, isPause ? 0 : durationMs);
+  }) as typeof setTimeout);
+  const fetch = () => Promise.reject(new Error("refused"));
+  const store = new PlantStore({ url: "http://localhost", token: "t", fetch, timeoutMs });
+  await expect(store.me()).rejects.toBeInstanceOf(PlantStoreUnreachable);
+  const totalMs = pausesMs.reduce((sum, each) => sum + each);
+  expect(totalMs).toBeWithin(13_000, 27_000);
+  expect(Math.max(...pausesMs)).toBeLessThanOrEqual(5_000);
+});

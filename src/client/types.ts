@@ -1,0 +1,88 @@
+/** What callers pass to the client, and what they get. */
+import type { ProblemCode, ValidationError } from "./problem-error.ts";
+import type { RetryPolicy } from "./send.ts";
+import type * as wire from "./wire-types.ts";
+
+export interface PlantStoreOptions {
+  /** Where the service is, with its base path: `https://plants.example/v1`. */
+  readonly url: string;
+  /** With or without `Bearer` before it. Missing or empty is an error, to catch unset variables. */
+  readonly token: string | undefined;
+  /** Replaces the global one. */
+  readonly fetch?: RetryPolicy["fetch"];
+  /** Default 10, which takes about 20 seconds. Only what can safely be repeated is. */
+  readonly retries?: number;
+  /** Retries after 429, counted separately; as many as `retries` by default. */
+  readonly limitedRetries?: number;
+  /** The longest `Retry-After` to wait for: 60,000 by default. Beyond it the call fails at once. */
+  readonly retryAfterMsMax?: number;
+  /** For each try, to the last byte of the response: 30,000 by default. */
+  readonly timeoutMs?: number;
+}
+
+export interface CallOptions {
+  /** Aborts the call, also while it waits for a retry. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CreateOptions extends CallOptions {
+  /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new UUID. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ListOptions<Field extends PlantField> extends CallOptions {
+  /** How many plants in total; all by default. */
+  readonly limit?: number | undefined;
+  /** An id; the list starts after it. */
+  readonly after?: bigint | number | undefined;
+  /** Only plants with exactly this tag. */
+  readonly tag?: string | undefined;
+  /** The fields of each plant; all by default. */
+  readonly fields?: readonly Field[] | undefined;
+  /** How many plants to fetch at a time: 1,000 by default. */
+  readonly pageSize?: number | undefined;
+}
+
+export type Plant = { readonly [Field in keyof wire.Plant]-?: NonNullable<wire.Plant[Field]> };
+export type PlantField = keyof Plant;
+export type PlantDraft = Omit<wire.PlantDraft, "id"> & {
+  /** Assigned by the service if absent. */
+  readonly id?: bigint | number | undefined;
+};
+
+export interface CreatedPlant extends Plant {
+  /** Whether an earlier request with the same key, or an earlier try, had created the plant. */
+  readonly replayed: boolean;
+}
+
+/** What became of one of many plants. */
+export type CreateResult =
+  | { readonly status: 201; readonly id: bigint; readonly replayed: boolean }
+  | {
+      readonly status: 400 | 409 | 422 | 507;
+      readonly code: ProblemCode;
+      readonly detail: string;
+      readonly errors?: readonly ValidationError[];
+    };
+
+/** What became of one of many deletions. */
+export type DeleteResult =
+  | (Deletion & { readonly status: 204 })
+  | { readonly status: 404; readonly code: "not-found"; readonly detail: string };
+
+/** Who the token stands for; without `expiresAt` it doesn't expire. */
+export type Me = wire.Me;
+
+export interface Page<Field extends PlantField = PlantField> {
+  readonly plants: Pick<Plant, Field>[];
+  /** The id that the next page starts after; absent on the last page, and with a limit of 0. */
+  readonly next: bigint | undefined;
+}
+
+export interface Deletion {
+  /**
+   * False: the response to a try was lost, and the next try found no plant. It is gone, perhaps
+   * since before this call.
+   */
+  readonly confirmed: boolean;
+}

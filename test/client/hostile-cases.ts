@@ -1,0 +1,86 @@
+/** The client and a server that wants to fill its memory. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { createGzip } from "node:zlib";
+import { type PlantStore, PlantStoreProblem } from "plantstore/client";
+import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
+
+/** What the client may take in, with what buffers on the way hold. */
+const takenBytesMax = 32 * 1024 * 1024;
+const chunk = Buffer.alloc(64 * 1024, " ");
+
+/** Responds without an end, as fast as the client reads. */
+async function openEndlessServer(status: number, isCompressed: boolean) {
+  let sentBytes = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    const type = status < 400 ? "application/json" : "application/problem+json";
+    const encoding = isCompressed ? { "content-encoding": "gzip" } : {};
+    response.writeHead(status, { "content-type": type, ...encoding });
+    const target = isCompressed ? createGzip({ level: 1 }) : response;
+    if (target !== response) target.pipe(response);
+    const send = () => {
+      while (!response.destroyed) {
+        sentBytes += chunk.length;
+        if (!target.write(chunk)) break;
+      }
+    };
+    target.on("drain", send);
+    send();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    sentBytes: () => sentBytes,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const calls: Readonly<Record<string, (store: PlantStore) => Promise<unknown>>> = {
+  create: (store) => store.create({ name: "Fern" }),
+  createMany: (store) => store.createMany([{ name: "Fern" }]),
+  get: (store) => store.get(7),
+  list: (store) => collect(store.list()),
+  page: (store) => store.page({ limit: Number.POSITIVE_INFINITY }),
+  me: (store) => store.me(),
+  delete: (store) => store.delete(7),
+};
+
+export const hostileCases: readonly ClientCase[] = [
+  ...[200, 404].flatMap((status) =>
+    [false, true].map(
+      (isCompressed): ClientCase => ({
+        name: `stops reading an endless ${status}${isCompressed ? ", compressed" : ""}`,
+        async run(world) {
+          for (const [name, call] of Object.entries(calls)) {
+            const server = await openEndlessServer(status, isCompressed);
+            const store = openStore(world, { url: server.url, retries: 0, timeoutMs: 10_000 });
+            const problem = await failure(call(store), PlantStoreProblem);
+            assert.deepEqual([name, problem.code], [name, "unexpected"]);
+            const bytes = server.sentBytes();
+            assert.ok(bytes < takenBytesMax, `${name} took ${bytes} bytes`);
+            server.close();
+          }
+        },
+      }),
+    ),
+  ),
+  {
+    name: "reads a page of the longest plants that there are",
+    async run(world) {
+      const store = openStore(world);
+      const longest = (length: number) => "\u0001".repeat(length);
+      const drafts = Array.from({ length: 300 }, (_, index) => ({
+        id: -(2n ** 63n) + BigInt(index),
+        name: longest(200),
+        tag: longest(100),
+      }));
+      await store.createMany(drafts);
+      assert.deepEqual((await store.page({ limit: 300 })).plants, drafts);
+    },
+  },
+];
