@@ -81,7 +81,7 @@ async function start(
   };
   const listener = await openListener(config, storage, log, { metrics, render }, true);
 
-  const { intervals, usage } = config;
+  const { intervals } = config;
   let { certificate } = config;
   // This thread is serving already; the others join it.
   const joining = setTimeout(() => {
@@ -97,7 +97,7 @@ async function start(
       );
     }
   }, joinAfterMs);
-  const tasks = startProcessTasks(storage, intervals, log, usage.rate !== undefined);
+  const tasks = startProcessTasks(storage, intervals, log);
   const checkCertificate = async () => {
     if (certificate) warnOfExpiry(certificate, log);
   };

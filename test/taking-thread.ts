@@ -19,7 +19,7 @@ export interface TakingOrder {
 self.onmessage = ({ data }: MessageEvent<TakingOrder>) => {
   const { limit, buckets, gate, threads, requests, isLive } = data;
   const now = isLive ? undefined : () => 0;
-  const limiter = new RateLimiter(limit, buckets, undefined, now);
+  const limiter = new RateLimiter(limit, buckets, now);
   const caller = { credential: "a", user: "a", garden: "a", scope: "write" } as const;
   Atomics.add(gate, 0, 1);
   while (Atomics.load(gate, 0) < threads);

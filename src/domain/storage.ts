@@ -175,27 +175,7 @@ export interface TokenStorage {
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
 
-/** A leaky bucket of a rate limit. */
-export interface BucketLevel {
-  /** An integer from 0 to 2^53−1. */
-  readonly key: number;
-  /** How long the bucket takes to drain, if nothing is added. */
-  readonly levelMs: number;
-}
-
-/** The buckets of a rate limit that all processes share. They drain by themselves, with time. */
-export interface BucketStorage {
-  /** Adds to the levels of buckets, and returns their new levels. */
-  pour(pours: readonly BucketLevel[]): Promise<readonly BucketLevel[]>;
-
-  /** Deletes the buckets that have drained. */
-  forgetEmpty(): Promise<void>;
-}
-
 export interface Storage extends PlantStorage, TokenStorage {
-  /** Absent where one process serves the storage, and need not ask it. */
-  readonly buckets: BucketStorage | undefined;
-
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
 

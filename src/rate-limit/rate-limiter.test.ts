@@ -1,9 +1,8 @@
-/** The rate limit: what passes, the allowance, and that threads and processes add up. */
+/** The rate limit: what passes, the allowance, and that threads add up. */
 import { describe, expect, test } from "bun:test";
 import { makeDice } from "../../test/dice.ts";
 import type { TakingOrder } from "../../test/taking-thread.ts";
 import type { Caller } from "../domain/caller.ts";
-import type { BucketLevel } from "../domain/storage.ts";
 import { createBucketMemory, RateLimiter } from "./rate-limiter.ts";
 
 const limit = { requests: 5, windowSeconds: 10 };
@@ -12,28 +11,11 @@ function callerOf(credential: string): Caller {
   return { credential, user: "alice", garden: "alice", scope: "write" };
 }
 
-/** What a storage would hold; none of it runs out. */
-function createStorage() {
-  const levels = new Map<number, number>();
-  const reports: BucketLevel[][] = [];
-  return {
-    reports,
-    async pour(pours: readonly BucketLevel[]) {
-      reports.push([...pours]);
-      return pours.map(({ key, levelMs }) => {
-        levels.set(key, (levels.get(key) ?? 0) + levelMs);
-        return { key, levelMs: levels.get(key) ?? 0 };
-      });
-    },
-    async forgetEmpty() {},
-  };
-}
-
 /** A limiter on a clock that only the test moves. */
-function openLimiter(rate = limit, storage?: ReturnType<typeof createStorage>) {
+function openLimiter(rate = limit) {
   let nowMs = 0;
   const buckets = { ...createBucketMemory(), seed: "the same in every run" };
-  const limiter = new RateLimiter(rate, buckets, storage, () => nowMs);
+  const limiter = new RateLimiter(rate, buckets, () => nowMs);
   return {
     limiter,
     wait(ms: number) {
@@ -124,58 +106,6 @@ test.each([
     expect(limiter.permits(limiter.take(alice))).toBe(true);
     wait(pick(windowSeconds * 1_000));
   }
-});
-
-describe("processes on one storage", () => {
-  const daily = { requests: 24, windowSeconds: 86_400 };
-  const requestMs = 3_600_000;
-
-  test("let through together what one may", async () => {
-    const storage = createStorage();
-    const [first, second] = [openLimiter(daily, storage), openLimiter(daily, storage)];
-    expect([first.send("a", 10), second.send("a", 8)]).toEqual([10, 8]);
-    await first.limiter.exchange();
-    await second.limiter.exchange();
-    expect(second.send("a", 30)).toBe(24 - 18);
-    await second.limiter.exchange();
-    expect(first.send("a", 1)).toBe(1);
-    await first.limiter.exchange();
-    expect(first.send("a", 30)).toBe(0);
-  });
-
-  test("report what passed since the last time and is still in the bucket, once", async () => {
-    const storage = createStorage();
-    const { limiter, send, wait } = openLimiter(daily, storage);
-    await limiter.exchange();
-    send("a", 3);
-    send("b", 1);
-    wait(requestMs);
-    await limiter.exchange();
-    await limiter.exchange();
-    expect(storage.reports).toEqual([[{ key: expect.any(Number), levelMs: 2 * requestMs }]]);
-  });
-
-  test("count what passes during an exchange", async () => {
-    const storage = createStorage();
-    const { limiter, send } = openLimiter(daily, storage);
-    send("a", 1);
-    const exchanging = limiter.exchange();
-    send("a", 2);
-    await exchanging;
-    expect(send("a", 30)).toBe(21);
-  });
-
-  test("take back what others used too much, and never give back what was used here", async () => {
-    const storage = createStorage();
-    const others = [openLimiter(daily, storage), openLimiter(daily, storage)];
-    for (const { send } of others) send("a", 24);
-    for (const { limiter } of others) await limiter.exchange();
-    const [first, second] = others as [(typeof others)[0], (typeof others)[0]];
-    first.wait(requestMs);
-    second.wait(requestMs);
-    expect(first.send("a", 9)).toBe(1);
-    expect(second.send("a", 9)).toBe(0);
-  });
 });
 
 test("threads pass together what the limit says, however they race", async () => {

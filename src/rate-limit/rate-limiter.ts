@@ -3,7 +3,6 @@
  * caller, when their bucket will be empty, in memory that all threads of the process share.
  */
 import type { Caller } from "../domain/caller.ts";
-import type { BucketStorage } from "../domain/storage.ts";
 
 /** Up to `requests` at once, and then one more every `windowSeconds / requests`. */
 export interface RateLimit {
@@ -49,8 +48,6 @@ export function createBucketMemory(): BucketMemory {
 }
 
 interface Place {
-  /** The same on every instance. */
-  readonly key: number;
   readonly firstSlot: number;
   readonly tag: number;
 }
@@ -67,14 +64,10 @@ export class RateLimiter {
   readonly #tags: Uint16Array;
   readonly #seed: string;
   readonly #places = new WeakMap<Caller, Place>();
-  /** How many requests this thread let through since the last exchange, by key. */
-  #passed = new Map<number, { readonly place: Place; requests: number }>();
-  readonly #storage: BucketStorage | undefined;
 
   constructor(
     { requests, windowSeconds }: RateLimit,
     { memory, originMs, seed }: BucketMemory,
-    storage?: BucketStorage,
     nowMs = createClock(originMs),
   ) {
     this.#windowSeconds = windowSeconds;
@@ -84,21 +77,22 @@ export class RateLimiter {
     this.#slots = new BigUint64Array(memory);
     this.#tags = new Uint16Array(memory);
     this.#seed = seed;
-    this.#storage = storage;
     this.#nowMs = nowMs;
   }
 
   /** Counts a request. Returns the level of the bucket with it, which `permits` judges. */
   take(caller: Caller): number {
     const place = this.#placeOf(caller);
-    let level = 0;
-    const isTaken = this.#update(place, (emptyAt) => {
+    for (;;) {
+      const slot = this.#find(place);
+      const old = Atomics.load(this.#slots, slot);
       const now = this.#now();
-      level = Math.max(emptyAt - now, 0) + this.#cost;
-      return this.permits(level) ? now + level : undefined;
-    });
-    if (isTaken && this.#storage) this.#notePassed(place);
-    return level;
+      const level = Math.max(timeOf(old, place) - now, 0) + this.#cost;
+      if (!this.permits(level)) return level;
+      const value = (BigInt(place.tag) << BigInt(timeBits)) | BigInt(now + level);
+      // Otherwise another thread was faster, and this one tries again.
+      if (Atomics.compareExchange(this.#slots, slot, old, value) === old) return level;
+    }
   }
 
   permits(level: number): boolean {
@@ -112,39 +106,6 @@ export class RateLimiter {
     const remaining = Math.max(0, Math.floor(room / this.#cost));
     const missing = (remaining + 1) * this.#cost - room;
     return { remaining, nextSeconds: Math.ceil(missing / (this.#capacity / this.#windowSeconds)) };
-  }
-
-  /**
-   * Reports to the storage what this thread let through, and learns what everyone did. If it fails,
-   * that much isn't reported again: each instance limits alone meanwhile.
-   */
-  async exchange(): Promise<void> {
-    const passed = this.#passed;
-    this.#passed = new Map();
-    const now = this.#now();
-    const pours = Array.from(passed.values(), ({ place, requests }) => {
-      const level = timeOf(Atomics.load(this.#slots, this.#find(place)), place) - now;
-      return { key: place.key, levelMs: Math.min(requests * this.#cost, level) / this.#unitsPerMs };
-    }).filter(({ levelMs }) => levelMs > 0);
-    if (pours.length === 0) return;
-    for (const { key, levelMs } of (await this.#storage?.pour(pours)) ?? []) {
-      const place = passed.get(key)?.place;
-      const since = (this.#passed.get(key)?.requests ?? 0) * this.#cost;
-      const known = now + Math.round(levelMs * this.#unitsPerMs) + since;
-      if (place) this.#update(place, (emptyAt) => (emptyAt < known ? known : undefined));
-    }
-  }
-
-  /** Sets the caller's time unless `change` returns none. Retries if another thread was faster. */
-  #update(place: Place, change: (emptyAt: number) => number | undefined): boolean {
-    for (;;) {
-      const slot = this.#find(place);
-      const old = Atomics.load(this.#slots, slot);
-      const time = change(timeOf(old, place));
-      if (time === undefined) return false;
-      const value = (BigInt(place.tag) << BigInt(timeBits)) | BigInt(time);
-      if (Atomics.compareExchange(this.#slots, slot, old, value) === old) return true;
-    }
   }
 
   /** The caller's slot, or else the one of their set that is empty first. */
@@ -167,20 +128,13 @@ export class RateLimiter {
     return undefined;
   }
 
-  #notePassed(place: Place): void {
-    const known = this.#passed.get(place.key);
-    if (known) known.requests++;
-    else this.#passed.set(place.key, { place, requests: 1 });
-  }
-
   #placeOf(caller: Caller): Place {
     const known = this.#places.get(caller);
     if (known) return known;
-    const local = sha256(this.#seed + caller.credential);
+    const hash = new Bun.CryptoHasher("sha256").update(this.#seed + caller.credential).digest();
     const place = {
-      key: Number(sha256(caller.credential).readBigUInt64LE() >> 11n),
-      firstSlot: (local.readUInt32LE(0) % sets) * setSlots,
-      tag: 1 + (local.readUInt32LE(4) % tagsMax),
+      firstSlot: (hash.readUInt32LE(0) % sets) * setSlots,
+      tag: 1 + (hash.readUInt32LE(4) % tagsMax),
     };
     this.#places.set(caller, place);
     return place;
@@ -194,10 +148,6 @@ export class RateLimiter {
 /** When the caller's bucket will be empty; 0 if the slot is another's. */
 function timeOf(slot: bigint, { tag }: Place): number {
   return Number(slot >> BigInt(timeBits)) === tag ? Number(BigInt.asUintN(timeBits, slot)) : 0;
-}
-
-function sha256(text: string): Buffer {
-  return new Bun.CryptoHasher("sha256").update(text).digest();
 }
 
 /** Monotonic. Each thread counts from its own start, so the time between their starts is added. */

@@ -35,8 +35,6 @@ export interface Assembly {
   /** Absent if no issuer is configured. */
   readonly jwts: JwtVerifier | undefined;
   readonly writer: GroupCommit;
-  /** Absent if requests aren't limited. */
-  readonly limiter: RateLimiter | undefined;
   /** Absent if no collector is configured. */
   readonly spans: SpanExporter | undefined;
 }
@@ -63,7 +61,7 @@ export function assemble(
   const { usage = unlimited, tracing } = config;
   const { rate } = usage;
   const buckets = config.buckets ?? createBucketMemory();
-  const limiter = rate && new RateLimiter(rate, buckets, storage.buckets);
+  const limiter = rate && new RateLimiter(rate, buckets);
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const app = createApp({
     context: {
@@ -90,7 +88,7 @@ export function assemble(
     limiter,
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
-  return { app, authenticator, jwts, writer, limiter, spans };
+  return { app, authenticator, jwts, writer, spans };
 }
 
 function createSpanExporter(

@@ -52,7 +52,7 @@ export async function openListener(
   let server = listen(config, app);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
-  const tasks = startThreadTasks(assembly, storage, config.intervals, log);
+  const tasks = startThreadTasks(assembly, config.intervals, log);
   async function finishWork(): Promise<void> {
     await writer.drain();
     await authenticator.noteUses().catch(() => {});

@@ -10,9 +10,6 @@ export const defaultIntervals = {
   /** A withdrawn key is accepted no longer than this, while its issuer can be asked. */
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
-  /** How long processes on one storage limit rates alone before they learn of each other. */
-  exchangeRatesMs: 1_000,
-  forgetRatesMs: 60_000,
   checkCertificateMs: 86_400_000,
 };
 
@@ -24,17 +21,13 @@ const keyGraceMs = 60_000;
 
 /** The tasks of each thread. */
 export function startThreadTasks(
-  { authenticator, jwts, limiter }: Assembly,
-  storage: Storage,
+  { authenticator, jwts }: Assembly,
   intervals: Intervals,
   log: Log,
 ): PeriodicTasks {
   const tasks = new PeriodicTasks(log);
   tasks.start("token refresh", intervals.refreshTokensMs, () => authenticator.refresh());
   tasks.start("token use update", intervals.noteTokenUsesMs, () => authenticator.noteUses());
-  if (limiter && storage.buckets) {
-    tasks.start("rate limit exchange", intervals.exchangeRatesMs, () => limiter.exchange());
-  }
   if (jwts) {
     const refresh = () => jwts.keys.refresh();
     tasks.start("issuer key refresh", intervals.refreshIssuerKeysMs, refresh, "at once");
@@ -43,20 +36,11 @@ export function startThreadTasks(
 }
 
 /** The tasks that one thread does for the whole process. */
-export function startProcessTasks(
-  storage: Storage,
-  intervals: Intervals,
-  log: Log,
-  isRateLimited: boolean,
-): PeriodicTasks {
+export function startProcessTasks(storage: Storage, intervals: Intervals, log: Log): PeriodicTasks {
   const tasks = new PeriodicTasks(log);
   tasks.start("idempotency key cleanup", intervals.forgetIdempotencyKeysMs, async () => {
     while (await storage.forgetKeys(Date.now() - keyGraceMs));
   });
-  const { buckets } = storage;
-  if (isRateLimited && buckets) {
-    tasks.start("rate limit cleanup", intervals.forgetRatesMs, () => buckets.forgetEmpty());
-  }
   return tasks;
 }
 

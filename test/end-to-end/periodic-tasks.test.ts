@@ -15,12 +15,8 @@ const soonMs = 20;
 const threads = "2";
 
 /** A service in this process, and a second opening of its storage as a command would have it. */
-async function start(
-  database: string,
-  intervals: Parameters<typeof serve>[2],
-  flags: Readonly<Record<string, string>> = {},
-) {
-  const config = readConfig({ port: "0", threads, database, ...flags }, {});
+async function start(database: string, intervals: Parameters<typeof serve>[2]) {
+  const config = readConfig({ port: "0", threads, database }, {});
   const log = createLog("off", () => {});
   const service = await serve(config, log, intervals);
   const beside = await openStorage(database, { isServing: false });
@@ -81,17 +77,5 @@ describe.each([
       return outcome?.kind === "created" || undefined;
     });
     expect(await beside.apply([keyed({})])).toEqual([created(1n, true)]);
-  });
-});
-
-describe("instances on one PostgreSQL", () => {
-  const limit = { "rate-limit": "10/60s" };
-
-  test("drop the rates that have run out", async () => {
-    await postgres.query("UPDATE rate_buckets SET empty_at_us = 1");
-    await using _ = await start(postgres.url, { forgetRatesMs: soonMs }, limit);
-    await waitFor(
-      async () => (await postgres.query("SELECT 1 FROM rate_buckets")).length === 0 || undefined,
-    );
   });
 });

@@ -39,7 +39,8 @@ describe("a rate limit", () => {
     }
     expect(await send(await renew("ann", 5), 1)).toEqual({ 429: 1 });
     // A forged token uses up nothing.
-    const forged = await sign(await makeSigningKey(), issuer.claims(Date.now(), { sub: "bea" }));
+    const forger = { ...(await makeSigningKey()), kid: key.kid };
+    const forged = await sign(forger, issuer.claims(Date.now(), { sub: "bea" }));
     expect(await send(forged, 9)).toEqual({ 401: 9 });
     expect(await send(await renew("bea", 1), 9)).toEqual({ 200: 5, 429: 4 });
   });

@@ -1,7 +1,6 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
 import { type Plant, type PlantId, plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import {
-  type BucketStorage,
   defaultConnectionLimits,
   type OpenOptions,
   type PlantReader,
@@ -43,7 +42,6 @@ function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
     ...createReader(runner),
     ...createWriter(runner, plantsMax),
     ...createTokenStorage(runner),
-    buckets: createBucketStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
     ping: () => runner.ping(),
@@ -149,34 +147,4 @@ function createReader(runner: TransactionRunner): PlantReader {
 function idAfter(after: PlantId | undefined): PlantId | undefined {
   if (after === undefined) return plantIdMin;
   return after < plantIdMax ? after + 1n : undefined;
-}
-
-const nowUs = "(extract(epoch FROM now()) * 1000000::numeric)::bigint";
-
-function createBucketStorage(runner: TransactionRunner): BucketStorage {
-  return {
-    async pour(pours) {
-      // Sorted, so that instances don't deadlock. If the clock goes back, as after a failover to
-      // another machine, a bucket keeps its level.
-      const sorted = pours.toSorted((one, other) => one.key - other.key);
-      const { rows } = await runner.write(
-        `INSERT INTO rate_buckets (key, poured_at_us, empty_at_us)
-           SELECT key, now_us, now_us + level_us
-             FROM unnest($1::bigint[], $2::bigint[]) AS poured (key, level_us)
-             CROSS JOIN (SELECT ${nowUs} AS now_us) AS clock
-           ON CONFLICT (key) DO UPDATE SET
-             poured_at_us = excluded.poured_at_us,
-             empty_at_us = greatest(excluded.poured_at_us, least(rate_buckets.empty_at_us,
-                 excluded.poured_at_us + rate_buckets.empty_at_us - rate_buckets.poured_at_us))
-               + excluded.empty_at_us - excluded.poured_at_us
-           RETURNING key, empty_at_us - poured_at_us AS level_us`,
-        [sorted.map(({ key }) => key), sorted.map(({ levelMs }) => Math.ceil(levelMs * 1_000))],
-      );
-      return rows.map((row) => ({ key: Number(row.key), levelMs: Number(row.level_us) / 1_000 }));
-    },
-
-    async forgetEmpty() {
-      await runner.write(`DELETE FROM rate_buckets WHERE empty_at_us < ${nowUs}`);
-    },
-  };
 }

@@ -34,7 +34,7 @@ const lockPauseMs = 100;
 
 const tables = [
   ...["plants", "gardens", "idempotency_hashes", "idempotency_keys"],
-  ...["tokens", "token_changes", "rate_buckets"],
+  ...["tokens", "token_changes"],
 ];
 const all = { tables, rights: ["SELECT", "INSERT", "UPDATE", "DELETE"] };
 

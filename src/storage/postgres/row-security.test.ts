@@ -74,7 +74,7 @@ test("where it may hide plants, no backup is made", async () => {
 
 test("a backup names the rights that the role lacks", async () => {
   await secure("ENABLE");
-  await database.query(`REVOKE ALL ON tokens, rate_buckets FROM ${role}`);
+  await database.query(`REVOKE ALL ON tokens FROM ${role}`);
   expect(await reasonOf(backUp("lacking.db"))).toEndWith(
     "the role lacks rights: SELECT on tokens.",
   );

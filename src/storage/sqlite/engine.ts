@@ -109,7 +109,6 @@ function createStorage(
     addToken: mapErrors(tokens.addToken),
     revokeToken: mapErrors(tokens.revokeToken),
     countTokenChanges: mapErrors(tokens.countTokenChanges),
-    buckets: undefined,
     ping: mapErrors(async () => {
       checkStillThere();
       worker?.check();
