@@ -7,20 +7,21 @@ import {
   copyStore,
   isBackup,
   restoreBackup,
+  streamBackup,
   writeBackup,
 } from "../storage/backup.ts";
 import { isSameFile, maskAddress } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
-import { renderCount } from "./terminal.ts";
+import { renderCount, unreadExitCode, writeBytes } from "./terminal.ts";
 
 const replaceFlag = { help: "replace a SQLite store that exists; it is kept under another name" };
 
 export const backupCommand: Command = {
   name: "backup",
-  summary: "Write everything in a store to a file, while it is served.",
-  words: ["FILE"],
+  summary: "Write everything in a store to a file or to standard output (-), while it is served.",
+  words: ["FILE|-"],
   flags: {
     force: { help: "replace FILE, if it is an older backup" },
     json: jsonFlag,
@@ -29,11 +30,12 @@ export const backupCommand: Command = {
   examples: [
     "plantstore backup plants.backup",
     'plantstore backup "/backups/plants-$(date +%F).backup" --database /var/lib/plantstore/plants.db',
+    "kubectl exec plantstore-0 -- plantstore backup - > plants.backup",
   ],
   async run(call) {
     const [path = ""] = call.words;
-    if (path === "-") throw usageError("A backup is written to a file, not to standard output.");
     const database = readSetting("database", call.flags);
+    if (path === "-") return backUpToStdout(call, database);
     const target = chooseTarget(path, database, call.flags.force === true);
     await cancellable("Nothing was written.", async (signal) => {
       const { madeAt, plants, tokens } = await writeBackup(database, target, toWork(call, signal));
@@ -42,6 +44,32 @@ export const backupCommand: Command = {
     });
   },
 };
+
+/** What it did goes to standard error, because the backup goes to standard output. */
+async function backUpToStdout(call: Call, database: string): Promise<number | undefined> {
+  const { flags, terminal } = call;
+  if (flags.force === true) throw usageError("--force is for a file, not for standard output.");
+  if (terminal.isStdoutTty) {
+    throw usageError("A backup isn't text. Redirect it: plantstore backup - > plants.backup");
+  }
+  try {
+    await cancellable("What was written is incomplete.", async (signal) => {
+      const { madeAt, ...contents } = await streamBackup(
+        database,
+        writeBytes,
+        toWork(call, signal),
+      );
+      const summary = { file: "-", madeAt, ...contents };
+      terminal.say(
+        flags.json === true ? JSON.stringify(summary) : describe("Standard output:", summary),
+      );
+    });
+  } catch (error) {
+    const { code } = ((error as Error).cause ?? {}) as { code?: string };
+    if (code === "EPIPE") return unreadExitCode;
+    throw error;
+  }
+}
 
 /** The file that a link leads to; else the link would be replaced. */
 function chooseTarget(path: string, database: string, mayReplace: boolean): string {
@@ -136,13 +164,17 @@ interface Summary {
 }
 
 function show(call: Call, title: string, summary: Summary): void {
-  const { plants, tokens, madeAt, kept } = summary;
   if (!isForPeople(call)) {
     call.terminal.out(`${JSON.stringify(summary)}\n`);
     return;
   }
+  call.terminal.out(`${describe(title, summary)}\n`);
+  const { kept } = summary;
+  if (kept !== undefined) call.terminal.out(`The old file is kept as ${kept}.\n`);
+}
+
+function describe(title: string, { plants, tokens, madeAt }: Summary): string {
   const contents = `${renderCount(plants, "plant")} and ${renderCount(tokens, "token")}`;
   const time = madeAt === undefined ? "" : `, as of ${madeAt}`;
-  call.terminal.out(`${title} ${contents}${time}.\n`);
-  if (kept !== undefined) call.terminal.out(`The old file is kept as ${kept}.\n`);
+  return `${title} ${contents}${time}.`;
 }

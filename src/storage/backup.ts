@@ -10,6 +10,7 @@ import {
   rmSync,
   statfsSync,
   statSync,
+  type WriteStream,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -18,7 +19,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
 import type { TransferOptions } from "../domain/storage.ts";
 import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
-import { engineOf, inspectFile, maskAddress } from "./open.ts";
+import { engineOf, inspectFile, isFile, maskAddress } from "./open.ts";
 import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
 
 interface Contents {
@@ -43,6 +44,48 @@ export async function writeBackup(
   work: BackupWork,
 ): Promise<BackupSummary> {
   const snapshot = `${target}.${crypto.randomUUID()}.partial.db`;
+  try {
+    return await withSnapshot(address, snapshot, work, (compressTo) =>
+      replaceDurably(target, (_, partial) =>
+        compressTo(createWriteStream(partial, { flags: "r+" })),
+      ),
+    );
+  } catch (error) {
+    throw explainWriting(target, error);
+  }
+}
+
+/** `write` gets the file piece by piece. */
+export async function streamBackup(
+  address: string,
+  write: (bytes: Uint8Array) => Promise<void>,
+  work: BackupWork,
+): Promise<BackupSummary> {
+  // In a container, the folder of the database may be the only one that can be written.
+  const folder = isFile(address) ? dirname(address) : makeTemporaryFolder();
+  const snapshot = join(folder, `${crypto.randomUUID()}.partial.db`);
+  try {
+    return await withSnapshot(address, snapshot, work, (compressTo) =>
+      compressTo(async (chunks) => {
+        for await (const chunk of chunks) await write(chunk);
+      }),
+    );
+  } catch (error) {
+    throw explainSystemCall("write", folder, error);
+  } finally {
+    if (!isFile(address)) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Sink = WriteStream | ((chunks: AsyncIterable<Buffer>) => Promise<void>);
+
+/** Copies the store to the file `snapshot`, which is there only until `use` has compressed it. */
+async function withSnapshot(
+  address: string,
+  snapshot: string,
+  work: BackupWork,
+  use: (compressTo: (sink: Sink) => Promise<void>) => Promise<void>,
+): Promise<BackupSummary> {
   const madeAtMs = Math.floor(Date.now() / 1_000) * 1_000;
   try {
     createPrivate(snapshot);
@@ -50,12 +93,8 @@ export async function writeBackup(
     await engineOf(address).backup(address, snapshot, work);
     const contents = await inspectCopy(snapshot, address);
     work.onPhase("Compressing");
-    await replaceDurably(target, (_, partial) =>
-      compress(snapshot, partial, madeAtMs, work.signal),
-    );
+    await use((sink) => compress(snapshot, sink, madeAtMs, work.signal));
     return { madeAt: new Date(madeAtMs).toISOString(), ...contents };
-  } catch (error) {
-    throw explainWriting(target, error);
   } finally {
     for (const suffix of ["", "-journal"]) removeLeftover(snapshot + suffix);
   }
@@ -128,7 +167,7 @@ const headerBytes = 10;
 
 async function compress(
   source: string,
-  target: string,
+  sink: Sink,
   madeAtMs: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -144,7 +183,7 @@ async function compress(
         yield chunk.subarray(skip);
       }
     },
-    createWriteStream(target, { flags: "r+" }),
+    sink,
     { signal },
   );
 }

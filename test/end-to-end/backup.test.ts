@@ -70,6 +70,66 @@ test("is a gzipped SQLite database with the time at which it was made", async ()
   expect(Buffer.from(Bun.gunzipSync(bytes)).toString("latin1")).toStartWith("SQLite format 3\0");
 });
 
+describe("a backup to standard output", () => {
+  /** Runs it within a line of the shell, as "$@". */
+  async function backUpInShell(line: string, database: string, more: readonly string[] = []) {
+    const command = [process.execPath, realProgram, "backup", "-", "--database", database, ...more];
+    const child = Bun.spawn(["sh", "-c", line, backup, ...command], { stderr: "pipe" });
+    return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
+  }
+
+  test("can be restored, on both engines, and says on standard error what it holds", async () => {
+    const database = await makeDatabase();
+    for (const [to, from] of [file, database.url].entries()) {
+      await fill(from, 3);
+      const made = await backUpInShell('"$@" > "$0"', from);
+      expect(made.exitCode).toBe(0);
+      expect(made.errors).toMatch(/^Standard output: 3 plants and 0 tokens, as of .+Z\.\n$/);
+      const restored = await restore(join(folder.path, `restored-${to}.db`));
+      expect(JSON.parse(restored.out)).toMatchObject({ plants: 3, tokens: 0 });
+      expect(partials()).toEqual([]);
+    }
+    const json = await backUpInShell('"$@" > "$0"', file, ["--json"]);
+    expect(JSON.parse(json.errors)).toMatchObject({ file: "-", plants: 3, tokens: 0 });
+    await database.drop();
+  });
+
+  test("ends with 141 when its reader goes away, and leaves nothing", async () => {
+    await fill(file, 20_000);
+    const cut = await backUpInShell('{ "$@"; echo $? >&2; } | head -c 9 > /dev/null', file);
+    expect(cut.errors).toBe("141\n");
+    expect(partials()).toEqual([]);
+  });
+
+  test.skipIf(!existsSync("/dev/full"))("says that the disk is full", async () => {
+    await fill(file, 20_000);
+    const failed = await backUpInShell('"$@" > /dev/full', file);
+    const errors = "plantstore: Cannot write standard output: the disk is full.\n";
+    expect(failed).toEqual({ exitCode: 1, errors });
+    expect(partials()).toEqual([]);
+  });
+
+  test("is stopped by Ctrl+C while nobody reads it, and leaves nothing", async () => {
+    await fill(file, 60_000);
+    await using child = spawnProgram(["backup", "-", "--database", file]);
+    const reader = child.stdout.getReader();
+    await reader.read();
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    const errors = await new Response(child.stderr).text();
+    expect(errors).toBe("plantstore: Stopped. What was written is incomplete.\n");
+    expect(partials()).toEqual([]);
+  });
+
+  test("is not shown at a terminal", async () => {
+    await fill(file, 3);
+    const child = Bun.spawn([process.execPath, realProgram, "backup", "-", "--database", file], {
+      terminal: { data: () => {} },
+    });
+    expect(await child.exited).toBe(2);
+  });
+});
+
 test("a restore with --force keeps the old store, and says where", async () => {
   await fill(file, 3);
   await backUp();

@@ -99,8 +99,10 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --tls-cert CERT --tls-key OTHER-KEY", usage, "is not the key of"],
   ["token list --database NEW", failure, "there is no such file"],
 
-  ["backup", usage, "FILE is missing"],
-  ["backup - --database FILE", usage, "not to standard output"],
+  ["backup", usage, "FILE|- is missing"],
+  ["backup - --database NEW", failure, "there is no such file"],
+  ["backup - --database NEW/x", failure, "there is no such folder"],
+  ["backup - --force --database FILE", usage, "--force is for a file"],
   ["backup NEW --database NEW", failure, "there is no such file"],
   ["backup FILE --database FILE --force", usage, "is the database itself"],
   ["backup BACKUP --database FILE", failure, "exists already. With --force it is replaced."],
