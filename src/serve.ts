@@ -6,7 +6,7 @@ import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
 import { readCertificate, warnOfExpiry } from "./server/certificate.ts";
-import { type ListenerConfig, openListener } from "./server/listener.ts";
+import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
 import { openStorage } from "./storage/open.ts";
@@ -47,6 +47,7 @@ export async function serve(
   const onFailure = (message: string) =>
     failure.reject(new PlantStoreError("unavailable", `A thread broke down: ${message}.`));
   const { database, usage } = config;
+  claimPort(config);
   const storage = await openStorage(database, {
     isServing: true,
     limits,

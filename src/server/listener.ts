@@ -152,33 +152,46 @@ async function retire(server: Server): Promise<void> {
 
 /**
  * Fails, as listening does, if another program has the port. Threads share a port by SO_REUSEPORT,
- * which another process of the same user could join; this probe binds without it. It comes right
- * before the first thread listens, so that two services that start together don't both pass.
+ * which another process of the same user could join; this probe binds without it. A start calls it
+ * before it creates a file, and again right before the first thread listens, so that two services
+ * that start together don't both pass.
  */
-function claimPort(config: ListenerConfig): void {
+export function claimPort(config: Pick<Config, "host" | "port">): void {
   const { host: hostname, port } = config;
   withListenError(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
 }
 
-function withListenError<Result>(config: ListenerConfig, listen: () => Result): Result {
+function withListenError<Result>(
+  { host, port }: Pick<Config, "host" | "port">,
+  listen: () => Result,
+): Result {
   try {
     return listen();
   } catch (error) {
-    const reason = explain((error as { code?: string }).code);
-    const { host, port } = config;
-    throw new PlantStoreError("unavailable", `Cannot listen on ${host}:${port}: ${reason}.`);
+    const message = explain((error as { code?: string }).code, host, port);
+    throw new PlantStoreError("unavailable", message);
   }
 }
+
+/** Addresses that every machine has. */
+const isLocal = (host: string) => /^(?:localhost|127\..*|0\.0\.0\.0|::1?)$/.test(host);
 
 /**
  * The runtime reports some addresses that are not this machine's as in use, and gives no code for
  * names that are none.
  */
-function explain(code: string | undefined): string {
-  if (code === "EADDRINUSE") {
-    return "the port is in use (choose another with --port), or the host is not this machine";
+function explain(code: string | undefined, host: string, port: number): string {
+  const failed = `Cannot listen on ${host}:${port}`;
+  if (code === "EACCES")
+    return `${failed}: permission is denied; ports below 1024 need more rights.`;
+  if (code === undefined || code === "EADDRNOTAVAIL") {
+    return `${failed}: the host is not a name or address of this machine.`;
   }
-  if (code === "EACCES") return "permission is denied; ports below 1024 need more rights";
-  if (code !== undefined && code !== "EADDRNOTAVAIL") return code;
-  return "the host is not a name or address of this machine";
+  if (code !== "EADDRINUSE") return `${failed}: ${code}.`;
+  const maybe = isLocal(host) ? "" : `, or ${host} isn't an address of this machine`;
+  const other = port < 65_535 ? port + 1 : 8080;
+  return (
+    `Port ${port} is in use${maybe}. Stop the other program, or choose a port: ` +
+    `plantstore serve --port ${other}`
+  );
 }

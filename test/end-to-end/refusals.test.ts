@@ -31,6 +31,7 @@ beforeAll(async () => {
   [empty, full, older] = await Promise.all([makeDatabase(), makeDatabase(), makeDatabase()]);
   await older.query(await Bun.file(keptPath("0.1.0", "postgres.sql")).text());
   await fillStore(inFolder("plants.db"), 1);
+  await fillStore(inFolder("own.db"), 1);
   await fillStore(full.url, 1);
   await runProgram(["backup", inFolder("plants.backup"), "--database", served.database]);
   symlinkSync(inFolder("plants.db"), inFolder("link.db"));
@@ -73,7 +74,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port 80000 --database NEW", usage, "--port must be"],
   ["serve --host nope.invalid --database OWN", failure, "nope.invalid"],
   ["serve --host 999.9.9.9 --database OWN", failure, "the host is not a name or address"],
-  ["serve --port SERVED-PORT --database OWN", failure, "the port is in use"],
+  ["serve --port SERVED-PORT --database OWN", failure, "is in use. Stop the other program"],
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
   ['serve --database "plants.db"', usage, "without quotes"],
   ["serve --database oracle://x", usage, "of a PostgreSQL database"],
@@ -155,6 +156,39 @@ test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
   expect(finished.errors).not.toContain("PRIVATE");
   expect(existsSync(inFolder("new"))).toBe(false);
   expect(readdirSync(folder.path).filter((name) => name.includes(".partial"))).toEqual([]);
+});
+
+test.each<[why: string, args: readonly string[], reason: string, layOut: (path: string) => void]>([
+  ["the port is in use", ["--port", "SERVED-PORT"], "is in use", () => {}],
+  [
+    "the host is unknown",
+    ["--port", "0", "--host", "nope.invalid"],
+    "the host is not a name",
+    () => {},
+  ],
+  [
+    "the log of a lost file is there",
+    ["--port", "0"],
+    "may hold plants",
+    (path) => writeFileSync(`${path}-wal`, "a plant"),
+  ],
+  [
+    "its lock is a link",
+    ["--port", "0"],
+    "symbolic links",
+    (path) => symlinkSync(inFolder("text"), `${path}-serving`),
+  ],
+])("a start that is refused because %s leaves no file behind", async (_, args, reason, layOut) => {
+  const own = makeTemporaryFolder();
+  const database = join(own.path, "plants.db");
+  layOut(database);
+  const before = readdirSync(own.path);
+  const words = args.map((word) => places[word] ?? word);
+  const refused = await runProgram(["serve", ...words, "--database", database]);
+  expect(refused).toMatchObject({ exitCode: failure, out: "" });
+  expect(refused.errors).toContain(reason);
+  expect(readdirSync(own.path)).toEqual(before);
+  own[Symbol.dispose]();
 });
 
 test("an environment variable that is empty is named", async () => {

@@ -4,6 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
+import { removeLeftover } from "../durable-file.ts";
 import { mapErrors } from "./errors.ts";
 import { checkFile, isOlder, migrate } from "./migrate.ts";
 import {
@@ -15,6 +16,7 @@ import {
   explainOpening,
   findFile,
   lockForServing,
+  sizeOf,
   useWriteAheadLog,
 } from "./open.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -37,8 +39,14 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   const opened: Database[] = [];
   const share = options.share as Share | undefined;
   const { isServing } = options;
+  let created: string | undefined;
+  const create = () => {
+    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
+    created = createFile(path);
+    return created;
+  };
   try {
-    const file = share?.path ?? locate(path, options.mustExist);
+    const file = share?.path ?? findFile(path) ?? create();
     checkLog(file);
     if (share === undefined && isServing) opened.push(lockForServing(file));
     // Before it is opened: a file that takes its name later is another one.
@@ -61,15 +69,9 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     return createStorage({ file, identity, database, opened, share }, options);
   } catch (error) {
     for (const database of opened) database.close();
+    if (created !== undefined && sizeOf(created) === 0) removeLeftover(created);
     throw explainOpening(path, error);
   }
-}
-
-function locate(path: string, mustExist = false): string {
-  const file = findFile(path);
-  if (file !== undefined) return file;
-  if (mustExist) throw new PlantStoreError("unavailable", "there is no such file");
-  return createFile(path);
 }
 
 interface OpenFile {
