@@ -104,7 +104,7 @@ export interface ListOptions {
 /** Resolves once the writes are on stable storage. */
 export interface PlantWriter {
   write(write: Write): Promise<Outcome>;
-  /** Applies the writes in their order, all or none, as `PlantStorage.apply` does. */
+  /** Applies the writes of one garden in their order, all or none, as `PlantStorage.apply` does. */
   writeAll(writes: readonly Write[]): Promise<readonly Outcome[]>;
 }
 
@@ -113,6 +113,9 @@ export interface PlantStorage extends PlantReader {
    * Applies the writes in their order, in one transaction, and resolves once all of it is on stable
    * storage, with one outcome for each write. When it rejects, nothing of it is visible; after
    * `unavailable` the outcome may be unknown, and the same idempotency key settles it.
+   *
+   * Fails with `GardenLocked`, soon, if another program has locked what the writes need. With
+   * `isApart` it waits for that as long as it may, and joins no other writes to these.
    *
    * An assigned id is one more than the highest id that the garden ever assigned or was given, so
    * later plants are higher, also after deletions. Ids above `countedIdMax`, zero and negative ids
@@ -125,7 +128,7 @@ export interface PlantStorage extends PlantReader {
    * An idempotency key is remembered only with a plant that was created, in the same transaction,
    * and only as a hash, like the request: the id, name and tag that were sent.
    */
-  apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
+  apply(writes: readonly Write[], options?: ApplyOptions): Promise<readonly Outcome[]>;
 
   /**
    * The garden's version; absent where the engine has none that is cheaper than reading, because
@@ -136,6 +139,16 @@ export interface PlantStorage extends PlantReader {
 
   /** Forgets a bounded number of expired idempotency keys. Returns whether more may be left. */
   forgetKeys(nowMs: number): Promise<boolean>;
+}
+
+export interface ApplyOptions {
+  /** The writes are tried again on their own, after a group failed that they were part of. */
+  readonly isApart?: boolean | undefined;
+}
+
+/** Another program has locked a garden of these writes. Nothing changed. */
+export class GardenLocked extends Error {
+  override readonly name = "GardenLocked";
 }
 
 /** While a commit is under way that may change a part of it, that part is absent. */

@@ -1,7 +1,7 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Outcome, Write } from "../domain/storage.ts";
+import { type ApplyOptions, GardenLocked, type Outcome, type Write } from "../domain/storage.ts";
 import { GroupCommit, type GroupCommitOptions, groupCommitDefaults } from "./group-commit.ts";
 
 const realImmediate = setImmediate;
@@ -12,15 +12,20 @@ afterEach(() => {
 
 function create(options: Partial<GroupCommitOptions> = {}) {
   /** The calls of `apply`. Each ends when the test says so. */
-  const commits: { ids: number[]; succeed(): void; fail(error: unknown): void }[] = [];
+  const commits: {
+    ids: number[];
+    isApart: boolean;
+    succeed(): void;
+    fail(error: unknown): void;
+  }[] = [];
   const storage = {
-    apply(writes: readonly Write[]) {
+    apply(writes: readonly Write[], { isApart = false }: ApplyOptions = {}) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly Outcome[]>();
       const outcomes = writes.map(
         ({ id = 0n }): Outcome => ({ kind: "created", id, replayed: false }),
       );
       const ids = writes.map(({ id }) => Number(id));
-      commits.push({ ids, succeed: () => resolve(outcomes), fail: reject });
+      commits.push({ ids, isApart, succeed: () => resolve(outcomes), fail: reject });
       return promise;
     },
   };
@@ -33,7 +38,9 @@ function create(options: Partial<GroupCommitOptions> = {}) {
   /** Resolves to what each write came to: the id of its outcome, or the message of its error. */
   function writeAll(...ids: readonly number[]): Promise<unknown[]> {
     const results = ids.map(async (id) => {
-      const result = await group.write({ kind: "delete", garden: "g", id: BigInt(id) }).then(
+      // The garden is the first digit.
+      const garden = String(id).charAt(0);
+      const result = await group.write({ kind: "delete", garden, id: BigInt(id) }).then(
         (outcome) => ("id" in outcome ? Number(outcome.id) : outcome.kind),
         (error) => error.message,
       );
@@ -165,7 +172,76 @@ describe("a failure", () => {
     commits[3]?.succeed();
     expect(await outcomes).toEqual([1, "this one is bad", 3]);
     expect(commits.map(({ ids }) => ids)).toEqual([[1, 2, 3], [1], [2], [3]]);
+    expect(commits.map(({ isApart }) => isApart)).toEqual([false, true, true, true]);
     expect(committed).toEqual([1, 1]);
+  });
+});
+
+describe("a garden that is locked", () => {
+  const locked = new GardenLocked();
+
+  /** A group of the gardens 1, 2 and 3, of which 2 turns out to be locked. */
+  async function lockSecond() {
+    const made = create();
+    const first = made.writeAll(10, 20, 30, 21);
+    await ticks();
+    const early = made.writeAll(22);
+    for (const failure of [locked, undefined, locked, undefined]) {
+      const commit = made.commits.findLast(({ isApart }) => !isApart);
+      if (failure) commit?.fail(failure);
+      else commit?.succeed();
+      await ticks(8);
+    }
+    return { ...made, outcomes: [first, early] };
+  }
+
+  test("waits apart, with what is written to it, and the others go on", async () => {
+    const { commits, outcomes, settled, writeAll } = await lockSecond();
+    const later = writeAll(23, 40);
+    await ticks();
+    expect(commits.map(({ ids }) => ids)).toEqual([
+      ...[[10, 20, 30, 21], [10], [20, 21], [30], [20, 21, 22], [40]],
+    ]);
+    expect(commits.map(({ isApart }) => isApart)).toEqual([
+      ...[false, false, false, false, true, false],
+    ]);
+    commits[5]?.succeed();
+    await ticks();
+    expect(settled).toEqual([10, 30, 40]);
+    commits[4]?.succeed();
+    await ticks(8);
+    commits[6]?.succeed();
+    expect(await Promise.all([...outcomes, later])).toEqual([[10, 20, 30, 21], [22], [23, 40]]);
+    expect(commits[6]).toMatchObject({ ids: [23], isApart: true });
+    await ticks(8);
+    void writeAll(24, 50);
+    await ticks();
+    expect(commits[7]).toMatchObject({ ids: [24, 50], isApart: false });
+  });
+
+  test("fails alone, and is drained", async () => {
+    const { commits, group, outcomes } = await lockSecond();
+    let isDrained = false;
+    const drained = group.drain().then(() => {
+      isDrained = true;
+    });
+    await ticks();
+    expect(isDrained).toBe(false);
+    commits[4]?.fail(new PlantStoreError("unavailable", "Late."));
+    expect(await Promise.all(outcomes)).toEqual([[10, "Late.", 30, "Late."], ["Late."]]);
+    await drained;
+  });
+
+  test("is refused at once while as many are locked as may wait", async () => {
+    const { commits, writeAll } = create();
+    const outcomes = writeAll(1, 2, 3, 4, 5);
+    await ticks();
+    for (let index = 0; index < 6; index++) {
+      commits[index === 0 ? 0 : commits.findLastIndex(({ isApart }) => !isApart)]?.fail(locked);
+      await ticks();
+    }
+    for (const { isApart, succeed } of commits) if (isApart) succeed();
+    expect(await outcomes).toEqual([1, 2, 3, 4, expect.stringContaining("cannot keep up")]);
   });
 });
 

@@ -3,7 +3,13 @@
  * knows no engine: a commit is whatever `apply` does. `http/admission.ts` bounds how many wait.
  */
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/storage.ts";
+import {
+  GardenLocked,
+  type Outcome,
+  type PlantStorage,
+  type PlantWriter,
+  type Write,
+} from "../domain/storage.ts";
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
@@ -26,19 +32,26 @@ const firstResolved = 32;
  */
 const gatheringTicks = 4;
 
+/** How many gardens can have a queue of their own. Each may hold a connection while it waits. */
+const lockedGardensMax = 4;
+
 interface Waiter {
+  readonly garden: string;
   readonly writes: readonly Write[];
   /** Takes the outcomes of the whole group, and where its own begin. */
   readonly resolve: (outcomes: readonly Outcome[], from: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
+type Group = readonly Waiter[];
+
 export class GroupCommit implements PlantWriter {
   readonly #storage: Pick<PlantStorage, "apply">;
   readonly #options: GroupCommitOptions;
-  #waiting: Waiter[] = [];
-  #isBusy = false;
-  #isStuck = false;
+  /** The writes of all gardens but those that are locked. */
+  readonly #shared: CommitQueue;
+  /** Gardens that another program has locked: only their own writes wait for that. */
+  readonly #locked = new Map<string, CommitQueue>();
   /** How many groups are committed but not resolved to the end. */
   #resolving = 0;
   #onIdle: (() => void)[] = [];
@@ -46,17 +59,23 @@ export class GroupCommit implements PlantWriter {
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
     this.#storage = storage;
     this.#options = options;
+    this.#shared = new CommitQueue(
+      options,
+      (group) => this.#commit(group),
+      () => this.#noteIdle(),
+    );
   }
 
   /** Whether the commit under way is past its deadline. */
   get isStuck(): boolean {
-    return this.#isStuck;
+    return this.#shared.isStuck;
   }
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
   write(write: Write): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#enqueue({
+        garden: write.garden,
         writes: [write],
         resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
         reject,
@@ -67,6 +86,7 @@ export class GroupCommit implements PlantWriter {
   writeAll(writes: readonly Write[]): Promise<readonly Outcome[]> {
     return new Promise((resolve, reject) => {
       this.#enqueue({
+        garden: writes[0]?.garden ?? "",
         writes,
         resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
         reject,
@@ -74,24 +94,144 @@ export class GroupCommit implements PlantWriter {
     });
   }
 
+  /** Resolves once no write is waiting or under way. */
+  async drain(): Promise<void> {
+    if (this.#isIdle()) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle.push(resolve);
+    });
+  }
+
   #enqueue(waiter: Waiter): void {
-    if (this.#isStuck) {
-      waiter.reject(overloaded);
+    const queue = this.#locked.get(waiter.garden) ?? this.#shared;
+    queue.add([waiter]);
+  }
+
+  /** If a garden is locked, the group is split until only that garden's writes are left. */
+  async #commit(group: Group): Promise<void> {
+    const error = await this.#apply(group);
+    if (error === undefined) return;
+    const parts = Map.groupBy(group, ({ garden }) => garden);
+    if (error instanceof PlantStoreError) reject(group, error);
+    else if (!(error instanceof GardenLocked)) await this.#commitEach(group);
+    else if (parts.size > 1) for (const part of parts.values()) await this.#commit(part);
+    else for (const [garden, part] of parts) this.#waitForLock(garden, part);
+  }
+
+  /** One of the writes is at fault, not the storage: tried alone, only that one fails. */
+  async #commitEach(group: Group): Promise<void> {
+    for (const waiter of group) {
+      const error = await this.#apply([waiter], { isApart: true });
+      if (error !== undefined) waiter.reject(error);
+    }
+  }
+
+  /** In a queue of its own until nothing is left in it; what comes meanwhile goes after it. */
+  #waitForLock(garden: string, group: Group): void {
+    if (this.#locked.size >= lockedGardensMax) {
+      reject(group, overloaded);
       return;
     }
-    this.#waiting.push(waiter);
-    if (this.#isBusy) return;
-    this.#isBusy = true;
+    const commit = async (part: Group) => {
+      const error = await this.#apply(part, { isApart: true });
+      if (error instanceof PlantStoreError) reject(part, error);
+      else if (error !== undefined) await this.#commitEach(part);
+    };
+    const queue = new CommitQueue(this.#options, commit, () => {
+      this.#locked.delete(garden);
+      this.#noteIdle();
+    });
+    this.#locked.set(garden, queue);
+    queue.add([...group, ...this.#shared.take(garden)]);
+  }
+
+  /** Returns the error instead of throwing it. */
+  async #apply(group: Group, options?: { readonly isApart: boolean }): Promise<unknown> {
+    const startedAtMs = performance.now();
+    const writes: Write[] = [];
+    const starts: number[] = [];
+    for (const waiter of group) {
+      starts.push(writes.length);
+      for (const write of waiter.writes) writes.push(write);
+    }
+    let outcomes: readonly Outcome[];
+    try {
+      outcomes = await this.#storage.apply(writes, options);
+    } catch (error) {
+      return error ?? new Error("The storage failed without a reason.");
+    }
+    this.#options.onCommit(outcomes.length, performance.now() - startedAtMs);
+    const settle = (index: number) => group[index]?.resolve(outcomes, starts[index] as number);
+    this.#resolve(group.length, settle);
+    return undefined;
+  }
+
+  /**
+   * A few at first, then twice as many in each tick, so that other requests get in between: 256
+   * in one go delayed lists by 10 ms. The next commit does not wait for it.
+   */
+  #resolve(count: number, settle: (index: number) => void, from = 0, to = firstResolved): void {
+    for (let index = from; index < Math.min(to, count); index++) settle(index);
+    if (to >= count) return;
+    this.#resolving++;
+    setImmediate(() => {
+      this.#resolving--;
+      this.#resolve(count, settle, to, to * 2);
+      this.#noteIdle();
+    });
+  }
+
+  #isIdle(): boolean {
+    return !this.#shared.isBusy && this.#locked.size === 0 && this.#resolving === 0;
+  }
+
+  #noteIdle(): void {
+    if (!this.#isIdle()) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}
+
+function reject(group: Group, error: PlantStoreError): void {
+  for (const waiter of group) waiter.reject(error);
+}
+
+/** Writes that wait while a group is committed, and then are the next group. */
+class CommitQueue {
+  readonly #options: Pick<GroupCommitOptions, "groupWritesMax" | "deadlineMs">;
+  /** Settles every waiter of the group. */
+  readonly #commit: (group: Group) => Promise<void>;
+  readonly #onIdle: () => void;
+  #waiting: Waiter[] = [];
+  isBusy = false;
+  isStuck = false;
+
+  constructor(
+    options: Pick<GroupCommitOptions, "groupWritesMax" | "deadlineMs">,
+    commit: (group: Group) => Promise<void>,
+    onIdle: () => void,
+  ) {
+    this.#options = options;
+    this.#commit = commit;
+    this.#onIdle = onIdle;
+  }
+
+  add(waiters: Group): void {
+    if (this.isStuck) {
+      reject(waiters, overloaded);
+      return;
+    }
+    this.#waiting.push(...waiters);
+    if (this.isBusy) return;
+    this.isBusy = true;
     // At the end of this tick, so that all requests that it brings share the commit.
     setImmediate(() => this.#commitAll());
   }
 
-  /** Resolves once no write is waiting or under way. */
-  async drain(): Promise<void> {
-    if (!this.#isBusy && this.#resolving === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#onIdle.push(resolve);
-    });
+  /** Removes the waiting writes of a garden and returns them. */
+  take(garden: string): Group {
+    const taken = this.#waiting.filter((waiter) => waiter.garden === garden);
+    this.#waiting = this.#waiting.filter((waiter) => waiter.garden !== garden);
+    return taken;
   }
 
   async #commitAll(): Promise<void> {
@@ -100,11 +240,11 @@ export class GroupCommit implements PlantWriter {
       const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
       await this.#commit(group);
       clearTimeout(deadline);
-      this.#isStuck = false;
+      this.isStuck = false;
       if (group.length > 1) await this.#gather();
     }
-    this.#isBusy = false;
-    this.#noteIdle();
+    this.isBusy = false;
+    this.#onIdle();
   }
 
   #takeGroup(): Waiter[] {
@@ -124,60 +264,15 @@ export class GroupCommit implements PlantWriter {
     }
   }
 
-  async #commit(group: readonly Waiter[]): Promise<void> {
-    const startedAtMs = performance.now();
-    const writes: Write[] = [];
-    const starts: number[] = [];
-    for (const waiter of group) {
-      starts.push(writes.length);
-      for (const write of waiter.writes) writes.push(write);
-    }
-    let outcomes: readonly Outcome[];
-    try {
-      outcomes = await this.#storage.apply(writes);
-    } catch (error) {
-      if (group.length > 1 && !(error instanceof PlantStoreError)) {
-        // One of the writes is at fault, not the storage: tried alone, only that one fails.
-        for (const waiter of group) await this.#commit([waiter]);
-        return;
-      }
-      for (const waiter of group) waiter.reject(error);
-      return;
-    }
-    this.#options.onCommit(outcomes.length, performance.now() - startedAtMs);
-    const settle = (index: number) => group[index]?.resolve(outcomes, starts[index] as number);
-    this.#resolve(group.length, settle);
-  }
-
-  /**
-   * A few at first, then twice as many in each tick, so that other requests get in between: 256
-   * in one go delayed lists by 10 ms. The next commit does not wait for it.
-   */
-  #resolve(count: number, settle: (index: number) => void, from = 0, to = firstResolved): void {
-    for (let index = from; index < Math.min(to, count); index++) settle(index);
-    if (to >= count) return;
-    this.#resolving++;
-    setImmediate(() => {
-      this.#resolving--;
-      this.#resolve(count, settle, to, to * 2);
-      this.#noteIdle();
-    });
-  }
-
-  #noteIdle(): void {
-    if (this.#isBusy || this.#resolving > 0) return;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
-  }
-
   /** A commit that does not end also holds up all that wait after it. */
-  #giveUp(group: readonly Waiter[]): void {
-    this.#isStuck = true;
+  #giveUp(group: Group): void {
+    this.isStuck = true;
     const waiting = this.#waiting;
     this.#waiting = [];
     const message =
       "The storage did not respond in time, so the outcome is unknown. " +
       "Retry with the same Idempotency-Key.";
-    for (const waiter of group) waiter.reject(new PlantStoreError("unavailable", message));
-    for (const waiter of waiting) waiter.reject(overloaded);
+    reject(group, new PlantStoreError("unavailable", message));
+    reject(waiting, overloaded);
   }
 }

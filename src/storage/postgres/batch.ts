@@ -21,7 +21,12 @@ interface BatchOptions {
   readonly fullGardens: FullGardens;
   /** How many ids that may be in the way of new ones are looked for in each garden. */
   readonly searchedIds: number;
+  /** For as long as a statement may take, instead of briefly. */
+  readonly waitsForLocks?: boolean;
 }
+
+/** Longer than instances wait for each other's commits in a busy garden. */
+export const lockTimeoutMs = 200;
 
 /** How long the count of a full garden is trusted, and how many are remembered. */
 const trustedMs = 60_000;
@@ -130,7 +135,7 @@ interface Reading {
 async function read(
   client: ClientBase,
   writes: readonly Write[],
-  { plantsMax, fullGardens, searchedIds }: BatchOptions,
+  { plantsMax, fullGardens, searchedIds, waitsForLocks }: BatchOptions,
 ): Promise<Reading> {
   const limits =
     plantsMax === undefined ? undefined : { plants: plantsMax, keys: keysMaxOf(plantsMax) };
@@ -153,7 +158,7 @@ async function read(
   };
   const [, locked, gone, existing, keys, olderKeys, plantCounts, keyCounts, inTheWay] =
     await inOneRoundTrip([
-      client.query(beginStatement),
+      client.query(waitsForLocks ? beginStatement : `${beginStatement}; ${waitBriefly}`),
       queryFor(client, demands, lockStatement, [gardens]),
       queryFor(client, deleted, batchDeleteStatement, placesOf(deleted)),
       queryFor(client, chosen, findPlantsStatement, placesOf(chosen)),
@@ -198,6 +203,8 @@ async function read(
 
 const beginStatement =
   "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plantstore.transaction = open";
+
+const waitBriefly = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
 
 const lockStatement = `
   INSERT INTO gardens (garden, last_id) SELECT garden, 0 FROM unnest($1::text[]) AS wanted (garden)

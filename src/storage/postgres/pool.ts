@@ -37,8 +37,8 @@ interface UseOptions {
   readonly dueAtMs?: number;
   /** Whether to search for the new primary if the known one is gone. */
   readonly waitsForPrimary?: boolean;
-  /** A read; one connection is always left for writes. */
-  readonly isRead?: boolean;
+  /** One connection is always left for those who don't set this. */
+  readonly leavesOne?: boolean;
 }
 
 /** Runs work on a connection of its own, on which a statement may take as long as it must. */
@@ -46,8 +46,8 @@ export type WithConnection = (work: (client: ClientBase) => Promise<void>) => Pr
 
 export class PrimaryPool {
   readonly #limits: ConnectionLimits;
-  /** Bounds reads, so that writes always find a connection. */
-  readonly #reads: Semaphore;
+  /** Leaves one connection free, so that writes always find one. */
+  readonly #others: Semaphore;
   #target: Target;
   #pool: Pool | undefined;
   #search: Search | undefined;
@@ -61,7 +61,7 @@ export class PrimaryPool {
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#target = { url, limits, schema: undefined };
     this.#limits = limits;
-    this.#reads = new Semaphore(Math.max(1, limits.poolSize - 1));
+    this.#others = new Semaphore(Math.max(1, limits.poolSize - 1));
   }
 
   /**
@@ -113,9 +113,9 @@ export class PrimaryPool {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    { dueAtMs = this.dueAtMs(), waitsForPrimary = true, isRead = false }: UseOptions = {},
+    { dueAtMs = this.dueAtMs(), waitsForPrimary = true, leavesOne = false }: UseOptions = {},
   ): Promise<Result> {
-    if (isRead) return this.#reads.run(() => this.use(work, { dueAtMs, waitsForPrimary }));
+    if (leavesOne) return this.#others.run(() => this.use(work, { dueAtMs, waitsForPrimary }));
     const [pool, client] = await this.#acquire(dueAtMs, waitsForPrimary);
     const sinceMs = performance.now();
     let isBroken = false;

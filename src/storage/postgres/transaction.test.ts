@@ -21,7 +21,7 @@ import {
 } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { defaultConnectionLimits, GardenLocked, type Storage } from "../../domain/storage.ts";
 import { engineOf, openStorage } from "../open.ts";
 import { openPostgres } from "./engine.ts";
 import { ConnectionLost } from "./errors.ts";
@@ -84,16 +84,14 @@ describe("transactions in each other's way", () => {
   beforeEach(() => open());
   afterEach(close);
 
-  test.each([
-    ["one statement", [create({ garden: "a" }), create({ garden: "b" })]],
-    ["a transaction", [create({ garden: "a", id: 2n }), create({ garden: "b", id: 2n })]],
-  ])("are tried again after a deadlock, for %s", async (_, group) => {
+  test("are tried again after a deadlock", async () => {
+    const group = [create({ garden: "a" }), create({ garden: "b" })];
     await storage.apply([create({ garden: "a" }), create({ garden: "b" })]);
     // Longer than the storage's, so that it is the storage that is struck.
     await intruder.query("SET deadlock_timeout = '5s'");
     await intruder.query("BEGIN");
     await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'b'");
-    const applying = storage.apply(group);
+    const applying = storage.apply(group, { isApart: true });
     await waitForLock();
     await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'a'");
     await intruder.query("COMMIT");
@@ -103,10 +101,25 @@ describe("transactions in each other's way", () => {
   test("are tried again where a plant came in between that nobody had locked the garden for", async () => {
     await intruder.query("BEGIN");
     await intruder.query("INSERT INTO plants VALUES ('home', 7, 'Fern', '')");
-    const applying = storage.apply([create({ id: 7n }), create({ id: 8n })]);
+    const group = [create({ id: 7n }), create({ id: 8n })];
+    const applying = storage.apply(group, { isApart: true });
     await waitForLock();
     await intruder.query("COMMIT");
     expect(await applying).toEqual([{ kind: "taken" }, created(8n)]);
+  });
+
+  test.each([
+    ["one statement", [create(), create({ garden: "other" })]],
+    ["a transaction", [create({ id: 7n }), create({ garden: "other" })]],
+  ])("fail soon where a garden is locked, for %s, and wait for it apart", async (_, group) => {
+    await storage.apply([create()]);
+    await intruder.query("BEGIN; SELECT FROM gardens FOR UPDATE");
+    expect(await storage.apply(group).catch((error) => error)).toBeInstanceOf(GardenLocked);
+    expect(await countPlants()).toBe(1);
+    const applying = storage.apply(group, { isApart: true });
+    await Bun.sleep(500);
+    await intruder.query("COMMIT");
+    expect(await applying).toHaveLength(2);
   });
 
   test("do not forget a key that is used anew while its row is waited for", async () => {
@@ -132,7 +145,7 @@ describe("a connection that is lost", () => {
 
   test("before the commit is replaced, and the writes are applied once", async () => {
     await lockGarden();
-    const applying = storage.apply([keyed, create()]);
+    const applying = storage.apply([keyed, create()], { isApart: true });
     await strike("terminate", "Lock");
     await intruder.query("COMMIT");
     expect(await applying).toEqual([created(1n), created(2n)]);

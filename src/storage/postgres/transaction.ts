@@ -21,8 +21,8 @@ interface RunOptions {
   /** Further SQLSTATEs that are races. */
   readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;
-  /** A read; one connection is always left for writes. */
-  readonly isRead?: boolean;
+  /** Reads, and whoever waits for a lock: one connection is always left for other writes. */
+  readonly leavesOne?: boolean;
   /** What to do when the outcome is unknown, where no request is answered. */
   readonly advice?: string | undefined;
 }
@@ -46,7 +46,7 @@ export class TransactionRunner {
 
   /** The same for a request. There may be many, so one connection is left for writes. */
   read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
-    return this.run((client) => send(client, text, values), { isRead: true, dueAtMs });
+    return this.run((client) => send(client, text, values), { leavesOne: true, dueAtMs });
   }
 
   /** One statement as a transaction of its own. */
@@ -65,7 +65,7 @@ export class TransactionRunner {
    * tries together end by `dueAtMs`.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueAtMs = this.dueAtMs(), isRead = false, advice } = options;
+    const { alsoRaces = [], dueAtMs = this.dueAtMs(), leavesOne = false, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const commit = () => {
@@ -74,7 +74,7 @@ export class TransactionRunner {
       try {
         const [result, warning] = await this.#pool.use(
           (client) => withWarnings(client, () => work(client, commit)),
-          { dueAtMs, isRead },
+          { dueAtMs, leavesOne },
         );
         if (isCommitting && warning !== undefined) throw warning;
         return result;

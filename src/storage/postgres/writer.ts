@@ -5,14 +5,15 @@
  */
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
-import type {
-  CreateWrite,
-  DeleteWrite,
-  Outcome,
-  PlantStorage,
-  Write,
+import {
+  type CreateWrite,
+  type DeleteWrite,
+  GardenLocked,
+  type Outcome,
+  type PlantStorage,
+  type Write,
 } from "../../domain/storage.ts";
-import { applyBatch, deleteStatement, FullGardens, placesOf } from "./batch.ts";
+import { applyBatch, deleteStatement, FullGardens, lockTimeoutMs, placesOf } from "./batch.ts";
 import { pair } from "./decide.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner, Work } from "./transaction.ts";
@@ -28,6 +29,13 @@ const keyTables = [
   ["idempotency_keys", "key"],
 ];
 
+/**
+ * In the `FROM` of the rows to lock, so that it holds before the first lock is waited for. It ends
+ * with the statement.
+ */
+const briefly = `(SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)) AS briefly`;
+
+const lockNotAvailable = "55P03";
 const uniqueViolation = "23505";
 /** An id that is taken, none left to assign, and a garden without room. */
 const creationFailures = [uniqueViolation, "23514", "23502"];
@@ -39,26 +47,40 @@ export function createWriter(
   const fullGardens = new FullGardens();
   const isOneStatement = (writes: readonly Write[]): writes is readonly CreateWrite[] =>
     writes.every((write) => isPlainCreate(write) && !fullGardens.has("plants", write.garden));
-  return {
-    async apply(writes) {
-      if (writes.every(isDelete)) return deleteAll(runner, writes, plantsMax !== undefined);
-      // If one statement isn't enough, both ways together still end in time.
-      const dueAtMs = runner.dueAtMs();
-      const outcomes = isOneStatement(writes) && (await createAll(runner, writes, plantsMax));
-      if (outcomes) return outcomes;
-      let searchedIds = 0;
-      const batch: Work<readonly Outcome[]> = async (client, commit) => {
-        try {
-          return await applyBatch(client, writes, commit, { plantsMax, fullGardens, searchedIds });
-        } catch (error) {
-          // Clients chose ids above the counter, or somebody loaded plants without counting them.
-          if (hasState(error, uniqueViolation)) {
-            searchedIds = Math.max(searchedIdsMin, searchedIds * 100);
-          }
-          throw error;
+
+  async function applyAll(writes: readonly Write[], isApart: boolean): Promise<readonly Outcome[]> {
+    if (!isApart && writes.every(isDelete)) {
+      return deleteAll(runner, writes, plantsMax !== undefined);
+    }
+    // If one statement isn't enough, both ways together still end in time.
+    const dueAtMs = runner.dueAtMs();
+    const isOne = !isApart && isOneStatement(writes);
+    const outcomes = isOne && (await createAll(runner, writes, plantsMax));
+    if (outcomes) return outcomes;
+    let searchedIds = 0;
+    const batch: Work<readonly Outcome[]> = async (client, commit) => {
+      const options = { plantsMax, fullGardens, searchedIds, waitsForLocks: isApart };
+      try {
+        return await applyBatch(client, writes, commit, options);
+      } catch (error) {
+        // Clients chose ids above the counter, or somebody loaded plants without counting them.
+        if (hasState(error, uniqueViolation)) {
+          searchedIds = Math.max(searchedIdsMin, searchedIds * 100);
         }
-      };
-      return runner.run(batch, { alsoRaces: [uniqueViolation], dueAtMs });
+        throw error;
+      }
+    };
+    return runner.run(batch, { alsoRaces: [uniqueViolation], dueAtMs, leavesOne: isApart });
+  }
+
+  return {
+    async apply(writes, { isApart = false } = {}) {
+      try {
+        return await applyAll(writes, isApart);
+      } catch (error) {
+        if (!hasState((error as Error).cause, lockNotAvailable)) throw error;
+        throw new GardenLocked("A garden is locked.", { cause: error });
+      }
     },
 
     async forgetKeys(nowMs) {
@@ -107,7 +129,7 @@ async function deleteAll(
 const countedDeleteStatement = `
   WITH locked AS (
     SELECT garden FROM unnest($3::text[]) WITH ORDINALITY AS wanted (garden, position)
-      JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens),
+      JOIN gardens USING (garden) CROSS JOIN ${briefly} ORDER BY position FOR UPDATE OF gardens),
   deleted AS (
     DELETE FROM plants WHERE (SELECT count(*) FROM locked) >= 0 AND (garden, id) IN
       (SELECT garden, id FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, id))
@@ -139,14 +161,15 @@ async function createAll(
   const gardens = [...counts.keys()].sort();
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await runner.write(createStatement(plantsMax), [
+    const values = [
       gardens,
       gardens.map((garden) => counts.get(garden)),
       writes.map(({ garden }) => garden),
       after,
       writes.map(({ name }) => name),
       writes.map(({ tag }) => tag),
-    ]);
+    ];
+    result = await runner.write(createStatement(plantsMax), values);
   } catch (error) {
     if (hasState(error, ...creationFailures)) return undefined;
     throw error;
@@ -172,7 +195,7 @@ function createStatement(plantsMax: number | undefined): string {
     INSERT INTO gardens (garden, last_id, plants_bound)
       SELECT garden, added,
           ${isLimited ? `CASE WHEN added <= ${plantsMax} AND ${isEmpty} THEN added END` : "NULL"}
-        FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, added)
+        FROM unnest($1::text[], $2::bigint[]) AS wanted (garden, added) CROSS JOIN ${briefly}
       ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.last_id,
         plants_bound = ${isLimited ? `CASE WHEN ${bound} <= ${plantsMax} THEN ${bound} END` : bound}
       RETURNING garden, last_id, plants_bound),

@@ -116,9 +116,9 @@ function createStorage(
       worker?.check();
       await tokens.countTokenChanges();
     }),
-    async apply(writes) {
+    async apply(writes, options) {
       checkStillThere();
-      return startedWorker().apply(writes);
+      return startedWorker().apply(writes, options);
     },
     share() {
       const shared = startedWorker().share();

@@ -7,6 +7,8 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
 import { openSqlite } from "./engine.ts";
 
 /** The storage of two threads on one file. */
@@ -52,9 +54,13 @@ test("a group that fails does not fail the group of another thread that shares i
   const intruder = new Database(path);
   intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
     BEGIN SELECT raise(ROLLBACK, 'stopped'); END`);
+  const writerOf = (storage: Storage) =>
+    new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
   const results = await Promise.all([
-    first.apply([create({ id: 2n }), create({ id: 3n })]).catch((error) => error),
-    second.apply([create({ id: 4n })]),
+    writerOf(first)
+      .writeAll([create({ id: 2n }), create({ id: 3n })])
+      .catch((error) => error),
+    writerOf(second).writeAll([create({ id: 4n })]),
   ]);
   expect(results[0]).toBeInstanceOf(Error);
   expect(results[1]).toEqual([created(4n)]);

@@ -24,6 +24,7 @@ type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 interface Group {
   readonly port: Port;
   readonly writes: readonly Write[];
+  readonly isApart: boolean;
 }
 
 let path = "";
@@ -105,24 +106,22 @@ function vacuumInto(target: string): void {
 function commitWaiting(): void {
   const groups = waiting;
   waiting = [];
-  if (groups.length === 0) return;
+  while (groups.length > 0) {
+    const apart = groups.findIndex(({ isApart }) => isApart);
+    commit(groups.splice(0, apart < 0 ? groups.length : Math.max(1, apart)));
+  }
+}
+
+function commit(groups: readonly Group[]): void {
   let outcomes: readonly Outcome[];
   try {
     outcomes = apply(groups.flatMap((group) => group.writes));
   } catch (thrown) {
-    const error = handleFailure(thrown);
-    if (groups.length > 1 && !(error instanceof PlantStoreError)) {
-      // One of the writes failed, not the storage: the other groups may succeed.
-      for (const group of groups) {
-        waiting = [group];
-        commitWaiting();
-      }
-      return;
-    }
-    for (const { port } of groups) port.postMessage(toReply(error));
+    const reply = toReply(handleFailure(thrown));
+    for (const { port } of groups) port.postMessage(reply);
     return;
   }
-  // Outside the catch above, which would apply all of it again.
+  // Outside the catch above, which would reply twice.
   let from = 0;
   for (const { port, writes } of groups) {
     const result = packOutcomes(outcomes.slice(from, from + writes.length));
@@ -164,7 +163,8 @@ function toReply(error: unknown): WorkerReply {
 function listenTo(port: Port): void {
   port.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
     if (request.kind === "apply") {
-      waiting.push({ port, writes: unpackWrites(request.writes) });
+      const { isApart } = request;
+      waiting.push({ port, writes: unpackWrites(request.writes), isApart });
       if (waiting.length === 1) setImmediate(commitWaiting);
       return;
     }
