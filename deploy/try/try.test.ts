@@ -2,23 +2,15 @@
  * The tryout as a user has it: everything starts, one instance dies, the other goes on, all is
  * gone.
  */
-import { afterEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 
 const program = join(import.meta.dir, "try.ts");
-const running = new Set<Bun.Subprocess>();
-
-/** Also where a test failed midway; asked, not killed, so that it takes its instances along. */
-afterEach(async () => {
-  for (const child of running) {
-    child.kill("SIGTERM");
-    await child.exited;
-  }
-  running.clear();
-});
+/** PostgreSQL and two instances take long to start on a busy machine. */
+const startMs = 90_000;
 
 async function startTryout(folder: string, ...flags: string[]) {
   // PostgreSQL does not run as root, and then must get to its data.
@@ -28,16 +20,23 @@ async function startTryout(folder: string, ...flags: string[]) {
     stdout: "pipe",
     stderr: "pipe",
   });
-  running.add(child);
   let said = "";
   (async () => {
     for await (const chunk of child.stdout) said += new TextDecoder().decode(chunk);
   })();
   const find = (pattern: RegExp) => pattern.exec(said)?.[1];
+  const stop = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    return child.exited;
+  };
   await waitFor(
     () => find(/(Stop all of it)/),
     () => child.exitCode !== null && `It ended: ${said}`,
-  );
+    startMs,
+  ).catch(async (error) => {
+    await stop("SIGTERM");
+    throw error;
+  });
   const url = find(/load balancer +(\S+)/) ?? "";
   const token = find(/PLANTSTORE_TOKEN=(\w+)/) ?? "";
   const call = (method: string, body?: string) =>
@@ -47,11 +46,15 @@ async function startTryout(folder: string, ...flags: string[]) {
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body }),
     });
-  const stop = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
-    return child.exited;
+  return {
+    find,
+    call,
+    stop,
+    pid: Number(find(/kill -9 (\d+)/)),
+    said: () => said,
+    /** Asked to end, not killed, so that it stops its instances. */
+    [Symbol.asyncDispose]: async () => void (await stop("SIGTERM")),
   };
-  return { find, call, stop, pid: Number(find(/kill -9 (\d+)/)), said: () => said };
 }
 
 /** Processes whose command line or folder tells that they are part of a tryout in this folder. */
@@ -74,7 +77,8 @@ test.skipIf(process.platform !== "linux")(
   "goes on when an instance dies, starts it again, and leaves nothing behind",
   async () => {
     using folder = makeTemporaryFolder();
-    const { find, call, stop, pid, said } = await startTryout(folder.path);
+    await using tryout = await startTryout(folder.path);
+    const { find, call, stop, pid, said } = tryout;
     expect((await call("POST", '{"name":"Fern"}')).status).toBe(201);
     process.kill(pid, "SIGKILL");
     // What it took with it in its last moment nobody can answer.
@@ -83,7 +87,7 @@ test.skipIf(process.platform !== "linux")(
       expect((await call("POST", '{"name":"Moss"}')).status).toBe(201);
     }
     expect(await (await call("GET")).json()).toHaveLength(11);
-    await waitFor(() => find(/one {2}is (started again)/));
+    await waitFor(() => find(/one {2}is (started again)/), undefined, startMs);
     expect(leftRunning(folder.path)).not.toEqual([]);
 
     expect(await stop("SIGINT")).toBe(0);
@@ -91,22 +95,26 @@ test.skipIf(process.platform !== "linux")(
     expect(leftRunning(folder.path)).toEqual([]);
     expect(readdirSync(folder.path)).toEqual([]);
   },
-  60_000,
+  2 * startMs,
 );
 
-test("keeps the data where it is told to, and goes on with them the next time", async () => {
-  using folder = makeTemporaryFolder();
-  const kept = join(folder.path, "kept");
-  const first = await startTryout(folder.path, "--keep", kept);
-  expect((await first.call("POST", '{"name":"Fern"}')).status).toBe(201);
-  expect(await first.stop("SIGTERM")).toBe(0);
-  expect(existsSync(join(kept, "PG_VERSION"))).toBe(true);
+test(
+  "keeps the data where it is told to, and goes on with them the next time",
+  async () => {
+    using folder = makeTemporaryFolder();
+    const kept = join(folder.path, "kept");
+    await using first = await startTryout(folder.path, "--keep", kept);
+    expect((await first.call("POST", '{"name":"Fern"}')).status).toBe(201);
+    expect(await first.stop("SIGTERM")).toBe(0);
+    expect(existsSync(join(kept, "PG_VERSION"))).toBe(true);
 
-  const second = await startTryout(folder.path, "--keep", kept);
-  expect(second.said()).toContain("data of before");
-  expect(await (await second.call("GET")).json()).toEqual([{ name: "Fern", tag: "" }]);
-  expect(await second.stop("SIGTERM")).toBe(0);
-}, 60_000);
+    await using second = await startTryout(folder.path, "--keep", kept);
+    expect(second.said()).toContain("data of before");
+    expect(await (await second.call("GET")).json()).toEqual([{ name: "Fern", tag: "" }]);
+    expect(await second.stop("SIGTERM")).toBe(0);
+  },
+  2 * startMs,
+);
 
 test("says in one line that its port is taken", async () => {
   using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });

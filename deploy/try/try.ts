@@ -6,8 +6,9 @@ import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { makeDatabase, startPostgres } from "../../test/postgres-server.ts";
+import { pickPorts } from "../../test/processes.ts";
 import { startBalancer } from "./balancer.ts";
-import { findFreePort, type Instance, startInstance } from "./instance.ts";
+import { type Instance, startInstance } from "./instance.ts";
 import { describeSetting, firstSteps } from "./words.ts";
 
 const help = `Runs two instances of Plant Store on a PostgreSQL of its own, behind a load balancer.
@@ -58,7 +59,12 @@ async function start(
   keep: string | undefined,
   parts: (() => Promise<void> | void)[],
 ): Promise<void> {
-  const backends = ["one", "two"].map((name) => ({ name, port: findFreePort() }));
+  // Chosen beforehand, so that an instance comes back where it was.
+  const [one = 0, two = 0] = pickPorts(2);
+  const backends = [
+    { name: "one", port: one },
+    { name: "two", port: two },
+  ];
   const { promise: allReady, resolve: noteAllReady } = Promise.withResolvers<void>();
   const ready = new Set<string>();
   const balancer = await startBalancer(port, backends, ({ name }, isReady) => {

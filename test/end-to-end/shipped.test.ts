@@ -14,7 +14,7 @@ const folder = makeTemporaryFolder();
 const home = join(folder.path, "home");
 const project = join(folder.path, "project");
 const executable = join(root, "dist/plantstore");
-/** Nothing of the npm that runs these tests, except where it finds packages. */
+/** Nothing of the npm that runs these tests, except how it reaches packages. */
 const environment = {
   PATH: (process.env.PATH ?? "")
     .split(":")
@@ -22,7 +22,9 @@ const environment = {
     .join(":"),
   HOME: process.env.HOME ?? "",
   ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => /^npm_config_registry$|_proxy$/i.test(name)),
+    Object.entries(process.env).filter(([name]) =>
+      /^npm_config_(?:registry|cafile)$|_proxy$|^NODE_EXTRA_CA_CERTS$/i.test(name),
+    ),
   ),
 };
 
@@ -154,7 +156,9 @@ describe("the npm package", () => {
     files = listed.map(({ path }: { path: string }) => path);
     await Bun.write(join(project, "package.json"), '{"private":true,"type":"module"}');
     const archive = join(folder.path, filename);
-    const installed = await run(["npm", "install", "--prefer-offline", "--no-audit", archive]);
+    // Without retries, an unreachable registry is an error at once rather than a test that hangs.
+    const flags = ["--prefer-offline", "--no-audit", "--fetch-retries=0"];
+    const installed = await run(["npm", "install", ...flags, archive]);
     expect({ ...installed, out: "" }).toMatchObject({ exitCode: 0 });
   });
 

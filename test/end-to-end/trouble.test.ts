@@ -2,18 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, openSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { pickPorts } from "../processes.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
-
-/** Picked here, because the log that would show the port goes nowhere. */
-function pickPort(): number {
-  const probe = Bun.serve({ port: 0, fetch: () => new Response("") });
-  const { port } = probe;
-  probe.stop(true);
-  return port ?? 0;
-}
 
 async function waitUntilReady(url: string): Promise<void> {
   await waitFor(() =>
@@ -30,7 +23,8 @@ describe("a log that cannot be written does not hold up the service, nor its sto
     ["a full disk", "/dev/full"],
   ])("%s", async (_, place) => {
     using folder = makeTemporaryFolder();
-    const port = pickPort();
+    // The log that would show the port goes nowhere.
+    const [port = 0] = pickPorts(1);
     const path = resolve(folder.path, place);
     if (place === "pipe") await Bun.$`mkfifo ${path}`;
     // Open for reading as well, so that it can be opened at all, and never read.
@@ -57,7 +51,7 @@ describe("a log that cannot be written does not hold up the service, nor its sto
 
 test("npm start passes a signal on, so that the service stops as it should", async () => {
   using folder = makeTemporaryFolder();
-  const port = pickPort();
+  const [port = 0] = pickPorts(1);
   const database = join(folder.path, "plants.db");
   const command = ["npm", "start", "--", "--port", String(port), "--database", database];
   const child = Bun.spawn(command, { cwd: root, stdout: "pipe", stderr: "ignore" });

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { waitFor } from "../end-to-end/running-service.ts";
+import { pickPorts } from "../processes.ts";
 import type { Caller } from "./plant-client.ts";
 
 /** The checkout that this file is in. */
@@ -51,20 +52,6 @@ export class RestartedInstance {
     const response = await fetch(url, { keepalive: false }).catch(() => undefined);
     return response?.status === 200 || undefined;
   }
-}
-
-/** Below those of outgoing connections: one of these could take a port while its owner is down. */
-export function pickPorts(count: number): number[] {
-  const ports: number[] = [];
-  for (let port = 15_000 + Math.floor(Math.random() * 10_000); ports.length < count; port++) {
-    try {
-      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
-      ports.push(port);
-    } catch {
-      // Somebody else's.
-    }
-  }
-  return ports;
 }
 
 /** Calls what listens on a port. */

@@ -11,7 +11,8 @@ import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(60_000);
 
-const limits = { ...defaultConnectionLimits, connectTimeoutMs: 500 };
+/** A busy machine takes its time to connect. */
+const limits = { ...defaultConnectionLimits, connectTimeoutMs: 20_000 };
 const folder = makeTemporaryFolder();
 let database: TestDatabase;
 let role: string;
@@ -37,13 +38,14 @@ afterAll(() => folder[Symbol.dispose]());
 
 beforeEach(async () => {
   database = await makeDatabase();
+  // First, because it is dropped whatever fails here.
+  role = `${database.name}_reader`;
+  await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   const owner = await open(database.url);
   await owner.apply([create(), create()]);
   await owner.close();
-  role = `${database.name}_reader`;
   await database.query(
-    `CREATE ROLE ${role} LOGIN PASSWORD 'secret';
-     GRANT ALL ON SCHEMA public TO ${role};
+    `GRANT ALL ON SCHEMA public TO ${role};
      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
      CREATE POLICY visible ON plants TO ${role} USING (id <> 1)`,
   );

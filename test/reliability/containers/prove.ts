@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, type RunningService, waitFor } from "../../end-to-end/running-service.ts";
+import { pickPorts } from "../../processes.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
@@ -216,7 +217,7 @@ describe.skipIf(missing !== undefined)("in containers", () => {
     const one = "deploy_instance-one_1";
     const two = "deploy_instance-two_1";
     const postgres = "deploy_postgres_1";
-    const port = findFreePort();
+    const [port = 0] = pickPorts(1);
     const balancer = callerOf(`http://127.0.0.1:${port}`);
     let token = "";
 
@@ -336,12 +337,6 @@ function callerOf(url: string): Pick<RunningService, "call"> {
       return fetch(url + target, { ...init, method, headers });
     },
   };
-}
-
-function findFreePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  listener.stop();
-  return listener.port;
 }
 
 /** The first value of each line of the kernel's status of a process. */

@@ -12,7 +12,7 @@ beforeAll(async () => {
   trial = await FailoverTrial.start();
 });
 
-afterAll(() => trial.stop());
+afterAll(() => trial?.stop());
 
 describe("every response holds, and writes resume without a restart, when the primary is", () => {
   test.each(losses)("%s", async (loss) => {

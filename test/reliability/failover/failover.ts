@@ -4,9 +4,10 @@
  */
 import { makeDice, spread } from "../../dice.ts";
 import { waitFor } from "../../end-to-end/running-service.ts";
+import { send, signalAll } from "../../processes.ts";
 import type { Ledger } from "../ledger.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
-import { ServerPair, send, signalAll } from "./server-pair.ts";
+import { ServerPair } from "./server-pair.ts";
 
 /**
  * `killed`: with commits that reached the standby but were not confirmed. `cut off`: killed with

@@ -9,6 +9,7 @@ import {
   serverPassword,
   startPostgres,
 } from "../../postgres-server.ts";
+import { send, signalAll } from "../../processes.ts";
 
 const database = "postgres";
 const commitsGatherMs = 100;
@@ -114,39 +115,4 @@ export class ServerPair {
 function startStandby(primary: PostgresServer, port?: number): Promise<PostgresServer> {
   const original = { url: primary.url(database), folder: primary.folder };
   return startPostgres(flags, { standbyOf: original, port });
-}
-
-/** To the server and all its processes. It is stopped first, so that it starts no others. */
-export function signalAll(
-  server: Pick<PostgresServer, "pid" | "folder">,
-  signal: NodeJS.Signals,
-): void {
-  // After its end, the pid may belong to another process.
-  const isIt = listProcesses().some(
-    ({ pid, command }) => pid === server.pid && command.includes(server.folder),
-  );
-  if (!isIt) return;
-  send(server.pid, "SIGSTOP");
-  for (const { parent, pid } of listProcesses()) {
-    if (parent === server.pid) send(pid, signal);
-  }
-  send(server.pid, signal);
-}
-
-function listProcesses(): { parent: number; pid: number; command: string }[] {
-  const { stdout } = Bun.spawnSync(["ps", "-A", "-ww", "-o", "ppid=,pid=,command="]);
-  const lines = stdout.toString().trim().split("\n");
-  return lines.map((line) => {
-    const [parent, pid, ...command] = line.trim().split(/\s+/);
-    return { parent: Number(parent), pid: Number(pid), command: command.join(" ") };
-  });
-}
-
-/** Returns whether there is such a process. */
-export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(pid, signal);
-  } catch {
-    return false;
-  }
 }

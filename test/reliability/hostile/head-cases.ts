@@ -106,10 +106,11 @@ const methodCases: readonly HostileCase[] = [
   }),
   ...expecting("400 closed", {
     "a method with a mark": method("GET!"),
-    "a method outside ASCII": method("G\xcbT"),
     "a method with a colon": method("GET:"),
     "an empty method": head(" /plants HTTP/1.1", host, authorization),
   }),
+  // The runtime's parser takes another way on each processor.
+  ["a method outside ASCII", method("G\xcbT"), "refused closed"],
   ["a method with a zero byte", method("GE\0T"), "505 closed"],
   ["a method of 20 KiB", method("X".repeat(20 * 1024)), "431 closed"],
   ["a header that overrides the method", get("X-HTTP-Method-Override: DELETE"), "200 open"],

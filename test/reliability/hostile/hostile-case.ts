@@ -15,7 +15,8 @@ type Sent = string | readonly Step[];
 
 /**
  * The outcome is every status in order, and what happens to the connection: "open" for the next
- * request, "closed", or "waiting" for more of this one. "closed" alone means no response.
+ * request, "closed", or "waiting" for more of this one. "closed" alone means no response,
+ * and "refused" any status from 400 on.
  */
 export type HostileCase = readonly [name: string, sent: Sent, outcome: string];
 

@@ -6,7 +6,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement } from "../../postgres-server.ts";
-import { pickPorts } from "../restarted-instance.ts";
+import { pickPorts } from "../../processes.ts";
 import { findPrograms, makeServerFolder, spawnServer, versionOf } from "../system-servers.ts";
 import { PatroniNode } from "./node.ts";
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
-import { send, signalAll } from "../failover/server-pair.ts";
+import { send, signalAll } from "../../processes.ts";
 import { spawnServer } from "../system-servers.ts";
 
 /** What all nodes of a cluster share. */

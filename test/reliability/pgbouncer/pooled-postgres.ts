@@ -7,8 +7,7 @@ import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement, serverPassword } from "../../postgres-server.ts";
-import { send, signalAll } from "../failover/server-pair.ts";
-import { pickPorts } from "../restarted-instance.ts";
+import { pickPorts, send, signalAll } from "../../processes.ts";
 import { findPrograms, makeServerFolder, spawnServer, versionOf } from "../system-servers.ts";
 
 export type Part = "PgBouncer" | "PostgreSQL";

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../end-to-end/running-service.ts";
+import { pickPorts } from "../../processes.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { pickPorts } from "../restarted-instance.ts";
 
 export type BalancerName = "nginx" | "haproxy";
 
