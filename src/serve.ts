@@ -9,11 +9,14 @@ import { readCertificate, warnOfExpiry } from "./server/certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
+import { createDoubtMemory } from "./server/readiness.ts";
 import { openStorage } from "./storage/open.ts";
 import { version } from "./version.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
+/** A storage that hangs must not hold up the stop: `docker stop` kills after 10 seconds. */
+const stopMs = 9_500;
 
 export interface Service {
   /** Without a trailing slash. */
@@ -23,7 +26,7 @@ export interface Service {
   readonly failed: Promise<never>;
   /** Reads the certificate again and uses it; if it cannot, the old one stays in use. */
   reloadCertificate(): Promise<void>;
-  /** Stops accepting, finishes what is under way, closes the storage. */
+  /** Stops accepting, finishes what is under way, closes the storage; all of it within 10 s. */
   stop(): Promise<void>;
 }
 
@@ -40,6 +43,7 @@ export async function serve(
     limits,
     certificate,
     buckets,
+    doubt: createDoubtMemory(),
     intervals: { ...defaultIntervals, ...intervals },
   };
   const failure = Promise.withResolvers<never>();
@@ -125,6 +129,11 @@ async function start(
     reloading = reloading.then(reload);
     return reloading;
   }
+  async function finish(): Promise<void> {
+    await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
+    // Last, because the others have joined it.
+    await storage.close();
+  }
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
 
   return {
@@ -135,9 +144,13 @@ async function start(
       isStopping = true;
       clearTimeout(joining);
       tasks.stop();
-      await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
-      // Last, because the others have joined it.
-      await storage.close();
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(() => {
+        log.event("warn", "stopped before all work was finished");
+        late.resolve();
+      }, stopMs);
+      await Promise.race([finish(), late.promise]);
+      clearTimeout(timer);
     },
   };
 }

@@ -23,7 +23,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "plantstore-plants-"));
   storage = await openStorage(join(folder, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
-  const writer = new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
+  const writer = new GroupCommit(storage, groupCommitDefaults);
   plants = createPlants({ reader: storage, writer, nowMs: () => nowMs });
 });
 

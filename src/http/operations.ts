@@ -294,7 +294,7 @@ const checkReadiness: DocumentedOperation = {
   path: "/readyz",
   isProbe: true,
   summary: "Ready",
-  description: "200 while the storage can be reached, otherwise 503.",
+  description: "200 while the storage responds and takes writes, otherwise 503.",
   success: textSuccess("Requests can be served.", { ready: { value: "ready\n" } }),
   problems: ["unavailable"],
   async run({ checkStorage }) {

@@ -2,7 +2,6 @@
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
-import { PlantStoreError } from "../domain/errors.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { type App, createApp } from "../http/app.ts";
@@ -19,6 +18,7 @@ import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
+import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
 
 /** A collector that is away would otherwise fill the log. */
 const droppedSpansLogMs = 60_000;
@@ -27,6 +27,8 @@ export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "jwt" | "usage" | "tracing" | "tls">> & {
     /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
+    /** Likewise, what they share of `Readiness`. */
+    readonly doubt?: DoubtMemory | undefined;
   };
 
 export interface Assembly {
@@ -35,6 +37,7 @@ export interface Assembly {
   /** Absent if no issuer is configured. */
   readonly jwts: JwtVerifier | undefined;
   readonly writer: GroupCommit;
+  readonly readiness: Readiness;
   /** Absent if no collector is configured. */
   readonly spans: SpanExporter | undefined;
 }
@@ -54,8 +57,14 @@ export function assemble(
   const metrics = counting?.metrics ?? new Metrics(version);
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
-    onCommit: (writes, durationMs) => metrics.countCommit(writes, durationMs),
+    onCommit(outcomes, durationMs) {
+      metrics.countCommit(outcomes.length, durationMs);
+      readiness.noteCommit();
+    },
+    onFailure: (error) => readiness.noteFailure(error),
+    onSlow: () => readiness.noteSlowCommit(),
   });
+  const readiness = new Readiness(storage, writer, config.doubt ?? createDoubtMemory());
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   const authenticator = new Authenticator(storage, Date.now, jwts);
   const { usage = unlimited, tracing } = config;
@@ -68,10 +77,7 @@ export function assemble(
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
-      async checkStorage() {
-        if (writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
-        await storage.ping();
-      },
+      checkStorage: () => readiness.check(),
       renderMetrics: counting?.render ?? (async () => metrics.render()),
       // Loaded when it is first asked for: it takes longer to load than all else.
       renderOpenApi: memoizeAsync(async () => {
@@ -88,7 +94,7 @@ export function assemble(
     limiter,
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
-  return { app, authenticator, jwts, writer, spans };
+  return { app, authenticator, jwts, writer, readiness, spans };
 }
 
 function createSpanExporter(

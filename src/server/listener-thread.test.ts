@@ -12,8 +12,14 @@ import { createLog } from "../log.ts";
 import { openStorage } from "../storage/open.ts";
 import { ListenerThread } from "./listener-thread.ts";
 import { defaultIntervals } from "./periodic-tasks.ts";
+import { createDoubtMemory } from "./readiness.ts";
 
-const nothing = { certificate: undefined, buckets: undefined, intervals: defaultIntervals };
+const nothing = {
+  certificate: undefined,
+  buckets: undefined,
+  doubt: createDoubtMemory(),
+  intervals: defaultIntervals,
+};
 
 function startThread(database: string, share: StorageShare, port = 0) {
   const failure = Promise.withResolvers<string>();

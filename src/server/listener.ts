@@ -8,6 +8,7 @@ import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
 import { assemble, type Counting } from "./assembly.ts";
 import { type Certificate, ciphers } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
+import type { DoubtMemory } from "./readiness.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
@@ -16,11 +17,13 @@ const closingMs = 100;
 const idleCheckMs = 10;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 export const idleTimeoutSeconds = 30;
-export const drainMs = 10_000;
+/** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
+export const drainMs = 8_000;
 
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
+  readonly doubt: DoubtMemory;
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
   readonly intervals: Intervals;

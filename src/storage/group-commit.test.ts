@@ -30,8 +30,13 @@ function create(options: Partial<GroupCommitOptions> = {}) {
     },
   };
   const committed: number[] = [];
-  const onCommit = (writes: number) => committed.push(writes);
-  const group = new GroupCommit(storage, { ...groupCommitDefaults, onCommit, ...options });
+  const onCommit = (outcomes: readonly Outcome[]) => committed.push(outcomes.length);
+  const group = new GroupCommit(storage, {
+    ...groupCommitDefaults,
+    slowMs: 1,
+    onCommit,
+    ...options,
+  });
   /** The ids of outcomes and the messages of errors, in the order in which they came. */
   const settled: unknown[] = [];
 
@@ -117,7 +122,7 @@ describe("a group", () => {
         return writes.map(() => ({ kind: "missing" }));
       },
     };
-    const group = new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
+    const group = new GroupCommit(storage, groupCommitDefaults);
     const writeOften = async () => {
       for (let count = 0; count < 5; count++) {
         await group.write({ kind: "delete", garden: "g", id: 1n });

@@ -13,14 +13,25 @@ import {
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
+  /** A commit that takes longer is reported to `onSlow` while it goes on. */
+  readonly slowMs: number;
   /** How long a commit may take. After that its outcome is unknown. */
   readonly deadlineMs: number;
-  readonly onCommit: (writes: number, durationMs: number) => void;
+  /** A group is about to be committed; its first write has waited for that long. */
+  readonly onStart: (waitedMs: number) => void;
+  readonly onCommit: (outcomes: readonly Outcome[], durationMs: number) => void;
+  readonly onFailure: (error: PlantStoreError) => void;
+  readonly onSlow: () => void;
 }
 
 export const groupCommitDefaults = {
   groupWritesMax: 1024,
+  slowMs: 3_000,
   deadlineMs: 10_000,
+  onStart() {},
+  onCommit() {},
+  onFailure() {},
+  onSlow() {},
 } as const;
 
 const firstResolved = 32;
@@ -158,9 +169,10 @@ export class GroupCommit implements PlantWriter {
     try {
       outcomes = await this.#storage.apply(writes, options);
     } catch (error) {
+      if (error instanceof PlantStoreError) this.#options.onFailure(error);
       return error ?? new Error("The storage failed without a reason.");
     }
-    this.#options.onCommit(outcomes.length, performance.now() - startedAtMs);
+    this.#options.onCommit(outcomes, performance.now() - startedAtMs);
     const settle = (index: number) => group[index]?.resolve(outcomes, starts[index] as number);
     this.#resolve(group.length, settle);
     return undefined;
@@ -197,16 +209,18 @@ function reject(group: Group, error: PlantStoreError): void {
 
 /** Writes that wait while a group is committed, and then are the next group. */
 class CommitQueue {
-  readonly #options: Pick<GroupCommitOptions, "groupWritesMax" | "deadlineMs">;
+  readonly #options: GroupCommitOptions;
   /** Settles every waiter of the group. */
   readonly #commit: (group: Group) => Promise<void>;
   readonly #onIdle: () => void;
   #waiting: Waiter[] = [];
+  /** Since when the first of them has waited. */
+  #waitingSinceMs = 0;
   isBusy = false;
   isStuck = false;
 
   constructor(
-    options: Pick<GroupCommitOptions, "groupWritesMax" | "deadlineMs">,
+    options: GroupCommitOptions,
     commit: (group: Group) => Promise<void>,
     onIdle: () => void,
   ) {
@@ -220,6 +234,7 @@ class CommitQueue {
       reject(waiters, overloaded);
       return;
     }
+    if (this.#waiting.length === 0) this.#waitingSinceMs = performance.now();
     this.#waiting.push(...waiters);
     if (this.isBusy) return;
     this.isBusy = true;
@@ -236,10 +251,15 @@ class CommitQueue {
 
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
+      const { slowMs, deadlineMs, onStart, onSlow } = this.#options;
+      onStart(performance.now() - this.#waitingSinceMs);
       const group = this.#takeGroup();
-      const deadline = setTimeout(() => this.#giveUp(group), this.#options.deadlineMs);
+      let timer = setTimeout(() => {
+        onSlow();
+        timer = setTimeout(() => this.#giveUp(group), deadlineMs - slowMs);
+      }, slowMs);
       await this.#commit(group);
-      clearTimeout(deadline);
+      clearTimeout(timer);
       this.isStuck = false;
       if (group.length > 1) await this.#gather();
     }

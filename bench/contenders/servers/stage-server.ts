@@ -52,7 +52,7 @@ for (const each of [authenticator, whole.authenticator]) {
 }
 const requestIdOf = createRequestIds();
 const cache = new ResponseCache();
-const writer = new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
+const writer = new GroupCommit(storage, groupCommitDefaults);
 const plants = createPlants({ reader: storage, writer, nowMs: Date.now });
 const headers = new Headers({
   "X-Content-Type-Options": "nosniff",

@@ -54,8 +54,7 @@ test("a group that fails does not fail the group of another thread that shares i
   const intruder = new Database(path);
   intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
     BEGIN SELECT raise(ROLLBACK, 'stopped'); END`);
-  const writerOf = (storage: Storage) =>
-    new GroupCommit(storage, { ...groupCommitDefaults, onCommit() {} });
+  const writerOf = (storage: Storage) => new GroupCommit(storage, groupCommitDefaults);
   const results = await Promise.all([
     writerOf(first)
       .writeAll([create({ id: 2n }), create({ id: 3n })])

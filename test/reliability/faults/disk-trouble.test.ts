@@ -23,9 +23,9 @@ async function callAll(service: RunningService): Promise<number[]> {
 describe.skipIf(!isInterposable)("when the disk", () => {
   test.each([
     ["is full", { kinds: ["write"], error: "ENOSPC" }, [507, 507, 200, 200]],
-    ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 200]],
-    ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 200]],
-    ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 200]],
+    ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 503]],
+    ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 503]],
+    ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 503]],
   ] as const)(
     "%s, writes are refused and reads go on until it recovers",
     async (_, failing, statuses) => {

@@ -1,0 +1,139 @@
+/** A storage that takes no writes: what /readyz says of it, and how long a stop takes. */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Client } from "pg";
+import {
+  makeDatabase,
+  type PostgresServer,
+  runStatement,
+  startPostgres,
+} from "../postgres-server.ts";
+import { type RunningService, startService, waitFor } from "./running-service.ts";
+
+setDefaultTimeout(60_000);
+
+let server: PostgresServer;
+/** Its processes are paused, which the tests on the other one would notice. */
+let pausedServer: PostgresServer;
+
+beforeAll(async () => {
+  [server, pausedServer] = await Promise.all([startPostgres(), startPostgres()]);
+});
+
+afterAll(() => Promise.all([server.stop(), pausedServer.stop()]));
+
+/** Holds up every write until the function that it returns is called. */
+type HoldUp = (service: RunningService) => Promise<() => Promise<void>>;
+
+const lockFile: HoldUp = async ({ database }) => {
+  const other = new Database(database);
+  other.run("BEGIN IMMEDIATE");
+  return async () => other.close();
+};
+
+const lockTables: HoldUp = async ({ database }) => {
+  const other = new Client(database);
+  await other.connect();
+  await other.query("BEGIN; LOCK TABLE plants, gardens IN SHARE MODE");
+  return () => other.end();
+};
+
+const pauseServer: HoldUp = async () => {
+  const { pid } = pausedServer;
+  process.kill(pid, "SIGSTOP");
+  const children = await Bun.file(`/proc/${pid}/task/${pid}/children`).text();
+  const pids = children.trim().split(" ").map(Number);
+  for (const each of pids) process.kill(each, "SIGSTOP");
+  return async () => {
+    for (const each of [...pids, pid]) process.kill(each, "SIGCONT");
+  };
+};
+
+type Engine = "SQLite" | "PostgreSQL" | "paused PostgreSQL";
+
+const cases: readonly [what: string, engine: Engine, holdUp: HoldUp][] = [
+  ["a SQLite file that another process has locked", "SQLite", lockFile],
+  ["PostgreSQL tables that somebody has locked", "PostgreSQL", lockTables],
+  ["a PostgreSQL server that hangs", "paused PostgreSQL", pauseServer],
+];
+
+async function start(engine: Engine): Promise<RunningService> {
+  const own = engine === "PostgreSQL" ? server : pausedServer;
+  const database = engine === "SQLite" ? undefined : (await makeDatabase(own)).url;
+  const service = await startService({ args: ["--threads", "2"], ...(database && { database }) });
+  expect((await create(service)).status).toBe(201);
+  return service;
+}
+
+/** On a connection of its own, which either thread may get. */
+const headers = { connection: "close" };
+const create = (service: RunningService) =>
+  service.call("POST /plants", { body: '{"name":"Fern"}', headers });
+const isReady = async (service: RunningService) =>
+  (await service.call("GET /readyz", { headers })).status === 200;
+
+async function checkReadiness(engine: Engine, holdUp: HoldUp): Promise<void> {
+  await using service = await start(engine);
+  const letGo = await holdUp(service);
+  try {
+    const creating = create(service);
+    await waitFor(async () => ((await isReady(service)) ? undefined : true));
+    // Also after the commit has failed, while nobody else writes.
+    expect((await creating).status).toBe(503);
+    const checks = Array.from({ length: 8 }, () => isReady(service));
+    expect(new Set(await Promise.all(checks))).toEqual(new Set([false]));
+  } finally {
+    await letGo();
+  }
+  await waitFor(async () => (await isReady(service)) || undefined);
+  expect((await create(service)).status).toBe(201);
+  expect(await countTrialPlants(service)).toBe(0);
+}
+
+/** What the checks themselves wrote is in a garden that no caller has. */
+async function countTrialPlants({ database }: RunningService): Promise<number> {
+  const count = "SELECT count(*) AS plants FROM plants WHERE garden = ''";
+  if (database.startsWith("postgres:")) {
+    return Number((await runStatement(database, count))[0]?.plants);
+  }
+  using file = new Database(database);
+  return file.query<{ plants: number }, []>(count).get()?.plants ?? Number.NaN;
+}
+
+async function checkStop(engine: Engine, holdUp: HoldUp): Promise<void> {
+  await using service = await start(engine);
+  const letGo = await holdUp(service);
+  try {
+    const creating = Array.from({ length: 4 }, async (_, index) => {
+      await Bun.sleep(index * 200);
+      return create(service).catch(() => {});
+    });
+    await Bun.sleep(1_000);
+    const signaledAtMs = performance.now();
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+    expect(performance.now() - signaledAtMs).toBeLessThan(10_000);
+    await Promise.all(creating);
+  } finally {
+    await letGo();
+  }
+}
+
+// Side by side, because they mostly wait.
+describe.concurrent("no thread is ready until a write can be committed again", () => {
+  test.each(cases)("with %s", (_, engine, holdUp) => checkReadiness(engine, holdUp));
+});
+
+test("a garden that somebody has locked does not make the whole instance unready", async () => {
+  await using service = await start("PostgreSQL");
+  const other = new Client(service.database);
+  await other.connect();
+  await other.query("BEGIN; SELECT * FROM gardens FOR UPDATE");
+  expect((await create(service)).status).toBe(503);
+  expect(await isReady(service)).toBe(true);
+  await other.end();
+});
+
+describe.concurrent("a stop ends within 10 s", () => {
+  test.each(cases)("with %s", (_, engine, holdUp) => checkStop(engine, holdUp));
+});
