@@ -1,6 +1,6 @@
 /**
- * Whether the storage can be used now. A commit that fails, or takes long, puts writes in doubt, for
- * all threads. While they are, a check writes something itself: no client may come to do it.
+ * Whether the storage can be used now. A commit that fails, or takes long, puts writes in doubt for
+ * all threads. While in doubt, each check commits a write itself: no client may come to do it.
  */
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage, Write } from "../domain/storage.ts";
