@@ -2,7 +2,7 @@
  * `npm run bench:bulk -- [ROUNDS]`: what other callers' creates notice of a bulk of 10,000 plants
  * that is sent every second to another garden.
  */
-import { linesMax } from "../src/http/lines.ts";
+import { linesMax } from "../src/http/bulk.ts";
 import { plantName } from "./contenders/contender.ts";
 import { seedGardens } from "./contenders/many-gardens.ts";
 import { plantStore } from "./contenders/plant-store.ts";

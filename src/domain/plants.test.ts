@@ -66,40 +66,6 @@ describe("create with an idempotency key", () => {
   });
 });
 
-describe("many plants", () => {
-  const draft = (name: string, id?: bigint) => ({ id, name, tag: "" });
-
-  test("are created in their order, whatever becomes of the others", async () => {
-    const error = new PlantStoreError("invalid-request", "Not a plant.");
-    const drafts = [draft("a"), draft("b", 7n), error, draft("c", 7n), draft("d")];
-    expect(await plants.createMany(alice, drafts)).toMatchObject([
-      { id: 1n },
-      { id: 7n },
-      error,
-      { code: "conflict" },
-      { id: 8n },
-    ]);
-  });
-
-  test("are created once, however often they are sent with their key", async () => {
-    const drafts = Array.from({ length: 300 }, (_, index) => draft(`plant ${index}`));
-    const ids = (results: readonly object[]) =>
-      results.map((result) => "id" in result && result.id);
-    const first = await plants.createMany(alice, drafts, "key");
-    const second = await plants.createMany(alice, drafts, "key");
-    expect(ids(second)).toEqual(ids(first));
-    expect(second.every((result) => "replayed" in result && result.replayed)).toBe(true);
-    const changed = [...drafts.slice(0, 299), draft("another")];
-    expect((await plants.createMany(alice, changed, "key")).at(-1)).toMatchObject({
-      code: "idempotency-mismatch",
-    });
-  });
-
-  test("need not exist", async () => {
-    expect(await plants.createMany(alice, [])).toEqual([]);
-  });
-});
-
 /** Outcomes that are hard to reach with a real storage. */
 describe("an outcome of the writer", () => {
   function plantsOn(outcome: Outcome): Plants {
@@ -110,22 +76,34 @@ describe("an outcome of the writer", () => {
     });
   }
 
-  test("that the storage is full leaves open how many of many plants are stored", async () => {
-    let calls = 0;
-    const full = new PlantStoreError("storage-full", "Full. Nothing was changed.");
-    const writeAll = async (writes: readonly Write[]): Promise<Outcome[]> => {
-      if (calls++ > 0) throw full;
-      return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed: false }));
-    };
-    const write = () => Promise.reject(full);
-    const filling = createPlants({ reader: storage, writer: { write, writeAll }, nowMs: () => 0 });
-    const drafts = Array.from({ length: 100 }, () => fern());
-    const refusal = await filling.createMany(alice, drafts).catch((error) => error);
-    expect(refusal).toMatchObject({
-      code: "unavailable",
-      message: expect.stringMatching(/a part of the plants may be stored.*same Idempotency-Key/),
-    });
-  });
+  test.each([
+    ["storage-full", "key", "Send it again with the same Idempotency-Key."],
+    ["unavailable", undefined, "without an Idempotency-Key, they would be stored twice."],
+  ] as const)(
+    "that fails a later slice (%s, key %s) says that a part may be stored",
+    async (code, key, advice) => {
+      let calls = 0;
+      const failure = new PlantStoreError(code, "Nothing was changed.");
+      const writeAll = async (writes: readonly Write[]): Promise<Outcome[]> => {
+        if (calls++ > 0) throw failure;
+        return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed: false }));
+      };
+      const writer = { write: () => Promise.reject(failure), writeAll };
+      const failing = createPlants({ reader: storage, writer, nowMs: () => 0 });
+      async function* slices(count: number) {
+        for (let line = 0; line < count; line++) yield [{ line, draft: fern() }];
+      }
+      const refused = await failing
+        .createMany(alice, slices(2), key, () => {})
+        .catch((error) => error);
+      expect(refused.code).toBe("unavailable");
+      expect(refused.message).toContain("Some of the plants may have been stored.");
+      expect(refused.message).toContain(advice);
+      // A single slice is stored whole or not at all.
+      const alone = failing.createMany(alice, slices(1), key, () => {});
+      expect(await alone.catch((error) => error)).toBe(failure);
+    },
+  );
 
   test("that no id is left to assign is a conflict", async () => {
     const created = await plantsOn({ kind: "exhausted" })

@@ -24,6 +24,13 @@ export interface Put extends Plant {
   readonly isNew: boolean;
 }
 
+/** One of many plants that are created by one request. */
+export interface NumberedDraft {
+  /** The number of its line, from 0. */
+  readonly line: number;
+  readonly draft: PlantDraft;
+}
+
 export interface ListQuery {
   readonly limit?: number | undefined;
   readonly after?: PlantId | undefined;
@@ -54,15 +61,16 @@ export interface Plants {
    */
   create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created>;
   /**
-   * Creates plants in their order, independently of each other: the result has a plant or an error
-   * for each draft. An error in the place of a draft is passed on. Fails only where the storage
-   * does; then an unknown part is stored, and the key settles which.
+   * Creates plants in their order, independently of each other, and reports the outcome of each. A
+   * slice is one commit. Fails only where the storage does: then some of the plants may be stored,
+   * and the key settles which.
    */
   createMany(
     caller: Caller,
-    drafts: Iterable<PlantDraft | PlantStoreError>,
-    idempotencyKey?: string,
-  ): Promise<(Created | PlantStoreError)[]>;
+    slices: AsyncIterable<readonly NumberedDraft[]>,
+    idempotencyKey: string | undefined,
+    onOutcome: (line: NumberedDraft, outcome: Outcome) => void,
+  ): Promise<void>;
   /** Fails with `not-found` if the caller's garden holds no such plant. */
   get(caller: Caller, id: PlantId): Promise<Plant>;
   list(caller: Caller, query: ListQuery): Promise<Listing>;
@@ -100,10 +108,10 @@ const openPagesTextMax = 2 * 1024 * 1024;
 const pageTextMin = 2 * 1024;
 /** Two units for each code point of a plant. */
 const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
-const seekPlantsMax = 10_000;
+const seekPlantsMax = 4_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
-/** How many of many plants are committed at a time, so that others' writes get in between. */
-const slicePlantsMax = 48;
+/** How many of many plants go into one commit, so that others' writes get in between. */
+export const slicePlantsMax = 48;
 
 export function createPlants(deps: {
   reader: PlantReader;
@@ -128,42 +136,32 @@ export function createPlants(deps: {
   return {
     async create(caller, draft, idempotencyKey) {
       const outcome = await writer.write(toWrite(caller, draft, idempotencyKey));
-      const created = toResult(draft, outcome);
-      if (created instanceof PlantStoreError) throw created;
-      return created;
+      if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
+      return { id: outcome.id, name: draft.name, tag: draft.tag, replayed: outcome.replayed };
     },
 
-    async createMany(caller, drafts, idempotencyKey) {
-      const results: (Created | PlantStoreError)[] = [];
-      let lines = 0;
-      let settled: Promise<unknown> = Promise.resolve();
-      const writeAll = (writes: readonly CreateWrite[]) =>
-        writer.writeAll(writes).catch((error) => {
-          throw lines > slicePlantsMax ? toPartialFailure(error) : error;
-        });
-      for (const slice of slices(drafts, slicePlantsMax)) {
-        const writes: CreateWrite[] = [];
-        for (const draft of slice) {
-          const line = lines++;
-          if (draft instanceof PlantStoreError) continue;
-          writes.push(toWrite(caller, draft, idempotencyKey, line));
+    async createMany(caller, slices, idempotencyKey, onOutcome) {
+      let sent = 0;
+      const commit = async (slice: readonly NumberedDraft[]) => {
+        sent++;
+        const outcomes = await writer.writeAll(
+          slice.map(({ line, draft }) => toWrite(caller, draft, idempotencyKey, line)),
+        );
+        for (const [index, line] of slice.entries()) onOutcome(line, outcomes[index] as Outcome);
+      };
+      try {
+        let committing: Promise<void> = Promise.resolve();
+        for await (const slice of slices) {
+          // The next slice is validated and sent while this one is committed.
+          const earlier = committing;
+          committing = commit(slice);
+          committing.catch(() => {});
+          await earlier;
         }
-        const outcomes = writes.length === 0 ? [] : writeAll(writes);
-        const earlier = settled;
-        settled = Promise.all([outcomes, earlier]).then(([own]) => {
-          let next = 0;
-          for (const draft of slice) {
-            const isRefused = draft instanceof PlantStoreError;
-            results.push(isRefused ? draft : toResult(draft, own[next++] as Outcome));
-          }
-        });
-        // If an earlier slice fails, nobody waits for this one.
-        settled.catch(() => {});
-        // Not for this one: the next is validated while it is committed.
-        await earlier;
+        await committing;
+      } catch (error) {
+        throw sent > 1 ? toPartialFailure(error, idempotencyKey) : error;
       }
-      await settled;
-      return results;
     },
 
     async get({ garden }, id) {
@@ -202,20 +200,20 @@ function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-/** A full storage refuses a slice whole, but others may be stored. */
-function toPartialFailure(error: unknown): unknown {
-  if (!(error instanceof PlantStoreError) || error.code !== "storage-full") return error;
-  const message =
-    "The storage is full, and a part of the plants may be stored. Make room, then retry with the " +
-    "same Idempotency-Key.";
+/** Whatever the storage says of one slice, others may be stored. */
+function toPartialFailure(error: unknown, idempotencyKey: string | undefined): unknown {
+  if (!(error instanceof PlantStoreError)) return error;
+  const advice =
+    idempotencyKey === undefined
+      ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
+      : "Send it again with the same Idempotency-Key.";
+  const message = `The database failed during this request. Some of the plants may have been stored. ${advice}`;
   return new PlantStoreError("unavailable", message, { cause: error });
 }
 
-/** The result of a create. */
-function toResult({ id, name, tag }: PlantDraft, outcome: Outcome): Created | PlantStoreError {
+/** Why a create was refused. `id` is the one that the client chose. */
+export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStoreError {
   switch (outcome.kind) {
-    case "created":
-      return { id: outcome.id, name, tag, replayed: outcome.replayed };
     case "taken":
       return new PlantStoreError("conflict", `A plant with the id ${id} already exists.`);
     case "exhausted":
@@ -230,17 +228,6 @@ function toResult({ id, name, tag }: PlantDraft, outcome: Outcome): Created | Pl
     default:
       throw new Error(`A create ended as ${outcome.kind}.`);
   }
-}
-
-function* slices<Item>(items: Iterable<Item>, size: number): Iterable<Item[]> {
-  let slice: Item[] = [];
-  for (const item of items) {
-    slice.push(item);
-    if (slice.length < size) continue;
-    yield slice;
-    slice = [];
-  }
-  if (slice.length > 0) yield slice;
 }
 
 function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {

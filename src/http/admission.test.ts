@@ -1,7 +1,12 @@
 /** Who is admitted at once, who waits and in which order, and who is refused. */
 import { expect, test } from "bun:test";
 import { PlantStoreError } from "../domain/errors.ts";
-import { Admission, type AdmissionOptions, admissionDefaults } from "./admission.ts";
+import {
+  Admission,
+  type AdmissionOptions,
+  admissionDefaults,
+  type PermitKind,
+} from "./admission.ts";
 
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -20,12 +25,21 @@ function makeAdmission(options: Partial<AdmissionOptions> = {}): Admission {
 function startAll(admission: Admission, names: string): string[] {
   const done: string[] = [];
   for (const name of names) {
-    admission.start((isAdmitted) => {
+    admission.start(admission.deadline(), (isAdmitted) => {
       done.push(isAdmitted ? name : `-${name}`);
       busyWait(2);
     });
   }
   return done;
+}
+
+function withPermit<Result>(
+  admission: Admission,
+  kind: PermitKind,
+  work: () => Promise<Result>,
+  user = "ann",
+): Promise<Result> {
+  return admission.withPermit(kind, user, admission.deadline(), work);
 }
 
 test("requests start at once while a tick is young", () => {
@@ -65,7 +79,7 @@ test("a request that fails after it waited fails for its caller alone", async ()
   const admission = makeAdmission();
   startAll(admission, "a");
   const failing = Promise.resolve(
-    admission.start(() => {
+    admission.start(admission.deadline(), () => {
       throw new Error("broken");
     }),
   ).catch((error) => error.message);
@@ -75,9 +89,9 @@ test("a request that fails after it waited fails for its caller alone", async ()
 });
 
 test("a tick makes a bounded number of chunks of long lists, in turn", async () => {
-  const admission = makeAdmission({ chunksMax: 2 });
+  const admission = makeAdmission({ turnsMax: 2 });
   const made: number[] = [];
-  for (let list = 0; list < 5; list++) admission.nextChunk(async () => made.push(list));
+  for (let list = 0; list < 5; list++) admission.nextChunk("ann", async () => made.push(list));
   await nextTick();
   expect(made).toEqual([0, 1]);
   while (made.length < 5) await nextTick();
@@ -85,22 +99,22 @@ test("a tick makes a bounded number of chunks of long lists, in turn", async () 
 });
 
 test("a long list begins as soon as fewer than the limit are being made; short ones need not wait", async () => {
-  const admission = makeAdmission({ listsMax: 2, chunksMax: 1 });
+  const admission = makeAdmission({ listsMax: 3, turnsMax: 1 });
   const done: string[] = [];
-  const chunks = ["a", "b"].map((name) => admission.nextChunk(async () => done.push(name)));
-  const list = admission.withPermit("list", async () => done.push("new"));
-  expect(await admission.withPermit("read", async () => "short")).toBe("short");
+  const chunks = ["a", "b"].map((name) => admission.nextChunk("ann", async () => done.push(name)));
+  const list = withPermit(admission, "list", async () => done.push("new"));
+  expect(await withPermit(admission, "read", async () => "short")).toBe("short");
   await Promise.all([...chunks, list]);
   expect(done).toEqual(["a", "new", "b"]);
 });
 
 test("a bounded number of writes is in flight; others wait, and reads don't wait for them", async () => {
-  const admission = makeAdmission({ inFlightMax: 2 });
+  const admission = makeAdmission({ inFlightMax: 3 });
   const ends: (() => void)[] = [];
   const write = () => new Promise<string>((resolve) => ends.push(() => resolve("written")));
-  const writes = [1, 2, 3].map(() => admission.withPermit("write", write));
+  const writes = [1, 2, 3].map(() => withPermit(admission, "write", write));
   expect(ends).toHaveLength(2);
-  expect(await admission.withPermit("read", async () => "read")).toBe("read");
+  expect(await withPermit(admission, "read", async () => "read")).toBe("read");
   ends[0]?.();
   expect(await writes[0]).toBe("written");
   expect(ends).toHaveLength(3);
@@ -111,11 +125,59 @@ test("a bounded number of writes is in flight; others wait, and reads don't wait
 test("work that waits too long for the storage is refused, and what fails makes room", async () => {
   const admission = makeAdmission({ inFlightMax: 1, waitMs: 20 });
   const stuck = Promise.withResolvers<never>();
-  const first = admission.withPermit("write", () => stuck.promise).catch((error) => error.message);
-  const second = await admission.withPermit("write", async () => {}).catch((error) => error);
+  const first = withPermit(admission, "write", () => stuck.promise).catch((error) => error.message);
+  const second = await withPermit(admission, "write", async () => {}).catch((error) => error);
   expect(second).toBeInstanceOf(PlantStoreError);
   expect(second.code).toBe("unavailable");
   stuck.reject(new Error("the disk is gone"));
   expect(await first).toBe("the disk is gone");
-  expect(await admission.withPermit("write", async () => "written")).toBe("written");
+  expect(await withPermit(admission, "write", async () => "written")).toBe("written");
+});
+
+test("one user gets half of what may be in flight, and others start at once", async () => {
+  const admission = makeAdmission({ listsMax: 8 });
+  const started: string[] = [];
+  const ends: (() => void)[] = [];
+  const start = (user: string) =>
+    withPermit(
+      admission,
+      "list",
+      () => {
+        started.push(user);
+        return new Promise<void>((resolve) => ends.push(resolve));
+      },
+      user,
+    );
+  const hog = Array.from({ length: 10 }, () => start("hog"));
+  const others = ["ann", "bob"].map(start);
+  expect(started.join(" ")).toBe("hog hog hog hog ann bob");
+  for (let ended = 0; ended < 12; ended++) {
+    ends[ended]?.();
+    await nextTick();
+  }
+  await Promise.all([...hog, ...others]);
+});
+
+test("users take turns, however many of them one asks for", async () => {
+  const admission = makeAdmission({ turnsMax: 2 });
+  const order: string[] = [];
+  const turns = ["hog", "hog", "hog", "hog", "ann", "bob"].map((user) =>
+    admission.turn(user).then(() => order.push(user)),
+  );
+  await Promise.all(turns);
+  expect(order).toEqual(["hog", "ann", "bob", "hog", "hog", "hog"]);
+});
+
+test("bytes are held up to a bound, a share for each user, until they are given back", () => {
+  const admission = makeAdmission({ heldBytesMax: 100 });
+  const hog = admission.hold("hog");
+  hog.add(50);
+  expect(() => hog.add(1)).toThrow(PlantStoreError);
+  expect(() => admission.hold("hog").add(1)).toThrow(PlantStoreError);
+  using ann = admission.hold("ann");
+  ann.add(25);
+  hog[Symbol.dispose]();
+  expect(() => hog.add(1)).toThrow(PlantStoreError);
+  using again = admission.hold("hog");
+  again.add(37);
 });

@@ -10,7 +10,6 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { BeginTrace } from "../tracing/request-trace.ts";
-import { Admission } from "./admission.ts";
 import { checkFraming, hasBody } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
@@ -61,13 +60,13 @@ export interface App {
 
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
+  const { admission } = context;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...webPages];
   const findRoute = createRouter(context.basePath, all);
   const cache = new ResponseCache();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const requestIdOf = createRequestIds();
-  const admission = new Admission();
   const logOverload = createOverloadLog(log);
   const finishExchange = createFinish(log, metrics);
 
@@ -105,9 +104,7 @@ export function createApp(deps: AppDeps): App {
     const caller = authenticator.findCached(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return authorize(caller, operation, exchange);
-    return admission
-      .withPermit("read", () => authenticator.authenticate(token))
-      .then((found) => authorize(found, operation, exchange));
+    return authenticator.authenticate(token).then((found) => authorize(found, operation, exchange));
   }
 
   /** Checks the caller's rate limit and scope, then whether the request waited too long. */
@@ -164,7 +161,8 @@ export function createApp(deps: AppDeps): App {
     exchange.trace?.enter(operation.name);
     if (!scope) return operation.run(context, input);
     const permit = operation.isLong?.(input) ? "list" : scope;
-    return admission.withPermit(permit, () => operation.run(context, input));
+    const run = () => operation.run(context, input);
+    return admission.withPermit(permit, caller?.user ?? "", exchange.deadlineMs, run);
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
@@ -197,18 +195,24 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  /** A long list goes out chunk by chunk, in turn with others, while its token is valid. */
-  function paced(source: TextSource, exchange: Exchange): TextSource {
-    let hasBegun = false;
+  /**
+   * Sends a long response chunk by chunk, in turn with others. A list ends when its token does; the
+   * results of a bulk request don't, because their plants are stored.
+   */
+  function paced(source: TextSource, { caller, operation, token = "" }: Exchange): TextSource {
+    const user = caller?.user ?? "";
     const makeNext = async () => {
-      await authenticator.authenticate(exchange.token ?? "");
+      await authenticator.authenticate(token);
       return source.next();
     };
+    let hasBegun = false;
     return {
       next() {
-        if (hasBegun) return admission.nextChunk(makeNext);
+        const isFirst = !hasBegun;
         hasBegun = true;
-        return source.next();
+        if (isFirst) return source.next();
+        if (operation?.scope === "read") return admission.nextChunk(user, makeNext);
+        return admission.turn(user).then(() => source.next());
       },
       close: () => source.close(),
     };
@@ -268,6 +272,7 @@ export function createApp(deps: AppDeps): App {
         request,
         requestId: requestIdOf(request.headers),
         startedAtMs: performance.now(),
+        deadlineMs: admission.deadline(),
         trace: deps.beginTrace?.(request.headers),
         isPathExact,
         isAdmitted: true,
@@ -280,8 +285,9 @@ export function createApp(deps: AppDeps): App {
         caller: undefined,
         level: undefined,
         body: hasBody(request.headers) ? "unread" : "none",
+        held: undefined,
       };
-      return admission.start((isAdmitted) => {
+      return admission.start(exchange.deadlineMs, (isAdmitted) => {
         exchange.isAdmitted = isAdmitted;
         return handle(exchange);
       });

@@ -1,9 +1,11 @@
 /** Reading a body: in pieces, not beyond the limit, not for ever, and not too many at once. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
+import { Admission, admissionDefaults } from "./admission.ts";
 import { bodyTimeoutMs, json, readBody as read, smallBodyBytes } from "./body.ts";
 
 const bodyBytesMax = json.bytesMax;
-const readBody = (request: Request) => read(request, json);
+const readBody = (request: Request, held = new Admission().hold("ann")) =>
+  read(request, json, held);
 
 const url = "http://localhost/plants";
 
@@ -117,40 +119,27 @@ describe("a body that does not come", () => {
   });
 });
 
-test("long bodies are refused beyond what they may take together, and plants are not", async () => {
-  const controllers: ReadableStreamDefaultController[] = [];
-  const start = (controller: ReadableStreamDefaultController) => {
-    controllers.push(controller);
+test("a body counts by what has arrived of it, once it is longer than any plant", async () => {
+  const admission = new Admission({ ...admissionDefaults, heldBytesMax: 2 * (smallBodyBytes + 1) });
+  const send = (headers: Record<string, string>) => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const held = admission.hold("ann");
+    const reading = failureOf(readBody(requestOf(readable, headers), held));
+    return { reading, held, writer: writable.getWriter() };
   };
-  const long = () =>
-    failureOf(
-      readBody(
-        requestOf(new ReadableStream({ start }), { "content-length": String(bodyBytesMax) }),
-      ),
-    );
-  const waiting = Array.from({ length: (16 * 1024 * 1024) / bodyBytesMax }, long);
-  expect(await long()).toMatchObject({ code: "unavailable" });
-  const plant = () => failureOf(readBody(requestOf("x", { "content-length": "1" })));
-  expect(await plant()).toBe("read");
-  for (const controller of controllers) controller.close();
-  await Promise.all(waiting);
-  const again = long();
-  controllers.at(-1)?.close();
-  expect(await again).toBe("read");
-});
-
-test("a body in chunks counts as a long one once it is longer than any plant", async () => {
-  const controllers: ReadableStreamDefaultController<Uint8Array>[] = [];
-  const start = (controller: ReadableStreamDefaultController) => {
-    controllers.push(controller);
-  };
-  const chunked = () => failureOf(readBody(requestOf(new ReadableStream({ start }))));
-  const waiting = Array.from({ length: (16 * 1024 * 1024) / bodyBytesMax }, chunked);
-  const one = chunked();
-  for (const controller of controllers) controller.enqueue(Buffer.alloc(smallBodyBytes, " "));
-  await Bun.sleep(20);
-  for (const controller of controllers) controller.enqueue(Buffer.from(" "));
-  expect(await one).toMatchObject({ code: "unavailable" });
-  for (const controller of controllers.slice(0, -1)) controller.close();
-  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["read"]));
+  const declared = { "content-length": String(bodyBytesMax) };
+  const silent = Array.from({ length: 100 }, () => send(declared));
+  const long = send(declared);
+  await long.writer.write(new Uint8Array(smallBodyBytes));
+  await long.writer.write(new Uint8Array(1));
+  const chunked = send({});
+  await chunked.writer.write(new Uint8Array(smallBodyBytes));
+  chunked.writer.write(new Uint8Array(1)).catch(() => {});
+  expect(await chunked.reading).toMatchObject({ code: "unavailable" });
+  const plant = send({});
+  await plant.writer.write(new Uint8Array(smallBodyBytes).fill(32));
+  await plant.writer.close();
+  expect(await plant.reading).toBe("read");
+  long.held[Symbol.dispose]();
+  for (const { writer } of [...silent, long]) await writer.abort();
 });

@@ -1,5 +1,6 @@
 /** Reads a request's body: of the right type, bounded in size and time, and valid UTF-8. */
-import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Holding } from "./admission.ts";
 
 export const bodyTimeoutMs = 15_000;
 
@@ -78,10 +79,13 @@ export function checkContentType(headers: Headers, { contentType, name, pattern 
   );
 }
 
-/** Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. */
-export function readBody(request: Request, { bytesMax }: BodyType): Promise<string> {
+/**
+ * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. `held`
+ * counts what has arrived of a body that is longer than any plant.
+ */
+export function readBody(request: Request, { bytesMax }: BodyType, held: Holding): Promise<string> {
   return new Promise((resolve, reject) => {
-    const reading = readBytes(request, bytesMax);
+    const reading = readBytes(request, bytesMax, held);
     const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
     addDeadline(onLate);
     reading.then(
@@ -107,52 +111,32 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+function readBytes(request: Request, bytesMax: number, held: Holding): Promise<Uint8Array> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes))
     throw invalidHeader("Content-Length", "must be given once, as a number.");
-  // Without a declared length each chunk is counted.
-  if (bytes === undefined) return readChunks(request, bytesMax);
-  if (bytes > bytesMax) throw tooLarge(bytesMax);
-  return bytes > smallBodyBytes ? readLong(request, bytes) : request.bytes();
+  if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
+  const isSmall = bytes !== undefined && bytes <= smallBodyBytes;
+  return isSmall ? request.bytes() : readChunks(request, bytesMax, held);
 }
 
 /** Every valid plant fits, with each character escaped; longer bodies are lines or not valid. */
 export const smallBodyBytes = 4 * 1024;
-/** What all longer bodies of a thread may take together. */
-const longBodiesBytesMax = 16 * 1024 * 1024;
-let longBodiesBytes = 0;
-
-/** Fails with `overloaded` where too many long bodies are under way; plants always find room. */
-export function reserve(bytes: number): Disposable {
-  if (longBodiesBytes + bytes > longBodiesBytesMax) throw overloaded;
-  longBodiesBytes += bytes;
-  return {
-    [Symbol.dispose]: () => {
-      longBodiesBytes -= bytes;
-    },
-  };
-}
-
-async function readLong(request: Request, bytes: number): Promise<Uint8Array> {
-  using _ = reserve(bytes);
-  return await request.bytes();
-}
 
 const chunksPerTick = 16;
 
-async function readChunks(request: Request, bytesMax: number): Promise<Uint8Array> {
+async function readChunks(request: Request, bytesMax: number, held: Holding): Promise<Uint8Array> {
   const { signal } = request;
-  using reserved = new DisposableStack();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
-    const isFirstLong = bytes <= smallBodyBytes && bytes + chunk.byteLength > smallBodyBytes;
+    const wasSmall = bytes <= smallBodyBytes;
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
-    if (isFirstLong) reserved.use(reserve(bytesMax));
+    // Plants always find room.
+    if (bytes > smallBodyBytes) held.add(wasSmall ? bytes : chunk.byteLength);
     chunks.push(chunk);
-    // What arrives meanwhile comes as one chunk: there can be 64 thousand of a single byte.
+    // Until the next tick, bytes collect into one chunk: there can be 64 thousand single ones.
     if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
   }
   // The runtime hands over a body before it looks at what follows the last chunk. Where that is

@@ -4,6 +4,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RequestTrace } from "../tracing/request-trace.ts";
+import type { Holding } from "./admission.ts";
 import { mayExceedLimits } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import type { Route } from "./router.ts";
@@ -13,6 +14,8 @@ export interface Exchange {
   readonly request: Request;
   readonly requestId: string;
   readonly startedAtMs: number;
+  /** Until when it may wait for its turn. It starts again when the body has arrived. */
+  deadlineMs: number;
   readonly trace: RequestTrace | undefined;
   /** Whether the path was sent as it is seen here; the runtime resolves `/x/..` and `\`. */
   readonly isPathExact: boolean;
@@ -30,6 +33,8 @@ export interface Exchange {
   /** Of the caller's rate limit, with this request counted. */
   level: number | undefined;
   body: "none" | "unread" | "read";
+  /** What the request holds in memory until its response is sent; absent if it has no body. */
+  held: Holding | undefined;
 }
 
 /**
@@ -48,6 +53,7 @@ type Finish = (exchange: Exchange, status: number, error?: unknown) => void;
 export function createFinish(log: Log, metrics: Metrics): Finish {
   return (exchange, status, error) => {
     const { request, requestId, operation, caller, trace } = exchange;
+    exchange.held?.[Symbol.dispose]();
     const { method } = request;
     const route = exchange.route?.path;
     const garden = caller?.garden;

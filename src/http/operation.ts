@@ -4,6 +4,7 @@ import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
+import type { Admission, Holding } from "./admission.ts";
 import type { BodyType } from "./body.ts";
 import type { Parameters } from "./parameters.ts";
 import type { TextSource } from "./stream.ts";
@@ -18,6 +19,7 @@ export interface Context {
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
   readonly renderOpenApi: () => Promise<string>;
+  readonly admission: Admission;
 }
 
 /** A response without the headers that all responses share. */
@@ -59,6 +61,9 @@ export interface Input {
   readonly headers: Headers;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
+  readonly isHead: boolean;
+  /** What the request holds in memory until its response is sent; absent if it has no body. */
+  readonly held: Holding | undefined;
 }
 
 export interface RequestBody<Schema extends v.GenericSchema> {
@@ -125,6 +130,8 @@ export function plantOperation<
         readonly caller: Caller;
         readonly parameters: Values<Declared>;
         readonly body: v.InferOutput<Schema>;
+        readonly isHead: boolean;
+        readonly held: Holding | undefined;
       },
     ) => Promise<Reply>;
   },

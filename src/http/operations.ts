@@ -2,8 +2,8 @@
 import * as v from "valibot";
 import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import { countedIdMax } from "../domain/storage.ts";
-import { json, jsonLines, reserve } from "./body.ts";
-import { linesMax, renderResults, splitLines, validateLines } from "./lines.ts";
+import { json, jsonLines } from "./body.ts";
+import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
 import { type DocumentedOperation, plantOperation, type Success } from "./operation.ts";
 import { integerText, keyText, namesText, tagText } from "./parameters.ts";
 import {
@@ -20,6 +20,8 @@ const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
 /** Longer lists need the permit `list`; up to here a list is a chunk or two. */
 const shortListMax = 500;
+/** HEAD of a longer page doesn't say whether there is a next one. */
+const headLimitMax = 2_000;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
 const fields = {
@@ -105,7 +107,8 @@ const createPlants = plantOperation({
   scope: "write",
   summary: "Create many plants",
   description:
-    `Each line of the body is a plant: up to ${linesMax} lines and 1 MiB. The response has a result ` +
+    `Each line of the body is a plant: up to ${linesMax} lines of ${lineCharactersMax} ` +
+    `characters, and 1 MiB. The response has a result ` +
     "for each line, in the same order. A line that is refused stops no other. With an " +
     "`Idempotency-Key`, the whole request can be repeated safely: each line is remembered under the " +
     "key and its number.",
@@ -130,11 +133,12 @@ const createPlants = plantOperation({
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants }, { caller, body, parameters }) {
-    using _ = reserve(body.length);
-    const drafts = validateLines(plantDraftSchema, splitLines(body));
-    const results = await plants.createMany(caller, drafts, parameters["Idempotency-Key"]);
-    return { status: 200, contentType: jsonLines.contentType, body: renderResults(results) };
+  async run({ plants, admission }, { caller, body, parameters, held }) {
+    const bulk = new Bulk(body);
+    held?.add(bulk.heldBytes);
+    const slices = bulk.readSlices(() => admission.turn(caller.user));
+    await plants.createMany(caller, slices, parameters["Idempotency-Key"], bulk.note);
+    return { status: 200, contentType: jsonLines.contentType, body: bulk.renderResults() };
   },
 });
 
@@ -190,9 +194,11 @@ const listPlants = plantOperation({
   },
   isCacheable: true,
   isLong: ({ parameters: { limit } }) => limit === undefined || Number(limit) > shortListMax,
-  async run({ plants, basePath }, { caller, parameters }) {
+  async run({ plants, basePath }, { caller, parameters, isHead }) {
     const { after, tag, fields } = parameters;
-    const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
+    const requested = parameters.limit === undefined ? undefined : Number(parameters.limit);
+    // The end of a long page takes as long to find as its plants to send, and HEAD sends none.
+    const limit = isHead && requested && requested > headLimitMax ? undefined : requested;
     const listing = await plants.list(caller, { limit, after, tag });
     const headers = listing.next && { Link: linkToNext(basePath, listing.next, { fields, tag }) };
     const reply = jsonReply(200, renderList(listing, fields), headers);

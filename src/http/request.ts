@@ -63,6 +63,7 @@ export function readInput(
 ): Input | Promise<Input> {
   const { request, caller } = exchange;
   const { headers } = request;
+  const isHead = request.method === "HEAD";
   const errors: ValidationError[] = [];
   if (operation.body) checkContentType(headers, operation.body.type);
   else if (exchange.body !== "none") {
@@ -72,19 +73,22 @@ export function readInput(
   const complete = (body: unknown): Input => {
     const [first] = errors;
     if (first) throw refuse(first, errors);
-    return { caller, headers, parameters, body };
+    return { caller, headers, parameters, body, isHead, held: exchange.held };
   };
   if (!operation.body) return complete(undefined);
 
   const { type, schema } = operation.body;
-  return readBody(request, type).then(
+  const user = caller?.user ?? "";
+  exchange.held = admission.hold(user);
+  return readBody(request, type, exchange.held).then(
     (text) => {
       exchange.body = "read";
+      exchange.deadlineMs = admission.deadline();
       // Lines are validated one by one, while they are worked on.
       if (type === jsonLines) return complete(text);
       const validate = () => complete(validateObject(schema, text, errors, "body"));
       // Hundreds of long bodies can end in the same tick, and each takes milliseconds.
-      return text.length > smallBodyBytes ? admission.start(validate) : validate();
+      return text.length > smallBodyBytes ? admission.turn(user).then(validate) : validate();
     },
     (error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
@@ -160,18 +164,8 @@ function isWellEncoded(query: string): boolean {
   }
 }
 
-/** The value of a line, or what is wrong with it. */
-export function validateLine<Schema extends v.GenericSchema>(
-  schema: Schema,
-  line: string,
-): v.InferOutput<Schema> | PlantStoreError {
-  const errors: ValidationError[] = [];
-  const value = validateObject(schema, line, errors, "line");
-  const [first] = errors;
-  return first ? refuse(first, errors) : value;
-}
-
-function validateObject(
+/** Adds what is wrong to `errors`; the value counts only if nothing is. */
+export function validateObject(
   schema: v.GenericSchema,
   text: string,
   errors: ValidationError[],
@@ -210,19 +204,25 @@ function whyNotObject(text: string): string {
   return isJson(text) ? "must be one JSON object" : "is not valid JSON";
 }
 
-/** RFC 6901. */
+const keyCharactersMax = 200;
+
+/** RFC 6901. A response should not be much longer than the request, so a long key is cut. */
 function toPointer(key: string): string {
-  return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  const shown = key.length > keyCharactersMax ? `${key.slice(0, keyCharactersMax)}…` : key;
+  return `/${shown.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** A response should not be much longer than the request. */
 const errorsMax = 100;
 
 export function refuse(first: ValidationError, all = [first]): PlantStoreError {
-  const more = all.length > 1 ? ` (and ${all.length - 1} more; see errors).` : ".";
-  return new PlantStoreError("invalid-request", describe(first).replace(/\.$/, more), {
-    errors: all.slice(0, errorsMax),
-  });
+  const errors = all.slice(0, errorsMax);
+  return new PlantStoreError("invalid-request", summarize(first, all.length), { errors });
+}
+
+/** The first error, and how many more there are. */
+export function summarize(first: ValidationError, count: number): string {
+  const more = count > 1 ? ` (and ${count - 1} more; see errors).` : ".";
+  return describe(first).replace(/\.$/, more);
 }
 
 function describe(error: ValidationError): string {

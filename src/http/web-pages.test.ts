@@ -6,7 +6,8 @@ import { webPages } from "./web-pages.ts";
 
 async function read(name: string, headers: HeadersInit, parameters = {}): Promise<Blob> {
   const operation = webPages.find((page) => page.name === name);
-  const input = { caller: undefined, headers: new Headers(headers), parameters, body: undefined };
+  const nothing = { caller: undefined, body: undefined, isHead: false, held: undefined };
+  const input = { ...nothing, headers: new Headers(headers), parameters };
   // Pages use nothing of the context.
   const reply = await operation?.run({} as Context, input);
   if (!(reply?.body instanceof Blob)) throw new Error(`${name} is not a blob.`);

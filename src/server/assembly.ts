@@ -1,9 +1,10 @@
 /** Wires up what serves requests in one thread: app, authentication, group commit, tracing. */
-import { Authenticator } from "../auth/authenticator.ts";
+import { Authenticator, type RefreshableTokens } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { createPlants } from "../domain/plants.ts";
 import type { Storage } from "../domain/storage.ts";
+import { Admission } from "../http/admission.ts";
 import { type App, createApp } from "../http/app.ts";
 import { memoizeAsync } from "../http/web-pages.ts";
 import type { Log } from "../log.ts";
@@ -66,7 +67,8 @@ export function assemble(
   });
   const readiness = new Readiness(storage, writer, config.doubt ?? createDoubtMemory());
   const jwts = config.jwt && new JwtVerifier(config.jwt);
-  const authenticator = new Authenticator(storage, Date.now, jwts);
+  const admission = new Admission();
+  const authenticator = new Authenticator(boundLookUps(storage, admission), Date.now, jwts);
   const { usage = unlimited, tracing } = config;
   const { rate } = usage;
   const buckets = config.buckets ?? createBucketMemory();
@@ -74,6 +76,7 @@ export function assemble(
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const app = createApp({
     context: {
+      admission,
       plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
@@ -95,6 +98,16 @@ export function assemble(
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
   return { app, authenticator, jwts, writer, readiness, spans };
+}
+
+/** Looking up tokens that aren't cached is a read like any other, of nobody in particular. */
+function boundLookUps(storage: Storage, admission: Admission): RefreshableTokens {
+  return {
+    findToken: (hash) =>
+      admission.withPermit("read", "", admission.deadline(), () => storage.findToken(hash)),
+    countTokenChanges: () => storage.countTokenChanges(),
+    noteTokenUses: (uses) => storage.noteTokenUses(uses),
+  };
 }
 
 function createSpanExporter(

@@ -67,38 +67,41 @@ test("requests that waited too long get 503 and Retry-After, and change nothing"
   expect(await world.storage.list("waiting", undefined, 1)).toEqual([]);
 });
 
-test("bodies of many plants share 16 MiB until their response, and single plants pass", async () => {
-  const headers = {
-    authorization: `Bearer ${await world.makeToken({ user: "many" })}`,
+test("a bulk request holds its body until its response is read, and a user has a share of that", async () => {
+  const headersOf = async (user: string) => ({
+    authorization: `Bearer ${await world.makeToken({ user })}`,
     "content-type": "application/jsonl",
-  };
-  const body = '{"name":"Fern"}'.padEnd(1024 * 1024);
-  const createMany = () => world.fetch("POST /plants/bulk", { headers, body });
-  const gate = Promise.withResolvers<void>();
-  const { writer } = world.assembly;
-  const write = writer.writeAll.bind(writer);
-  const writing = spyOn(writer, "writeAll").mockImplementation(async (writes) => {
-    await gate.promise;
-    return write(writes);
   });
+  const [hog, other] = await Promise.all([headersOf("hog"), headersOf("other")]);
+  // 1 MiB, of which a user may hold half of 16.
+  const body = `${'{"name":"Fern"}'.padEnd(4_095)}\n`.repeat(256);
+  const createMany = (headers: HeadersInit) => world.fetch("POST /plants/bulk", { headers, body });
+  const unread = await Promise.all(Array.from({ length: 7 }, () => createMany(hog)));
+  expect(new Set(unread.map(({ status }) => status))).toEqual(new Set([200]));
+  await createMany(hog);
+  const refused = await createMany(hog);
+  expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "1"]);
+  const one = await world.call(await world.makeToken({ user: "hog" }), "POST /plants", {
+    name: "Fern",
+  });
+  expect(one.status).toBe(201);
+  const results = await (await createMany(other)).text();
+  expect(results.match(/"status":201/g)).toHaveLength(256);
+  for (const response of unread) await response.text();
+  expect((await createMany(hog)).status).toBe(200);
+});
+
+test("HEAD of a long page seeks nothing", async () => {
+  const token = await world.plant("long", Array.from({ length: 3_000 }, (_, id) => BigInt(id)));
+  const seeking = spyOn(world.storage, "seek");
   try {
-    const waiting: Promise<Response>[] = [];
-    for (let count = 1; count <= 16; count++) {
-      waiting.push(createMany());
-      await waitFor(() => writing.mock.calls.length === count || undefined);
-    }
-    const refused = await createMany();
-    expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "1"]);
-    const one = await world.call(await world.makeToken({ user: "one" }), "POST /plants", {
-      name: "Fern",
-    });
-    expect(one.status).toBe(201);
-    gate.resolve();
-    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
-    expect(new Set(statuses)).toEqual(new Set([200]));
-    expect((await createMany()).status).toBe(200);
+    const head = await world.call(token, "HEAD /plants?limit=2500");
+    expect([head.status, head.headers.get("Link")]).toEqual([200, null]);
+    expect(seeking).not.toHaveBeenCalled();
+    const short = await world.call(token, "HEAD /plants?limit=20");
+    expect(short.headers.get("Link")).toContain("after=19");
   } finally {
-    writing.mockRestore();
+    seeking.mockRestore();
   }
 });
 

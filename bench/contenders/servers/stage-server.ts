@@ -10,6 +10,7 @@ import { issueToken } from "../../../src/auth/opaque-token.ts";
 import type { Caller } from "../../../src/domain/caller.ts";
 import { type PlantDraft, plantDraftSchema } from "../../../src/domain/plant.ts";
 import { createPlants } from "../../../src/domain/plants.ts";
+import { Admission } from "../../../src/http/admission.ts";
 import { checkContentType, hasBody, json, readBody } from "../../../src/http/body.ts";
 import { ResponseCache } from "../../../src/http/cache.ts";
 import {
@@ -124,7 +125,7 @@ async function answerCreate(request: Request): Promise<Response> {
     await request.text();
     return respond(201, plant);
   }
-  const text = await readBody(request, json);
+  const text = await readBody(request, json, new Admission().hold(""));
   if (stage === 2) return respond(201, plant);
   const draft = v.parse(plantDraftSchema, parseJsonObject(text)?.members) as PlantDraft;
   if (stage === 3) return respond(201, plant);

@@ -155,7 +155,7 @@ const hasIdsOfFirst: ResponseCheck = (response, [first]) => {
 const linesMax = 10_000;
 const bytesMax = 1024 * 1024;
 const invalid = (count: number) => Array.from({ length: count }, () => "{}");
-const sized = (padTo: number): Sent => ({ request: post, lines: [plant(1), plant(2)], padTo });
+const sized = (padTo: number, ...lines: (object | string)[]): Sent => ({ request: post, lines, padTo });
 
 const manyRows = rowsOf("many at once", {
   "JSON Lines create a plant for each line, with the id of each in their order": [
@@ -226,8 +226,14 @@ const manyRows = rowsOf("many at once", {
     list("", []),
   ],
   "1 MiB is taken, and one byte more is 413": [
-    [sized(bytesMax), { lines: [201, 201] }],
-    [sized(bytesMax + 1), tooLarge],
+    [sized(bytesMax, plant(1), ""), { lines: [201, [""]] }],
+    [sized(bytesMax + 1, plant(2), ""), tooLarge],
+    list("", shown(1)),
+  ],
+  "a line of 4,096 characters is taken, and one more is 400": [
+    [sized(4_096, plant(1)), { lines: [201] }],
+    [sized(4_097, plant(2)), { lines: [[""]] }],
+    list("", shown(1)),
   ],
 });
 
