@@ -127,14 +127,16 @@ const chunksPerTick = 16;
 
 async function readChunks(request: Request, bytesMax: number, held: Holding): Promise<Uint8Array> {
   const { signal } = request;
+  const isLong = declaredBytes(request.headers) !== undefined;
+  // Where nothing is left, a long body is refused before it is read.
+  if (isLong) held.add(smallBodyBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
-    const wasSmall = bytes <= smallBodyBytes;
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
     // Plants always find room.
-    if (bytes > smallBodyBytes) held.add(wasSmall ? bytes : chunk.byteLength);
+    if (isLong || bytes > smallBodyBytes) held.add(chunk.byteLength);
     chunks.push(chunk);
     // Until the next tick, bytes collect into one chunk: there can be 64 thousand single ones.
     if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);

@@ -16,6 +16,8 @@ const lineErrorsMax = 10;
 /** How much of a body is validated in one turn: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
 const chunkCharacters = 16 * 1024;
+/** What a response takes that is being sent, roughly: a chunk, its bytes, the stream. */
+const streamBytes = 64 * 1024;
 /** With fewer lines the response is sent whole. */
 const streamedLinesMin = 64;
 
@@ -43,9 +45,9 @@ export class Bulk {
     this.#ids = new BigInt64Array(this.#count);
   }
 
-  /** What it takes in memory besides its text. */
+  /** What it takes in memory besides its text, until its results are sent. */
   get heldBytes(): number {
-    return this.#states.byteLength + this.#ids.byteLength + chunkCharacters;
+    return this.#states.byteLength + this.#ids.byteLength + streamBytes;
   }
 
   /** The valid plants, a few at a time. `turn` lets other requests run. */
@@ -54,8 +56,11 @@ export class Bulk {
     let line = 0;
     let lines = 0;
     let characters = 0;
+    let earlier = "";
+    let draft = validateLine(earlier);
     for (const text of linesOf(this.#text)) {
-      const draft = validateLine(text);
+      if (text !== earlier) draft = validateLine(text);
+      earlier = text;
       if (!Array.isArray(draft)) slice.push({ line, draft });
       line++;
       lines++;
@@ -91,6 +96,14 @@ export class Bulk {
   renderResults(): string | TextSource {
     const lines = linesOf(this.#text);
     let line = 0;
+    let earlier: { readonly text: string; readonly result: string } | undefined;
+    /** Equal lines in a row, which cost next to nothing to send, cost little here. */
+    const renderInvalidLine = (text: string): string => {
+      if (earlier?.text !== text) {
+        earlier = { text, result: renderInvalid(validateLine(text) as ValidationError[]) };
+      }
+      return earlier.result;
+    };
     const renderNext = (): string | undefined => {
       let text = "";
       let characters = 0;
@@ -98,7 +111,8 @@ export class Bulk {
         const next = lines.next();
         if (next.done) break;
         characters += next.value.length;
-        text += `${this.#renderResult(line++, next.value)}\n`;
+        const result = this.#renderResult(line++) ?? renderInvalidLine(next.value);
+        text += `${result}\n`;
       }
       return text === "" ? undefined : text;
     };
@@ -108,7 +122,8 @@ export class Bulk {
     return whole;
   }
 
-  #renderResult(line: number, text: string): string {
+  /** Absent if the line is not valid. */
+  #renderResult(line: number): string | undefined {
     const state = this.#states[line] ?? invalid;
     const id = this.#ids[line];
     switch (state) {
@@ -119,7 +134,7 @@ export class Bulk {
       case taken:
         return renderRefusal(refusalOf({ kind: "taken" }, id));
       case invalid:
-        return renderInvalid(validateLine(text) as ValidationError[]);
+        return undefined;
       default:
         return renderRefusal(this.#refusals[state - refused] as PlantStoreError);
     }

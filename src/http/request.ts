@@ -1,7 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
-import { isJson, parseJsonObject } from "../json-text.ts";
+import { parseJsonObject, startsObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -201,7 +201,7 @@ function whyNotObject(text: string): string {
   if (text.startsWith("\ufeff")) {
     return "must be one JSON object, without a byte order mark before it";
   }
-  return isJson(text) ? "must be one JSON object" : "is not valid JSON";
+  return startsObject(text) ? "is not valid JSON" : "must be one JSON object";
 }
 
 const keyCharactersMax = 200;

@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
 import { createLog } from "../../src/log.ts";
-import { waitFor } from "../end-to-end/running-service.ts";
 import { openWorld } from "./scenario.ts";
 
 let logged = "";
@@ -91,8 +90,30 @@ test("a bulk request holds its body until its response is read, and a user has a
   expect((await createMany(hog)).status).toBe(200);
 });
 
+test("bodies that never arrive keep nobody from sending theirs", async () => {
+  const headers = {
+    authorization: `Bearer ${await world.makeToken({ user: "silent" })}`,
+    "content-type": "application/jsonl",
+  };
+  const silence = { ...headers, "content-length": String(1024 * 1024) };
+  const left: ReadableStreamDefaultController[] = [];
+  const waiting = Array.from({ length: 64 }, () => {
+    const body = new ReadableStream({ start: (controller) => void left.push(controller) });
+    return world.fetch("POST /plants/bulk", { headers: silence, body });
+  });
+  const body = '{"name":"Fern"}\n'.repeat(1_000);
+  const response = await world.fetch("POST /plants/bulk", { headers, body });
+  expect(response.status).toBe(200);
+  await response.text();
+  for (const controller of left) controller.error(new Error("The client left."));
+  await Promise.all(waiting);
+});
+
 test("HEAD of a long page seeks nothing", async () => {
-  const token = await world.plant("long", Array.from({ length: 3_000 }, (_, id) => BigInt(id)));
+  const token = await world.plant(
+    "long",
+    Array.from({ length: 3_000 }, (_, id) => BigInt(id)),
+  );
   const seeking = spyOn(world.storage, "seek");
   try {
     const head = await world.call(token, "HEAD /plants?limit=2500");

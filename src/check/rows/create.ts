@@ -155,7 +155,11 @@ const hasIdsOfFirst: ResponseCheck = (response, [first]) => {
 const linesMax = 10_000;
 const bytesMax = 1024 * 1024;
 const invalid = (count: number) => Array.from({ length: count }, () => "{}");
-const sized = (padTo: number, ...lines: (object | string)[]): Sent => ({ request: post, lines, padTo });
+const sized = (padTo: number, ...lines: (object | string)[]): Sent => ({
+  request: post,
+  lines,
+  padTo,
+});
 
 const manyRows = rowsOf("many at once", {
   "JSON Lines create a plant for each line, with the id of each in their order": [

@@ -1,6 +1,6 @@
 /**
  * `npm run prove:hostile -- [rounds] [seed]`: 1,000 slow readers of a list of 7.4 MB, then 8,000
- * unfinished bodies, 5,000 unfinished heads and 5,000 idle connections. All but readers must be
+ * unfinished bodies, 600 unread results of bulk requests, 5,000 unfinished heads and 5,000 idle connections. All but readers must be
  * closed in time.
  */
 import { startService } from "../../end-to-end/running-service.ts";
@@ -11,6 +11,7 @@ import type { SlowKind } from "./slow-clients.ts";
 const counts: Readonly<Record<SlowKind, number>> = {
   readers: 1_000,
   bodies: 8_000,
+  bulks: 600,
   headers: 5_000,
   idle: 5_000,
 };

@@ -17,6 +17,7 @@ export interface Impact {
   readonly longestMs: number;
   readonly grownMb: number;
   readonly healthMsMax: number;
+  readonly createMsMax: number;
   readonly calls: number;
   /** Other callers' requests that failed. */
   readonly faults: readonly string[];
@@ -31,7 +32,7 @@ export async function fillGarden(service: RunningService): Promise<void> {
   await Promise.all(Array.from({ length: creatorsCount }, create));
 }
 
-async function makeToken({ database }: RunningService, ...args: string[]): Promise<string> {
+export async function makeToken({ database }: RunningService, ...args: string[]): Promise<string> {
   const { out } = await runProgram(["token", "create", ...args, "--database", database]);
   return out.trim();
 }
@@ -61,7 +62,9 @@ export async function attack(
   });
   const endsAtMs = performance.now() + arrivalMsMax;
   const hasArrived = () =>
-    kind === "readers" ? report.answered >= count : report.open + report.answered >= count;
+    kind === "readers" || kind === "bulks"
+      ? report.answered >= count
+      : report.open + report.answered >= count;
   while (!hasArrived() && performance.now() < endsAtMs) await Bun.sleep(100);
   const used = await useService(service, other, holdMs);
   clients.kill("SIGKILL");
@@ -69,10 +72,11 @@ export async function attack(
   return { ...report, ...used, grownMb: peakMb - beforeMb };
 }
 
-async function useService(service: RunningService, token: string, durationMs: number) {
+export async function useService(service: RunningService, token: string, durationMs: number) {
   const faults: string[] = [];
   const endsAtMs = performance.now() + durationMs;
   let healthMsMax = 0;
+  let createMsMax = 0;
   let calls = 0;
   const call = async (request: string, body?: string) => {
     const startedAtMs = performance.now();
@@ -83,11 +87,11 @@ async function useService(service: RunningService, token: string, durationMs: nu
   };
   while (performance.now() < endsAtMs) {
     healthMsMax = Math.max(healthMsMax, await call("GET /healthz"));
-    await call("POST /plants", '{"name":"Fern"}');
+    createMsMax = Math.max(createMsMax, await call("POST /plants", '{"name":"Fern"}'));
     await call("GET /plants?limit=20");
     await Bun.sleep(callEveryMs);
   }
-  return { healthMsMax, calls, faults };
+  return { healthMsMax, createMsMax, calls, faults };
 }
 
 async function readReports(

@@ -6,9 +6,9 @@ import { connect, type Socket } from "node:net";
 
 /**
  * Readers take a list at about 1 KB/s; bodies send all but the last bytes of 64 KiB and stop;
- * headers send a line now and then; idle ones send nothing.
+ * headers send a line now and then; idle ones send nothing; bulks don't read their results.
  */
-export type SlowKind = "readers" | "bodies" | "headers" | "idle";
+export type SlowKind = "readers" | "bodies" | "bulks" | "headers" | "idle";
 
 export interface SlowReport {
   readonly open: number;
@@ -23,6 +23,8 @@ const dripEveryMs = 1_000;
 const bodyBytes = 64 * 1_024;
 const sentBytes = bodyBytes - 16;
 const body = Buffer.alloc(sentBytes, " ");
+/** 10 KB, with results of more than a megabyte. */
+const bulk = "\n".repeat(10_000);
 
 const [port, kind, count] = process.argv.slice(2) as [string, SlowKind, string];
 const tokens = (process.env.TOKENS ?? "").split(",");
@@ -47,7 +49,7 @@ function open(token: string): void {
         return false;
       }
       answered.add(socket);
-      return kind !== "readers";
+      return kind !== "readers" && kind !== "bulks";
     },
   };
   const socket = connect({ host: "127.0.0.1", port: Number(port), onread }, () => {
@@ -57,6 +59,10 @@ function open(token: string): void {
     if (kind === "readers") socket.write(`GET /plants HTTP/1.1\r\n${head}\r\n`);
     if (kind === "bodies") socket.write(`POST /plants HTTP/1.1\r\n${head}${framing}\r\n`);
     if (kind === "bodies") socket.write(body);
+    if (kind === "bulks") {
+      const type = `Content-Type: application/jsonl\r\nContent-Length: ${bulk.length}\r\n`;
+      socket.write(`POST /plants/bulk HTTP/1.1\r\n${head}${type}\r\n${bulk}`);
+    }
     if (kind === "headers") socket.write("GET /plants HTTP/1.1\r\n");
   });
   socket.on("error", () => socket.destroy());
