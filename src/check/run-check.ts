@@ -9,10 +9,10 @@ import { rows as responseRows } from "./rows/responses.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
 import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
-import { TestGardens, type Tokens } from "./test-gardens.ts";
+import { TestGardens, type TokenNames, type Tokens } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
-export { CannotCheck, type Tokens };
+export { CannotCheck, type TokenNames, type Tokens };
 
 /** Every promise of the interface that a client can see, by topic. */
 export const contract: readonly Row[] = [
@@ -31,6 +31,8 @@ export interface CheckOptions {
   /** Where the service is, with its base path. */
   readonly url: string;
   readonly tokens: Tokens;
+  /** By default, the flags of the command. */
+  readonly tokenNames?: TokenNames;
   readonly rows: readonly Row[];
   /** How long a response may take. */
   readonly timeoutMs: number;
@@ -71,7 +73,7 @@ export async function runCheck(
 ): Promise<CheckResult> {
   const { url, tokens, timeoutMs, signal, isSlow } = options;
   const service = new Service(url, timeoutMs, signal);
-  const gardens = new TestGardens(service, tokens);
+  const gardens = new TestGardens(service, tokens, options.tokenNames);
   const run = createRowRunner({ service, gardens, isSlow });
   const results: RowResult[] = [];
   const leftBehind: string[] = [];

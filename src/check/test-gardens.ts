@@ -10,6 +10,11 @@ export interface Tokens {
   readonly read?: string | undefined;
 }
 
+/** Where each token came from, such as `PLANTSTORE_TOKEN` or `--token-2`, for messages. */
+export type TokenNames = Readonly<Record<keyof Tokens, string>>;
+
+const flags: TokenNames = { write: "--token", second: "--token-2", read: "--token-read" };
+
 /** The names of this run's plants start with it. */
 export const nameMark = `plantstore check ${crypto.randomUUID().slice(0, 8)}`;
 
@@ -19,15 +24,10 @@ const preferredIds = [5n * 10n ** 15n, 10n ** 17n, 5n * 10n ** 18n, 92n * 10n **
 /** How many free ids a row gets. */
 export const idsOfRow = 100n;
 
-const labels: Readonly<Record<keyof Tokens, string>> = {
-  write: "the token",
-  second: "the second token (--token-2)",
-  read: "the third token (--token-read)",
-};
-
 export class TestGardens {
   readonly #service: Service;
   readonly tokens: Tokens;
+  readonly #names: TokenNames;
   /** All plants that this run may have created. */
   readonly #created: { id: bigint; token: string; isDeleted: boolean }[] = [];
   #mayHaveLost = false;
@@ -35,9 +35,10 @@ export class TestGardens {
   #freeFrom = 0n;
   #nextId = 0n;
 
-  constructor(service: Service, tokens: Tokens) {
+  constructor(service: Service, tokens: Tokens, names: TokenNames = flags) {
     this.#service = service;
     this.tokens = tokens;
+    this.#names = names;
   }
 
   /** Looks for free ids, and whether the tokens are good. Fails with `CannotCheck`. */
@@ -57,10 +58,12 @@ export class TestGardens {
     }
     // There is no such plant, so nothing changes.
     const { status } = await this.#send(`DELETE /plants/${this.#freeFrom}`, this.tokens.write);
-    if (status === 403) throw new CannotCheck("token-refused", "The token may only read.");
+    if (status === 403)
+      throw new CannotCheck("token-refused", `${this.#names.write} may only read.`);
     const { write, second } = this.tokens;
     if (second !== undefined && (await this.#openSameGarden(write, second))) {
-      const message = "The second token (--token-2) must open another garden than the first.";
+      const { write, second } = this.#names;
+      const message = `${second} must open another garden than ${write}.`;
       throw new CannotCheck("token-refused", message);
     }
   }
@@ -122,7 +125,9 @@ export class TestGardens {
   /** The plant that has this id or a higher one, in words. */
   async #findObstacle(id: bigint): Promise<string | undefined> {
     for (const [name, token] of Object.entries(this.tokens)) {
-      const [plant] = token ? await this.#listFrom(id, token, 1, labels[name as keyof Tokens]) : [];
+      const [plant] = token
+        ? await this.#listFrom(id, token, 1, this.#names[name as keyof Tokens])
+        : [];
       if (plant) return `${plant.id} is there (${plant.name})`;
     }
     return undefined;

@@ -30,7 +30,7 @@ export const backupCommand: Command = {
   examples: [
     "plantstore backup plants.backup",
     'plantstore backup "/backups/plants-$(date +%F).backup" --database /var/lib/plantstore/plants.db',
-    "kubectl exec plantstore-0 -- plantstore backup - > plants.backup",
+    "plantstore backup - > plants.backup",
   ],
   async run(call) {
     const [path = ""] = call.words;

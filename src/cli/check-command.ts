@@ -6,6 +6,7 @@ import {
   contract,
   type RowResult,
   runCheck,
+  type TokenNames,
   type Tokens,
   topics,
 } from "../check/run-check.ts";
@@ -107,26 +108,42 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
     address === undefined
       ? readSetting("url", call.flags)
       : parseText("URL", address, settings.url);
-  const tokens = readTokens(call);
+  const tokenNames = nameTokens(call);
+  const tokens = readTokens(call, tokenNames);
   const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);
   const seconds = readFlag(call, "timeout", integer(1, timeoutSecondsMax));
   const timeoutMs = (seconds ?? timeoutSecondsDefault) * 1_000;
-  return { url, tokens, rows, timeoutMs, isSlow: call.flags.slow === true };
+  return { url, tokens, tokenNames, rows, timeoutMs, isSlow: call.flags.slow === true };
 }
 
-function readTokens(call: Call): Tokens {
-  const read = (flag: string, suffix: string) => {
+/** The flag, or else the variable that it is read from. */
+function nameTokens(call: Call): TokenNames {
+  const name = (flag: string, suffix: string) =>
+    textFlag(call, flag) === undefined ? `PLANTSTORE_TOKEN${suffix}` : `--${flag}`;
+  return {
+    write: name("token", ""),
+    second: name("token-2", "_2"),
+    read: name("token-read", "_READ"),
+  };
+}
+
+function readTokens(call: Call, names: TokenNames): Tokens {
+  const read = (flag: string, suffix: string, name: string) => {
     const token = cleanToken(textFlag(call, flag) ?? readToken(suffix));
     if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
-    throw usageError(`--${flag} is not a whole token. Copy it again.`);
+    throw usageError(`${name} is not a whole token. Copy all of it again.`);
   };
-  const [write, second] = [read("token", ""), read("token-2", "_2")];
+  const write = read("token", "", names.write);
   if (write === undefined) {
     const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
     throw new CliError(`A token is needed. ${advice}`, exitCodes.tokenRefused);
   }
-  return { write, second, read: read("token-read", "_READ") };
+  return {
+    write,
+    second: read("token-2", "_2", names.second),
+    read: read("token-read", "_READ", names.read),
+  };
 }
 
 function explain(error: CannotCheck, url: string): CliError {

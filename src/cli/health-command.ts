@@ -30,6 +30,8 @@ export const healthCommand: Command = {
     try {
       const response = await fetch(`${url}/readyz`, {
         signal: AbortSignal.timeout(timeoutMs),
+        // A proxy's login page would count as ready.
+        redirect: "manual",
         // On this machine its certificate needn't match, and no secret is sent.
         ...(isOwn && { tls: { rejectUnauthorized: false } }),
       });

@@ -3,19 +3,24 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { createLog } from "../log.ts";
 import { createLogOutput } from "./log-output.ts";
 
 const line = `${"x".repeat(1023)}\n`;
 
 function openOutput() {
   const output = { taken: "", isStuck: false };
-  const write = createLogOutput((bytes) => {
+  const take = (bytes: Uint8Array) => {
     if (output.isStuck) throw Object.assign(new Error("EAGAIN"), { code: "EAGAIN" });
     // Never more than 100 bytes at a time, as a pipe may do.
     const part = bytes.subarray(0, 100);
     output.taken += Buffer.from(part).toString();
     return part.length;
-  });
+  };
+  const log = createLog("text", (text) => write(text));
+  const write = createLogOutput(take, (droppedBytes) =>
+    log.event("warn", "log lines dropped", { droppedBytes }),
+  );
   return { output, write };
 }
 
@@ -36,21 +41,22 @@ test("holds lines while the reader is stuck, without failing or waiting", async 
   expect(output.taken).toBe("first\nsecond\n");
 });
 
-test("drops what is too much, and says how much once the reader is back", async () => {
+test("drops what is too much, and logs how much once the reader is back", async () => {
   const { output, write } = openOutput();
   output.isStuck = true;
   for (let lines = 0; lines < 5_000; lines++) write(line);
   output.isStuck = false;
   await Bun.sleep(300);
   const last = output.taken.trimEnd().split("\n").at(-1) ?? "";
-  expect(JSON.parse(last)).toMatchObject({ event: "log lines dropped", droppedBytes: 904 * 1024 });
+  expect(last).toEndWith(`  warn: log lines dropped droppedBytes=${904 * 1024}`);
 });
 
 test("a socket that nobody reads, as the journal's may be, holds nothing up", async () => {
   using folder = makeTemporaryFolder();
   const done = join(folder.path, "done");
   const script = `
-    import { writeLog } from ${JSON.stringify(join(import.meta.dir, "log-output.ts"))};
+    import { openLogOutput } from ${JSON.stringify(join(import.meta.dir, "log-output.ts"))};
+    const writeLog = openLogOutput(() => {});
     for (let lines = 0; lines < 2_000; lines++) writeLog(${JSON.stringify(line)});
     await Bun.write(${JSON.stringify(done)}, "");
   `;

@@ -6,8 +6,12 @@ const bufferedBytesMax = 4 * 1024 * 1024;
 
 /**
  * A log must not stop the service: what its reader doesn't take is buffered, then dropped.
+ * `onDropped` is called once the reader is back, and may write a line about it.
  */
-export function createLogOutput(write: (bytes: Uint8Array) => number): (text: string) => void {
+export function createLogOutput(
+  write: (bytes: Uint8Array) => number,
+  onDropped: (bytes: number) => void,
+): (text: string) => void {
   let buffered = Buffer.alloc(0);
   let droppedBytes = 0;
   let timer: Timer | undefined;
@@ -16,16 +20,15 @@ export function createLogOutput(write: (bytes: Uint8Array) => number): (text: st
     timer = undefined;
     try {
       while (buffered.length > 0) buffered = buffered.subarray(write(buffered));
-      if (droppedBytes > 0) {
-        const event = { time: new Date().toISOString(), level: "warn", event: "log lines dropped" };
-        buffered = Buffer.from(`${JSON.stringify({ ...event, droppedBytes })}\n`);
-        droppedBytes = 0;
-        flush();
-      }
     } catch {
       timer ??= setTimeout(flush, retryMs);
       timer.unref();
+      return;
     }
+    if (droppedBytes === 0) return;
+    const dropped = droppedBytes;
+    droppedBytes = 0;
+    onDropped(dropped);
   }
 
   return (text) => {
@@ -36,13 +39,10 @@ export function createLogOutput(write: (bytes: Uint8Array) => number): (text: st
   };
 }
 
-/** Opened with the first line: only a service has a log. */
-let logDescriptor: number | undefined;
-
-export const writeLog = createLogOutput((bytes) => {
-  logDescriptor ??= openLogDescriptor();
-  return writeSync(logDescriptor, bytes);
-});
+export function openLogOutput(onDropped: (bytes: number) => void): (text: string) => void {
+  const descriptor = openLogDescriptor();
+  return createLogOutput((bytes) => writeSync(descriptor, bytes), onDropped);
+}
 
 /**
  * Writing to a full pipe would block the process, so a pipe is opened again as non-blocking. A

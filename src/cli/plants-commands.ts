@@ -18,7 +18,7 @@ import {
 } from "./command.ts";
 import { PlantWriter, renderJsonPlant } from "./plant-formats.ts";
 import { olderService, variables, withStore } from "./service-client.ts";
-import { renderTable, showSafely } from "./terminal.ts";
+import { describeAccess, renderTable, showSafely } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;
@@ -99,14 +99,18 @@ export const getPlantsCommand: Command = {
   settings: ["url"],
   variables,
   examples: ["plantstore plants get 7", "plantstore plants get 7 8 -- -9"],
-  run: (call) => {
-    let isFirst = true;
-    return forEachPlant(call, async (store, id) => {
-      const plant = await store.get(id);
-      const isTable = isForPeople(call);
-      call.terminal.out(isTable ? renderPlants([plant], isFirst) : `${renderJsonPlant(plant)}\n`);
-      isFirst = false;
-    });
+  async run(call) {
+    const found: Plant[] = [];
+    try {
+      return await forEachPlant(call, async (store, id) => {
+        const plant = await store.get(id);
+        if (isForPeople(call)) found.push(plant);
+        else call.terminal.out(`${renderJsonPlant(plant)}\n`);
+      });
+    } finally {
+      // One table, so that its columns are aligned.
+      if (found.length > 0) call.terminal.out(renderPlants(found, true));
+    }
   },
 };
 
@@ -128,7 +132,7 @@ export const deletePlantCommand: Command = {
 
 export const whoamiCommand: Command = {
   name: "whoami",
-  summary: "Show whose the token is, its garden and scope, and when it expires.",
+  summary: "Show the token's user, garden, scope and expiry.",
   words: [],
   flags: { json: jsonFlag },
   settings: ["url"],
@@ -142,9 +146,8 @@ export const whoamiCommand: Command = {
         throw new CliError(olderService);
       });
       if (!isForPeople(call)) return call.terminal.out(`${JSON.stringify(me)}\n`);
-      const { user, garden, scope, expiresAt = "never" } = me;
-      const rows = Object.entries({ user, garden, scope, expires: expiresAt });
-      call.terminal.out(renderTable(rows));
+      const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
+      call.terminal.out(`${describeAccess({ ...me, expiresAtMs })}.\n`);
     });
   },
 };

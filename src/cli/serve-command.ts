@@ -6,10 +6,10 @@ import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command } from "./command.ts";
-import { writeLog } from "./log-output.ts";
+import { openLogOutput } from "./log-output.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
-import type { Terminal } from "./terminal.ts";
+import { showLines, type Terminal } from "./terminal.ts";
 
 /** Settings of commands that call a service, or copy a store. Every other one is for a service. */
 const notOfService: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
@@ -70,7 +70,16 @@ export const serveCommand: Command = {
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isStdoutTty ? "text" : "json";
   const format = config.log === "auto" ? automatic : config.log;
-  return createLog(format, writeLog, config.logLevel);
+  const write = openLogOutput((droppedBytes) =>
+    log.event("warn", "log lines dropped", { droppedBytes }),
+  );
+  const isRead = format === "text" || terminal.isStdoutTty;
+  const log: Log = createLog(
+    format,
+    isRead ? (text) => write(showLines(text)) : write,
+    config.logLevel,
+  );
+  return log;
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
@@ -79,12 +88,16 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
     terminal.say(`Plants are kept in ${database}. Stop with Ctrl+C.\n`);
   }
-  if (await service.storage.hasTokens()) return;
+  const howTo = isFile(config.database)
+    ? `${programName} token create USER --database ${database}`
+    : `${programName} token create USER, with the same PLANTSTORE_DATABASE as the service`;
+  if (await service.storage.hasTokens()) {
+    if (terminal.isStderrTty) terminal.say(`To make another token: ${howTo}\n`);
+    return;
+  }
   if (!isLoopback(config.host)) {
-    terminal.say("No token exists yet, so nobody can call the service. Make one with:");
-    const where = isFile(config.database) ? ` --database ${database}` : "";
-    terminal.say(`  ${programName} token create USER${where}\n`);
-    if (where === "") terminal.say("with the same PLANTSTORE_DATABASE as the service.\n");
+    terminal.say("No token exists yet, so nobody can call the service. Make one:");
+    terminal.say(`  ${howTo}\n`);
     return;
   }
   const request = { user: "gardener", note: "made at the first start" };

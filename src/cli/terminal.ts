@@ -19,16 +19,17 @@ export interface Terminal {
 }
 
 export function openTerminal(): Terminal {
+  const isStdoutTty = isTerminal(1);
   const isStderrTty = isTerminal(2);
   return {
-    isStdoutTty: isTerminal(1),
+    isStdoutTty,
     isStderrTty,
     get columns() {
       // A terminal that doesn't know its width says 0.
       return process.stdout.columns || process.stderr.columns || undefined;
     },
-    out: (text) => writeResult(1, text, "standard output"),
-    say: (text) => writeMessage(`${text}\n`),
+    out: (text) => writeResult(1, isStdoutTty ? showLines(text) : text, "standard output"),
+    say: (text) => writeMessage(`${showLines(text)}\n`),
     ...(isStderrTty && mayDraw() && { draw: writeMessage }),
   };
 }
@@ -120,10 +121,46 @@ export function renderCount(count: number, noun?: string): string {
   return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Escapes control characters, which could move the cursor or reverse the text. */
+/** `2026-08-01 14:05 +02:00`: local time, as far as the zone of the process goes. */
+export function renderTime(timeMs: number): string {
+  const offset = -new Date(timeMs).getTimezoneOffset();
+  const local = new Date(timeMs + offset * 60_000).toISOString();
+  const pad = (part: number) => String(Math.floor(part)).padStart(2, "0");
+  const [hours, minutes] = [Math.abs(offset) / 60, Math.abs(offset) % 60];
+  const zone = offset === 0 ? "UTC" : `${offset < 0 ? "-" : "+"}${pad(hours)}:${pad(minutes)}`;
+  return `${local.slice(0, 10)} ${local.slice(11, 16)} ${zone}`;
+}
+
+/** What a token allows, such as `alice can read and write the garden "alice" (never expires)`. */
+export function describeAccess(access: {
+  readonly user: string;
+  readonly garden: string;
+  readonly scope: "read" | "write";
+  readonly expiresAtMs: number | undefined;
+}): string {
+  const { user, garden, scope, expiresAtMs } = access;
+  const allowed = scope === "write" ? "read and write" : "read";
+  const end = expiresAtMs === undefined ? "never expires" : `expires ${renderTime(expiresAtMs)}`;
+  return showSafely(`${user} can ${allowed} the garden "${garden}" (${end})`);
+}
+
+/** Characters that move the cursor, hide or reverse text. Emoji and some scripts need joiners. */
+const unsafe = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** One line from elsewhere, with unsafe characters escaped as JSON does it. */
 export function showSafely(text: string): string {
-  return text.replace(
-    /[\p{Cc}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  return text.replace(unsafe, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`,
+    ).join(""),
   );
+}
+
+/** The same for whole lines: their ends stay. All that goes to a terminal passes here. */
+export function showLines(text: string): string {
+  return text
+    .split(/(\r?\n)/)
+    .map((part, index) => (index % 2 === 0 ? showSafely(part) : part))
+    .join("");
 }

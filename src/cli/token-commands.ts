@@ -9,7 +9,7 @@ import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
-import { renderTable } from "./terminal.ts";
+import { describeAccess, renderTable, renderTime } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
@@ -66,9 +66,7 @@ export const createTokenCommand: Command = {
     }
     call.terminal.out(`${token}\n`);
     if (call.terminal.isStdoutTty) {
-      call.terminal.say(
-        `Token ${record.id} lets ${record.user} ${record.scope} the garden "${record.garden}".`,
-      );
+      call.terminal.say(`Token ${record.id}: ${describeAccess(record)}.`);
     }
   },
 };
@@ -82,22 +80,24 @@ export const listTokensCommand: Command = {
   examples: ["plantstore token list", "plantstore token list --json"],
   async run(call) {
     const tokens = await withStorage(call, (storage) => storage.listTokens());
-    const rows = tokens.map((token) => describeToken(token, Date.now()));
     if (call.flags.json) {
+      const rows = tokens.map((token) => describeToken(token, Date.now()));
       call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
       return;
     }
     const header = ["ID", "USER", "GARDEN", "SCOPE", "STATE", "CREATED", "EXPIRES", "USED", "NOTE"];
-    const cells = rows.map((row) => [
-      row.id,
-      row.user,
-      row.garden,
-      row.scope,
-      row.state,
-      row.createdAt.slice(0, 10),
-      row.expiresAt?.slice(0, 10) ?? "never",
-      row.lastUsedAt?.slice(0, 16).replace("T", " ") ?? "never",
-      row.note,
+    const show = (timeMs: number | undefined) =>
+      timeMs === undefined ? "never" : renderTime(timeMs);
+    const cells = tokens.map((token) => [
+      token.id,
+      token.user,
+      token.garden,
+      token.scope,
+      tokenState(token, Date.now()),
+      renderTime(token.createdAtMs).slice(0, 10),
+      show(token.expiresAtMs),
+      show(token.lastUsedAtMs),
+      token.note,
     ]);
     call.terminal.out(renderTable([header, ...cells]));
     if (tokens.length === 0) {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Caller } from "./caller.ts";
-import { PlantStoreError } from "./errors.ts";
+import { PlantStoreError, retryWithKey } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
 import { createPlants, type Plants } from "./plants.ts";
 import type { Outcome, Storage, Write } from "./storage.ts";
@@ -104,6 +104,18 @@ describe("an outcome of the writer", () => {
       expect(await alone.catch((error) => error)).toBe(failure);
     },
   );
+
+  test("that is unknown is settled by a key for a create only", async () => {
+    const message = `The outcome is unknown. ${retryWithKey}`;
+    const write = () => Promise.reject(new PlantStoreError("unavailable", message));
+    const writer = { write, writeAll: write };
+    const failing = createPlants({ reader: storage, writer, nowMs: () => 0 });
+    const messageOf = (work: Promise<unknown>) => work.catch((error) => error.message);
+    expect(await messageOf(failing.create(alice, fern()))).toBe(message);
+    const advice = "The outcome is unknown. Send it again.";
+    expect(await messageOf(failing.delete(alice, 7n))).toBe(advice);
+    expect(await messageOf(failing.put(alice, 7n, { name: "Fern", tag: "" }))).toBe(advice);
+  });
 
   test("that no id is left to assign is a conflict", async () => {
     const created = await plantsOn({ kind: "exhausted" })

@@ -3,7 +3,7 @@
  * grouped.
  */
 import type { Caller } from "./caller.ts";
-import { PlantStoreError } from "./errors.ts";
+import { adviseWithoutKey, PlantStoreError } from "./errors.ts";
 import {
   nameCodePointsMax,
   type Plant,
@@ -177,14 +177,16 @@ export function createPlants(deps: {
     },
 
     async put({ garden }, id, { name, tag }, preconditions) {
-      const outcome = await writer.write({ kind: "put", garden, id, name, tag, preconditions });
+      const put = { kind: "put", garden, id, name, tag, preconditions } as const;
+      const outcome = await writer.write(put).catch(adviseWithoutKey);
       if (outcome.kind === "precondition-failed") throw preconditionFailed();
       if (outcome.kind === "full") throw refuseFull(outcome);
       return { id, name, tag, isNew: outcome.kind === "created" };
     },
 
     async delete({ garden }, id, preconditions) {
-      const outcome = await writer.write({ kind: "delete", garden, id, preconditions });
+      const deletion = { kind: "delete", garden, id, preconditions } as const;
+      const outcome = await writer.write(deletion).catch(adviseWithoutKey);
       if (outcome.kind === "missing") throw noSuchPlant();
       if (outcome.kind === "precondition-failed") throw preconditionFailed();
     },

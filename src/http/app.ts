@@ -32,7 +32,7 @@ import {
 } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText, type TextSource } from "./stream.ts";
-import { webPages } from "./web-pages.ts";
+import { redirectToConsole, webPages } from "./web-pages.ts";
 
 interface AppDeps {
   readonly context: Context;
@@ -62,7 +62,7 @@ export function createApp(deps: AppDeps): App {
   const { context, authenticator, log, metrics, limiter } = deps;
   const { admission } = context;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
-  const all = [...operations, ...webPages];
+  const all = [...operations, ...webPages, ...(context.basePath ? [redirectToConsole] : [])];
   const findRoute = createRouter(context.basePath, all);
   const cache = new ResponseCache();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);

@@ -61,5 +61,5 @@ function createRoute(path: string, group: readonly Operation[]): Route {
   const allowed = methods.filter(
     (method) => operations.has(method) || (method === "OPTIONS" && !isOpen),
   );
-  return { path, operations, isOpen, allow: allowed.join(", ") };
+  return { path: path || "/", operations, isOpen, allow: allowed.join(", ") };
 }

@@ -42,6 +42,14 @@ const loadReference = memoizeAsync(async () => {
   return buildPage("reference", await readReference());
 });
 
+/** `/v1` without its slash: the page's relative addresses would lead out of the base path. */
+export const redirectToConsole: Operation = {
+  name: "redirectToConsole",
+  method: "GET",
+  path: "",
+  run: async ({ basePath }) => ({ status: 308, headers: { Location: `${basePath}/` } }),
+};
+
 export const webPages: readonly Operation[] = [
   {
     name: "readConsole",

@@ -97,7 +97,7 @@ describe("a check", () => {
       PLANTSTORE_TOKEN_2: (await runProgram(same)).out.trim(),
     });
     expect([exitCode, out]).toEqual([4, ""]);
-    expect(errors).toContain("The second token (--token-2) must open another garden");
+    expect(errors).toContain("PLANTSTORE_TOKEN_2 must open another garden than PLANTSTORE_TOKEN.");
   });
 
   test("shows what was sent and what came where a rule fails, without tokens, and ends with 1", async () => {
@@ -186,9 +186,9 @@ test.each<[line: string, exitCode: number, named: string]>([
   ["check URL --timeout soon", 2, "--timeout must be"],
   ["check URL --timeout 0", 2, "--timeout must be"],
   ["check URL --token half\u00e9", 2, "not a whole token"],
-  ["check URL --token plant_unknown", 4, "refuses the token."],
-  ["check URL --token-2 plant_unknown", 4, "refuses the second token (--token-2)."],
-  ["check URL --token-read plant_unknown", 4, "refuses the third token (--token-read)."],
+  ["check URL --token plant_unknown", 4, "refuses --token."],
+  ["check URL --token-2 plant_unknown", 4, "refuses --token-2."],
+  ["check URL --token-read plant_unknown", 4, "refuses --token-read."],
   ["check URL/elsewhere", 1, "Is "],
   ["check http://127.0.0.1:1", 6, "the connection is refused. Is the service running?"],
 ])("plantstore %s ends with %d and one line", async (line, exitCode, named) => {
@@ -199,12 +199,24 @@ test.each<[line: string, exitCode: number, named: string]>([
   expect(finished.errors).toContain(named);
 });
 
+test.each([
+  ["PLANTSTORE_TOKEN", "half\u00e9", 2],
+  ["PLANTSTORE_TOKEN", "plant_unknown", 4],
+  ["PLANTSTORE_TOKEN_2", "plant_unknown", 4],
+  ["PLANTSTORE_TOKEN_READ", "half\u00e9", 2],
+])("it names %s where that is the bad token (%s)", async (variable, token, exitCode) => {
+  const finished = await run("check URL", { [variable]: token });
+  expect(finished.exitCode).toBe(exitCode);
+  expect(finished.errors).toMatch(new RegExp(`^plantstore: .*\\b${variable}\\b.*\\n$`));
+  expect(finished.errors).not.toContain("--token");
+});
+
 test("with a token that may only read it does not begin", async () => {
   const args = ["token", "create", "alice", "--scope", "read", "--database", service.database];
   const reader = (await runProgram(args)).out.trim();
   const finished = await run("check URL", { PLANTSTORE_TOKEN: reader });
   expect(finished).toMatchObject({ exitCode: 4, out: "" });
-  expect(finished.errors).toMatch(/^plantstore: The token may only read\. .+\n$/);
+  expect(finished.errors).toMatch(/^plantstore: PLANTSTORE_TOKEN may only read\. .+\n$/);
 });
 
 test.skipIf(Bun.which("openssl") === null)("it goes by TLS to an https address", async () => {

@@ -48,6 +48,16 @@ test("text of another program or a file reaches the terminal without control cha
   }
 });
 
+test("health takes no redirect for a service that is ready", async () => {
+  const login = await openScriptedService({ status: 200, body: "<html>Sign in</html>" });
+  const proxy = await openScriptedService({ status: 302, headers: { location: login.url } });
+  const { exitCode, out, errors } = await run(["health"], proxy.url);
+  login.close();
+  proxy.close();
+  expect([exitCode, out, login.requests.length]).toEqual([6, "", 0]);
+  expect(errors).toContain("doesn't respond like a Plant Store (status 302). Check --url.");
+});
+
 test("a gateway that responds instead of the service is tried again", async () => {
   const gateway = await openScriptedService({ status: 502, body: "<html>Bad gateway</html>" });
   const { exitCode, errors } = await run(["plants", "list"], gateway.url);

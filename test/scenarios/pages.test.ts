@@ -11,6 +11,15 @@ async function findAssets(path: string, at = world): Promise<string[]> {
   return [...page.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, address = ""]) => address);
 }
 
+test("a base path without its slash leads to the console", async () => {
+  for (const method of ["GET", "HEAD"]) {
+    const response = await below.fetch(`${method} /garden/v1`);
+    expect([response.status, response.headers.get("location")]).toEqual([308, "/garden/v1/"]);
+  }
+  expect((await below.fetch("POST /garden/v1")).status).toBe(405);
+  expect((await below.fetch("GET /garden")).status).toBe(404);
+});
+
 describe.each(["/", "/docs"])("the page %s", (path) => {
   test("is HTML that is revalidated each time, under a strict policy", async () => {
     const response = await world.fetch(`GET ${path}`);

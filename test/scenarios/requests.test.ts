@@ -35,7 +35,7 @@ test("an error of many says how many more there are", async () => {
 describe("with a base path", () => {
   const based = openWorld("SQLite", { basePath: "/v1" });
 
-  test.each(["/plants", "/healthz", "/v1", "/v1plants", "/v2/plants"])(
+  test.each(["/plants", "/healthz", "/v1plants", "/v2/plants"])(
     "nothing is found at %s",
     async (path) => {
       expect((await based.fetch(`GET ${path}`)).status).toBe(404);
