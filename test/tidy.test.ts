@@ -77,7 +77,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "json-text": [],
   http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
   console: ["client", "plant-file"],
-  "plant-file": ["client", "json-text"],
+  "plant-file": ["client", "domain", "json-text"],
   auth: ["domain"],
   "rate-limit": ["domain"],
   storage: ["domain"],

@@ -2,14 +2,14 @@
 import { fchmodSync, fchownSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
+import { PlantWriter } from "../plant-file/writer.ts";
 import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { CliError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { chooseFormat, formatFlag, PlantWriter } from "./plant-formats.ts";
 import { renderTook, withProgress } from "./progress.ts";
-import { variables, withStore } from "./service-client.ts";
+import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { renderCount, writeResult } from "./terminal.ts";
 
@@ -75,6 +75,7 @@ async function exportPlants(
   };
   await withProgress(terminal, () => ({ count }), work);
   terminal.say(`${renderCount(count, "plant")}, in ${renderTook(count, startedAtMs)}.`);
+  if (writer.warning !== undefined) terminal.say(writer.warning);
 }
 
 function writeTo(descriptor: number, path: string): Write {

@@ -4,14 +4,22 @@ import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
-import type { Place, Row } from "../plant-file/rows.ts";
+import {
+  checkRows,
+  describeInvalid,
+  type FileCheck,
+  renderPlace,
+  sortRows,
+} from "../plant-file/check.ts";
+import { describeImport, Importer, requestRows, StorageFullError } from "../plant-file/importer.ts";
+import { PlantFileError } from "../plant-file/records.ts";
+import { type Format, type RefusedRow, type Row, readPlants } from "../plant-file/rows.ts";
+import { renderSources } from "../plant-file/writer.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { openSource, readChunks } from "./import-source.ts";
-import { detach, Importer, type RefusedRow, requestRows, type ValidRow } from "./importer.ts";
-import { chooseFormat, formatFlag, readRows, renderSources, validate } from "./plant-formats.ts";
-import { renderTook, withProgress } from "./progress.ts";
-import { variables, withStore } from "./service-client.ts";
+import { withProgress } from "./progress.ts";
+import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
 import { renderCount, showSafely } from "./terminal.ts";
 
@@ -21,9 +29,7 @@ const concurrencyDefault = 8;
 /** What the runtime's HTTP client sends at a time. */
 const concurrencyMax = 256;
 /** A file with more invalid rows is wrong as a whole. */
-const invalidRowsMax = 100;
-/** Few enough that Ctrl+C is noticed soon. */
-const uninterruptedRows = 10_000;
+const listedRowsMax = 100;
 /** Long enough for a service that restarts. A rate limit only makes the import take longer. */
 const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
@@ -41,7 +47,7 @@ export const importCommand: Command = {
     },
     rejects: {
       placeholder: "FILE",
-      help: "skip refused rows, and write them to FILE, to be corrected and imported",
+      help: "skip refused rows, and write them to FILE, to be fixed and imported",
     },
     concurrency: {
       placeholder: "NUMBER",
@@ -66,34 +72,34 @@ export const importCommand: Command = {
   async run(call) {
     const path = call.words[0] ?? "";
     const rejects = readRejectsPath(call);
+    const isStopping = readFlag(call, "on-error", onError) !== "continue" && rejects === undefined;
     const options = {
       batch: readFlag(call, "batch", someText("a name")) ?? basename(path),
-      isStopping: readFlag(call, "on-error", onError) !== "continue" && rejects === undefined,
+      batchAdvice: "to add this one too, choose another name with --batch",
+      isStopping,
       concurrency: readFlag(call, "concurrency", integer(1, concurrencyMax)) ?? concurrencyDefault,
     };
     const format = chooseFormat(call, path);
-    const checkFile = (refusedMax: number) =>
+    const checkFile = (listedMax: number) =>
       cancellable("Nothing was sent.", async (signal) => {
         const descriptor = await openSource(call, path, signal);
         const read = () => readRows(readChunks(descriptor), format);
-        return { read, check: await checkRows(read(), refusedMax, signal) };
+        return { read, check: await checkRows(read(), { listedMax, signal }) };
       });
     if (call.flags["dry-run"] === true) {
       const { check } = await checkFile(Number.POSITIVE_INFINITY);
       reportCheck(call, check);
-      if (check.refused.length === 0) return exitCodes.done;
-      if (rejects !== undefined) writeRejects(check.refused, rejects);
+      if (check.invalid === 0) return exitCodes.done;
+      if (rejects !== undefined) writeRejects(check.listed, rejects);
       return exitCodes.rowsRefused;
     }
     const work = async (store: PlantStore) => {
-      const refusedMax = options.isStopping ? invalidRowsMax : Number.POSITIVE_INFINITY;
-      const { read, check } = await checkFile(refusedMax);
-      const importer = new Importer(store, options, check.refused);
+      const listedMax = isStopping ? listedRowsMax : Number.POSITIVE_INFINITY;
+      const { read, check } = await checkFile(listedMax);
+      if (isStopping && check.invalid > 0) throw refuseFile(call, check);
+      const importer = new Importer(store, options);
       await sendRows(call, read, check, importer);
-      if (check.refused.length === refusedMax) {
-        call.terminal.say(`The check ended after ${refusedMax} invalid rows. --dry-run lists all.`);
-      }
-      conclude(importer, rejects);
+      conclude(importer, [...check.listed, ...importer.refused], rejects);
     };
     await withStore(call, work, patience);
   },
@@ -121,101 +127,71 @@ function readRejectsPath(call: Call): string | undefined {
   return path;
 }
 
-interface FileCheck {
-  readonly withId: number;
-  readonly withoutId: number;
-  readonly refused: readonly RefusedRow[];
-}
-
-/** Ends at the invalid row with the number `refusedMax`. */
-async function checkRows(
-  rows: Iterable<Row>,
-  refusedMax: number,
-  signal: AbortSignal,
-): Promise<FileCheck> {
-  let withId = 0;
-  let withoutId = 0;
-  const refused: RefusedRow[] = [];
-  for (const unchecked of rows) {
-    const count = withId + withoutId + refused.length;
-    if (count % uninterruptedRows === 0) await Bun.sleep(0);
-    signal.throwIfAborted();
-    const row = validate(unchecked);
-    if ("error" in row) {
-      refused.push(detach(row));
-      if (refused.length === refusedMax) break;
-    } else if (row.draft.id === undefined) withoutId++;
-    else withId++;
+/** Throws a `CliError` if the file can't be read at all. */
+function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  try {
+    yield* readPlants(chunks, format);
+  } catch (error) {
+    if (!(error instanceof PlantFileError)) throw error;
+    const { message, likelyFormat } = error;
+    const advice = likelyFormat ? ` Then use --format ${likelyFormat}.` : "";
+    throw usageError(showSafely(message) + advice);
   }
-  return { withId, withoutId, refused };
 }
 
 /** Of a dry run. */
-function reportCheck(call: Call, { withId, withoutId, refused }: FileCheck): void {
+function reportCheck(call: Call, { rows, withId, withoutId, invalid, listed }: FileCheck): void {
   const valid = withId + withoutId;
-  const counts = { valid, withoutId, refused: refused.length };
   report(
     call,
-    refused,
-    counts,
-    `${renderCount(valid)} valid (${renderCount(withoutId)} without an id), ` +
-      `${renderCount(refused.length)} refused. Nothing was sent.`,
+    listed,
+    { valid, withoutId, refused: invalid },
+    `${renderCount(rows, "row")}: ${renderCount(valid)} valid (${renderCount(withoutId)} without ` +
+      `an id), ${renderCount(invalid)} invalid. Nothing was sent.`,
   );
 }
 
-/**
- * First the rows with an id, then the others: the service could assign those an id that a later row
- * brings.
- */
+/** Lists invalid rows. The error to throw says what to do. */
+function refuseFile(call: Call, check: FileCheck): CliError {
+  const { invalid, listed, end } = check;
+  report(call, listed, { stored: 0, alreadyThere: 0, refused: invalid });
+  const more = invalid - listed.length;
+  if (more > 0) call.terminal.say(`… and ${renderCount(more)} more. --dry-run lists all.`);
+  const them = invalid === 1 ? "it" : "them";
+  const advice = end
+    ? "Fix that, and run the import again."
+    : `Fix ${them}, or import the rest with --on-error continue.`;
+  return new CliError(`${describeInvalid(check)} ${advice}`, exitCodes.rowsRefused);
+}
+
 async function sendRows(
   call: Call,
   read: () => Iterable<Row>,
-  { withId, withoutId, refused }: FileCheck,
+  check: FileCheck,
   importer: Importer,
 ): Promise<void> {
-  const refusedPlaces = new Set(refused.map(renderPlace));
-  const isValid = (row: Row): row is ValidRow =>
-    "draft" in row && (refusedPlaces.size === 0 || !refusedPlaces.has(renderPlace(row)));
-  function* rowsWithIds(): Generator<ValidRow> {
-    for (const row of read()) {
-      if (isValid(row) && row.draft.id !== undefined) yield row;
-    }
-  }
-  function* rowsWithoutIds(): Generator<ValidRow | undefined> {
-    for (const row of read()) {
-      yield isValid(row) && row.draft.id === undefined ? row : undefined;
-    }
-  }
+  const { withId, withoutId, listed } = check;
   const readProgress = () => {
     const count = importer.stored + importer.alreadyThere;
     return { count, share: count / Math.max(1, withId + withoutId) };
-  };
-  const work = async () => {
-    if (withId > 0) await importer.sendWithIds(rowsWithIds());
-    if (withoutId > 0) await importer.sendWithoutIds(rowsWithoutIds());
   };
   const startedAtMs = performance.now();
   // To the end of the process: npm repeats a SIGINT, which must not cut off the last message.
   onStopSignal(() => importer.cancel());
   try {
-    await withProgress(call.terminal, readProgress, work);
+    await withProgress(call.terminal, readProgress, () => importer.send(read, check));
+  } catch (error) {
+    if (!(error instanceof StorageFullError)) throw error;
+    throw new CliError(error.message, exitCodes.unavailable);
   } finally {
     const { stored, alreadyThere, unconfirmed } = importer;
+    const refused = [...listed, ...importer.refused];
     const counts = {
-      ...{ stored, alreadyThere, refused: importer.refused.length },
+      ...{ stored, alreadyThere, refused: refused.length },
       ...(unconfirmed > 0 && { unconfirmed }),
     };
-    const mayBeStored =
-      ` ${renderCount(unconfirmed)} more may have been stored: their requests got no response. ` +
-      "Running the same import again settles it.";
-    report(
-      call,
-      importer.refused,
-      counts,
-      `${renderCount(stored)} stored, ${renderCount(alreadyThere)} already there, ` +
-        `${renderCount(counts.refused)} refused, in ` +
-        `${renderTook(stored + alreadyThere, startedAtMs)}.${unconfirmed > 0 ? mayBeStored : ""}`,
-    );
+    const elapsedMs = performance.now() - startedAtMs;
+    report(call, refused, counts, describeImport(importer, refused.length, elapsedMs));
   }
 }
 
@@ -224,34 +200,37 @@ function report(
   call: Call,
   refused: readonly RefusedRow[],
   counts: Readonly<Record<string, number>>,
-  summary: string,
+  summary?: string,
 ): void {
   // An error may quote the file.
   for (const row of sortRows(refused))
     call.terminal.say(`${renderPlace(row)}: ${showSafely(row.error)}`);
   if (!isForPeople(call)) call.terminal.out(`${JSON.stringify(counts)}\n`);
-  call.terminal.say(summary);
+  if (summary !== undefined) call.terminal.say(summary);
 }
 
 /** Throws a `CliError` that says how to go on, if there is something left to do. */
-function conclude(importer: Importer, rejects: string | undefined): void {
+function conclude(
+  importer: Importer,
+  refused: readonly RefusedRow[],
+  rejects: string | undefined,
+): void {
   if (importer.isCancelled) {
     const message = "Interrupted. Run the same import again to go on: no plant is stored twice.";
     throw new CliError(message, exitCodes.interrupted);
   }
-  if (importer.refused.length === 0) return;
+  if (refused.length === 0) return;
   if (rejects !== undefined) {
-    writeRejects(importer.refused, rejects);
-    const advice = `The refused rows are in ${rejects}. Correct them there, and import that file.`;
+    writeRejects(refused, rejects);
+    const advice = `The refused rows are in ${rejects}. Fix them there, and import that file.`;
     throw new CliError(advice, exitCodes.rowsRefused);
   }
   const advice =
-    "Correct the refused rows where they are, and run it again; if you removed one, later rows " +
+    "Fix the refused rows in place and run the import again. Don't delete rows: later rows " +
     "without ids could be stored twice.";
   const skipping =
-    " Or run it with --rejects FILE: that skips them, and writes them to a file to correct and " +
-    "import.";
-  const canSkip = !importer.refused.some(({ isEnd }) => isEnd);
+    " Or run it with --rejects FILE: that skips them, and writes them to a file to fix and import.";
+  const canSkip = !refused.some(({ isEnd }) => isEnd);
   throw new CliError(canSkip ? advice + skipping : advice, exitCodes.rowsRefused);
 }
 
@@ -260,7 +239,7 @@ function writeRejects(refused: readonly RefusedRow[], path: string): void {
   if (end !== undefined) {
     throw new CliError(
       `${path} was not written: the file could not be read to its end (${renderPlace(end)}). ` +
-        "Correct that where it is, and run it again.",
+        "Fix that, and run the import again.",
       exitCodes.rowsRefused,
     );
   }
@@ -269,13 +248,4 @@ function writeRejects(refused: readonly RefusedRow[], path: string): void {
   } catch (error) {
     throw explainSystemCall("write", path, error);
   }
-}
-
-/** In the order of the file. */
-function sortRows(rows: readonly RefusedRow[]): readonly RefusedRow[] {
-  return rows.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
-}
-
-function renderPlace({ line, column }: Place): string {
-  return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 }

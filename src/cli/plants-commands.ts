@@ -6,6 +6,7 @@ import {
   PlantStoreProblem,
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
+import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import {
   type Call,
@@ -16,7 +17,6 @@ import {
   readFlag,
   textFlag,
 } from "./command.ts";
-import { PlantWriter, renderJsonPlant } from "./plant-formats.ts";
 import { olderService, variables, withStore } from "./service-client.ts";
 import { describeAccess, renderTable, showSafely } from "./terminal.ts";
 

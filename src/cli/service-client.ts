@@ -1,16 +1,28 @@
-/** What the commands that call a running service share: URL, token and error messages. */
+/** What the commands that call a service share: URL, token, file formats and error messages. */
 import { isTokenForm } from "../auth/opaque-token.ts";
 import {
   PlantStore,
   type PlantStoreOptions,
   PlantStoreProblem,
   PlantStoreUnreachable,
-  type ValidationError,
 } from "../client/plant-store.ts";
-import { readSetting, readToken } from "../config.ts";
+import { describeErrors } from "../client/problem-error.ts";
+import { choice, readSetting, readToken } from "../config.ts";
+import { type Format, formatOf, formats } from "../plant-file/rows.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
-import type { Call } from "./command.ts";
+import { type Call, readFlag } from "./command.ts";
 import { showSafely } from "./terminal.ts";
+
+export const formatFlag = {
+  placeholder: formats.join("|"),
+  help: "the format of the file",
+  fallback: "by the file's extension, else jsonl",
+} as const;
+
+/** By the flag, else by the file's extension. */
+export function chooseFormat(call: Call, path: string): Format {
+  return readFlag(call, "format", choice(...formats)) ?? formatOf(path) ?? "jsonl";
+}
 
 export const variables = {
   PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",
@@ -190,19 +202,4 @@ export function describeForeignResponse(
   }
   const message = `${url} doesn't respond like a Plant Store (status ${status}).`;
   return [exitCodes.failed, `${message} Check ${flags}.`];
-}
-
-/** Every validation error with its place, or what the problem says as a whole. */
-export function describeErrors({
-  errors = [],
-  detail,
-}: {
-  readonly errors?: readonly ValidationError[];
-  readonly detail: string;
-}): string {
-  const described = errors.map((error) => {
-    const { pointer, parameter, header } = error;
-    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
-  });
-  return described.length === 0 ? detail : described.join("; ");
 }

@@ -91,3 +91,18 @@ function describeFailure(error: unknown): string {
   // Where a host has several addresses, the cause has a code but no message.
   return `${message}: ${cause.message || (cause as { code?: string }).code}`;
 }
+
+/** Every validation error with its place, or what the problem says as a whole. */
+export function describeErrors({
+  errors = [],
+  detail,
+}: {
+  readonly errors?: readonly ValidationError[];
+  readonly detail: string;
+}): string {
+  const described = errors.map((error) => {
+    const { pointer, parameter, header } = error;
+    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
+  });
+  return described.length === 0 ? detail : described.join("; ");
+}

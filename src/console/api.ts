@@ -1,6 +1,5 @@
 /** The service that this page came from, through the typed client. */
 import {
-  type CreateResult,
   type Me,
   type Page,
   type Plant,
@@ -11,7 +10,7 @@ import {
 } from "../client/plant-store.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
-export type { CreateResult, Me, Page, Plant, PlantDraft };
+export type { Me, Page, Plant, PlantDraft };
 
 export type Api = ReturnType<typeof connect>;
 
@@ -21,16 +20,18 @@ export interface Opening {
   readonly first: Page;
 }
 
+/** For people who scroll. */
 const pageSize = 500;
+/** For a filter, which needs all plants. */
+export const largePageSize = 5_000;
 
-/** Throws if the token can't be sent in a header. */
 export function connect(token: string, signal: AbortSignal) {
   const url = new URL(".", document.baseURI).href;
   // Somebody is waiting: few retries, and no long waits for a rate limit.
   const retryPolicy = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
   const store = new PlantStore({ url, token, ...retryPolicy });
-  const page = (after?: bigint, tag?: string) =>
-    store.page({ limit: pageSize, after, tag, signal });
+  const page = (after?: bigint, tag?: string, limit = pageSize) =>
+    store.page({ limit, after, tag, signal });
   return {
     page,
     async open(): Promise<Opening> {
@@ -39,8 +40,11 @@ export function connect(token: string, signal: AbortSignal) {
     },
     create: (draft: PlantDraft, idempotencyKey: string) =>
       store.create(draft, { idempotencyKey, signal }),
-    createMany: (drafts: readonly PlantDraft[], idempotencyKey: string, stop: AbortSignal) =>
-      store.createMany(drafts, { idempotencyKey, signal: AbortSignal.any([signal, stop]) }),
+    /** For an import, which is stopped separately. */
+    store,
+    /** Plants that are already gone are no error. */
+    deleteMany: (ids: readonly bigint[], stop: AbortSignal) =>
+      store.deleteMany(ids, { signal: AbortSignal.any([signal, stop]) }),
     /** Every plant, or those of a tag, a page at a time. */
     pages: (tag: string | undefined, stop: AbortSignal) =>
       store.pages({ tag, signal: AbortSignal.any([signal, stop]) }),

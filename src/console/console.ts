@@ -1,6 +1,6 @@
 /** Starts the page: signing in and out. The rest is the garden view's. */
 import { type Api, connect, describeError, type Opening, toRefusal } from "./api.ts";
-import { find, show } from "./elements.ts";
+import { find, leaveRoomForNotices, show } from "./elements.ts";
 import { drawFern } from "./fern.ts";
 import { GardenView } from "./garden-view.ts";
 
@@ -17,6 +17,7 @@ const signOutMs = 5_000;
 const lateNote = "Signed out. The last deletions got no response, so they may not have happened.";
 
 drawFern(find<SVGElement>("fern"));
+leaveRoomForNotices();
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
   void signIn(tokenInput.value);

@@ -18,6 +18,8 @@ export class Deletions {
   readonly #events: DeletionEvents;
   readonly #box = find("undo");
   #waiting: Plant[] = [];
+  /** Ids of plants that are waiting or being deleted. */
+  readonly #pending = new Set<bigint>();
   /** Resolves to the plants that may still exist, once everything begun was sent. */
   #sending: Promise<Plant[]> | undefined;
   #dropping = new AbortController();
@@ -43,8 +45,13 @@ export class Deletions {
     }
   }
 
+  get pendingIds(): ReadonlySet<bigint> {
+    return this.#pending;
+  }
+
   start(plant: Plant): void {
     this.#waiting.push(plant);
+    this.#pending.add(plant.id);
     const more = this.#waiting.length - 1;
     const text = find("undo-text");
     text.replaceChildren(
@@ -60,6 +67,7 @@ export class Deletions {
   undo(): void {
     if (this.#waiting.length === 0) return;
     const plants = this.#takeWaiting();
+    for (const { id } of plants) this.#pending.delete(id);
     this.#events.restore(plants);
     announce(`${count(plants.length, "plant")} kept.`);
   }
@@ -77,6 +85,7 @@ export class Deletions {
   /** Drops everything that isn't under way. */
   forget(): void {
     this.#takeWaiting();
+    this.#pending.clear();
     this.#sending = undefined;
     this.#dropping.abort();
     this.#dropping = new AbortController();
@@ -88,6 +97,7 @@ export class Deletions {
     const left = [...((await before) ?? [])];
     for (const plant of plants) {
       if (signal.aborted || !(await this.#events.send(plant))) left.push(plant);
+      if (!signal.aborted) this.#pending.delete(plant.id);
     }
     return left;
   }

@@ -64,6 +64,30 @@ export function announce(text: string | null): void {
   find("announcer").textContent = text;
 }
 
+/** Single keys, while nothing is being typed. People can turn them off, as some need to. */
+export function listenForShortcuts(actions: Readonly<Record<string, () => void>>): void {
+  const areOn = find<HTMLInputElement>("use-shortcuts");
+  document.addEventListener("keydown", (event) => {
+    const { key, target, altKey, ctrlKey, metaKey } = event;
+    const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
+    const isBehindDialog = document.querySelector("dialog[open]") !== null;
+    const action = actions[key];
+    if (!action || isTyping || isBehindDialog || !areOn.checked || altKey || ctrlKey || metaKey)
+      return;
+    event.preventDefault();
+    action();
+  });
+}
+
+/** The page leaves room for its notices, so that everything can be scrolled clear of them. */
+export function leaveRoomForNotices(): void {
+  const notices = find("notices");
+  const { style } = document.documentElement;
+  new ResizeObserver(() => {
+    style.setProperty("--notices-height", `${Math.ceil(notices.getBoundingClientRect().height)}px`);
+  }).observe(notices);
+}
+
 const noticeMs = 7_000;
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 

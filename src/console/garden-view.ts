@@ -1,9 +1,28 @@
 /** The page of an open garden: loads plants, shows them, and adds and deletes them. */
 import { AddForm } from "./add-form.ts";
-import { type Api, describeError, type Me, type Opening, type Plant, toRefusal } from "./api.ts";
+import {
+  type Api,
+  describeError,
+  largePageSize,
+  type Me,
+  type Opening,
+  type Plant,
+  type PlantDraft,
+  toRefusal,
+} from "./api.ts";
 import { Deletions } from "./deletions.ts";
-import { announce, count, find, hideNotice, message, notify, show } from "./elements.ts";
+import {
+  announce,
+  count,
+  find,
+  hideNotice,
+  listenForShortcuts,
+  message,
+  notify,
+  show,
+} from "./elements.ts";
 import { Garden } from "./garden.ts";
+import { describeExtent, describeMatches, describeMe, describeNoMatch } from "./garden-words.ts";
 import { ListView } from "./list-view.ts";
 import { PlantCard } from "./plant-card.ts";
 import { readTagFromAddress, TagsView, writeTagToAddress } from "./tags-view.ts";
@@ -29,14 +48,15 @@ export class GardenView {
     restore: (plants) => this.#restore(plants),
   });
   readonly #add = new AddForm({
-    create: (draft, key) => this.#openApi().create(draft, key),
+    create: (draft, key) => this.#create(draft, key),
     onAdded: (plant) => this.#showAdded(plant),
     onError: (error) => this.#handle(error),
   });
   readonly #transfers = new Transfers({
     api: () => this.#openApi(),
     tag: () => this.#shown.tag,
-    onImported: () => void this.#reload(),
+    onImporting: () => this.#deletions.finish(),
+    onChanged: () => void this.#refresh(),
     onError: (error) => this.#handle(error),
   });
   // Under load several entries arrive together; the last one is current.
@@ -55,6 +75,7 @@ export class GardenView {
   /** Whether the first page of all plants is here. */
   #isOpened = false;
   #filterText = "";
+  #refreshes = 0;
 
   constructor(onExpired: () => void) {
     this.#onExpired = onExpired;
@@ -65,6 +86,7 @@ export class GardenView {
       else this.#filterInput.blur();
     });
     find("clear-filter").addEventListener("click", () => this.#showAll());
+    find("refresh").addEventListener("click", () => void this.#refresh());
     find("first-add").addEventListener("click", () => this.#add.open());
     find("retry").addEventListener("click", () => void this.#load("page"));
     this.#moreButton.addEventListener("click", () => void this.#load("page"));
@@ -76,6 +98,7 @@ export class GardenView {
     listenForShortcuts({
       "/": () => this.#filterInput.focus(),
       n: () => this.#me?.scope === "write" && this.#add.open(),
+      r: () => void this.#refresh(),
       z: () => this.#deletions.undo(),
     });
   }
@@ -95,20 +118,28 @@ export class GardenView {
     this.#all.isLoading = false;
     this.#isOpened = true;
     const tag = readTagFromAddress();
-    if (tag === undefined) this.#draw();
-    else this.#chooseTag(tag);
+    this.#chooseTag(tag);
   }
 
-  /** Starts over, for plants that came by an import. */
-  async #reload(): Promise<void> {
+  /** Loads the garden anew. What is shown stays until then. */
+  async #refresh(): Promise<void> {
     const api = this.#api;
-    // The new list would bring back the plants that are waiting to be deleted.
-    await this.#deletions.finish();
-    if (!api || api !== this.#api) return;
-    this.#all = Garden.ofAll();
-    this.#shown = this.#all;
-    this.#isOpened = false;
-    await this.#load("page");
+    const number = ++this.#refreshes;
+    const isLatest = () => api !== undefined && api === this.#api && number === this.#refreshes;
+    const before = [...this.#deletions.pendingIds];
+    try {
+      const opening = await api?.open();
+      if (!opening || !isLatest()) return;
+      // What was read may still hold plants that are being deleted, or were deleted meanwhile.
+      const pending = [...before, ...this.#deletions.pendingIds];
+      this.#all = Garden.ofAll(pending.filter((id) => this.#all.isRemoved(id)));
+      this.#shown = this.#all;
+      this.#begin(opening);
+      announce(`${find("garden-title").textContent} loaded.`);
+    } catch (error) {
+      if (!isLatest() || this.#handle(error)) return;
+      notify(message`The list couldn’t be refreshed. ${describeError(error)}`, "trouble");
+    }
   }
 
   /** Sends pending deletions. Resolves to a message if some may have failed. */
@@ -145,6 +176,15 @@ export class GardenView {
     return this.#api;
   }
 
+  /** A plant that is about to be deleted still has its id. */
+  async #create(draft: PlantDraft, key: string): Promise<Plant> {
+    const { id } = draft;
+    if (id !== undefined && this.#deletions.pendingIds.has(BigInt(id))) {
+      await this.#deletions.finish();
+    }
+    return this.#openApi().create(draft, key);
+  }
+
   /** Loads one page, all of them, or further ones for as long as a filter is set. */
   async #load(extent: Extent): Promise<void> {
     const garden = this.#shown;
@@ -162,7 +202,8 @@ export class GardenView {
           if (api === this.#api && garden === this.#all) this.#begin(opening);
           return;
         }
-        garden.addPage(await api.page(garden.next, garden.tag));
+        const limit = this.#extent === "page" ? undefined : largePageSize;
+        garden.addPage(await api.page(garden.next, garden.tag, limit));
         if (garden !== this.#shown) return;
         if (garden.next !== undefined) this.#draw();
         if (this.#extent === "while filtered" && this.#filterText === "") break;
@@ -175,7 +216,7 @@ export class GardenView {
       if (garden === this.#shown) {
         this.#draw();
         this.#announceShown();
-        this.#loadRestIfNothingMatches();
+        this.#loadRestIfFiltered();
       }
     }
   }
@@ -187,17 +228,16 @@ export class GardenView {
     }
   }
 
-  /** Not while a filter is set: its short list would pull in the whole garden. */
   #loadAhead(): void {
     const { next, loadError } = this.#shown;
     if (next !== undefined && !loadError && this.#filterText === "") void this.#load("page");
   }
 
-  /** Otherwise "no plants found" would only mean: none of those loaded so far. */
-  #loadRestIfNothingMatches(): void {
+  /** Otherwise a filter would find only what happens to be loaded. */
+  #loadRestIfFiltered(): void {
     const { next, loadError } = this.#shown;
     if (next === undefined || loadError || this.#filterText === "") return;
-    if (this.#shown.select(this.#filterText).length === 0) void this.#load("while filtered");
+    void this.#load("while filtered");
   }
 
   /** Handles what concerns the whole page; false if the error is something else. */
@@ -216,7 +256,7 @@ export class GardenView {
     this.#filterText = text;
     this.#scrollToTop();
     this.#draw();
-    this.#loadRestIfNothingMatches();
+    this.#loadRestIfFiltered();
     this.#announceShown();
   }
 
@@ -315,9 +355,9 @@ export class GardenView {
     find("me").replaceChildren(this.#me ? describeMe(this.#me) : "");
     find("garden-title").textContent = size === 0 ? "Your garden" : title;
     find("garden-note").replaceChildren(...describeExtent(garden));
-    find("filter-note").textContent = this.#filterText && this.#describeMatches(shown.length);
+    find("filter-note").textContent = this.#filterText && describeMatches(garden, shown.length);
     find("no-match-title").textContent = hasMore ? "Nothing found yet" : "No plants found";
-    find("no-match-note").textContent = this.#describeNoMatch();
+    find("no-match-note").textContent = describeNoMatch(garden);
     find("trouble-note").textContent = isTrouble ? describeError(garden.loadError) : "";
     find("empty-note").textContent = canWrite
       ? "This garden is empty. A plant needs a name; tag and id are optional."
@@ -329,71 +369,24 @@ export class GardenView {
     show(find("loading"), isFirstLoad);
     document.body.classList.toggle("read-only", !canWrite);
     document.body.classList.toggle("bare", size === 0 && garden.tag === undefined);
-    this.#drawEnd(garden, isNoMatch);
+    this.#drawEnd(garden);
   }
 
-  #describeMatches(shown: number): string {
-    const all = count(this.#shown.size, "plant");
-    const extent = this.#shown.next === undefined ? all : `the ${all} loaded so far`;
-    return `${shown.toLocaleString("en")} of ${extent}`;
-  }
-
-  #describeNoMatch(): string {
-    const { size, next, loadError } = this.#shown;
-    if (size === 0) return "No plant has this tag.";
-    if (next === undefined) return "No name, tag or id matches.";
-    return loadError === undefined ? "Loading the rest of your plants…" : "";
-  }
-
-  #drawEnd({ size, next, isLoading, loadError }: Garden, isNoMatch: boolean): void {
+  #drawEnd({ size, next, isLoading, loadError }: Garden): void {
     const hasMore = next !== undefined;
     const hasFailed = loadError !== undefined && size > 0;
     const note = find("more-note");
     note.textContent = hasFailed
       ? `Couldn’t load more plants. ${describeError(loadError)}`
       : `Loading… ${count(size, "plant")} so far`;
-    show(note, size > 0 && (hasFailed || (isLoading && !isNoMatch)));
+    // With a filter, the note above the list says so.
+    show(note, size > 0 && (hasFailed || (isLoading && this.#filterText === "")));
     this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";
     show(this.#moreButton, hasMore && !isLoading);
     // Not hidden while a page is loading: a click in progress would be lost.
-    show(find("load-all"), hasMore && !(isLoading && this.#extent === "all"));
+    show(find("load-all"), hasMore && !(isLoading && this.#extent !== "page"));
     // Observe again: an end that stays in view would not be reported twice.
     this.#end.disconnect();
     this.#end.observe(this.#moreButton);
   }
-}
-
-function describeMe({ user, garden, scope, expiresAt }: Me): Node {
-  const access = scope === "write" ? "read and write" : "read only";
-  const format = { dateStyle: "long", timeStyle: "short" } as const;
-  const expiry = expiresAt
-    ? `expires ${new Date(expiresAt).toLocaleString("en", format)}`
-    : "never expires";
-  return message`${user} · garden ${garden} · ${access} · ${expiry}`;
-}
-
-/** Which plants the title counts. */
-function describeExtent(garden: Garden): (Node | string)[] {
-  const parts: (Node | string)[] = [];
-  if (garden.tag === "") parts.push("without a tag");
-  else if (garden.tag !== undefined) parts.push(message`tagged “${garden.tag}”`);
-  if (garden.next !== undefined) parts.push("more as you scroll");
-  const tags = garden.countTags().filter(([tag]) => tag !== "").length;
-  if (garden.tag === undefined && tags > 0) parts.push(count(tags, "tag"));
-  return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
-}
-
-/** Single keys, while nothing is being typed. People can turn them off, as some need to. */
-function listenForShortcuts(actions: Readonly<Record<string, () => void>>): void {
-  const areOn = find<HTMLInputElement>("use-shortcuts");
-  document.addEventListener("keydown", (event) => {
-    const { key, target, altKey, ctrlKey, metaKey } = event;
-    const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
-    const isBehindDialog = document.querySelector("dialog[open]") !== null;
-    const action = actions[key];
-    if (!action || isTyping || isBehindDialog || !areOn.checked || altKey || ctrlKey || metaKey)
-      return;
-    event.preventDefault();
-    action();
-  });
 }

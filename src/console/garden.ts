@@ -28,8 +28,9 @@ export class Garden {
     this.#removed = removed;
   }
 
-  static ofAll(): Garden {
-    return new Garden(undefined, new Set());
+  /** Without the plants with these ids, which are about to be deleted. */
+  static ofAll(removed: Iterable<bigint> = []): Garden {
+    return new Garden(undefined, new Set(removed));
   }
 
   /** Empty, but it knows what was removed here. */
@@ -80,6 +81,10 @@ export class Garden {
     if (!this.#byId.delete(id)) return;
     this.#tagCounts = undefined;
     this.#entries = this.#entries.filter(({ plant }) => plant.id !== id);
+  }
+
+  isRemoved(id: bigint): boolean {
+    return this.#removed.has(id);
   }
 
   /** Plants that have every word of the text in their name, tag or id. */

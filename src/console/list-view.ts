@@ -68,7 +68,8 @@ export class ListView {
   #scrollTo(index: number): void {
     const height = this.#rowHeight();
     const top = this.#rows.getBoundingClientRect().top + index * height;
-    const isVisible = top > height && top + 2 * height < innerHeight;
+    const bottom = find("notices").getBoundingClientRect().top;
+    const isVisible = top > height && top + 2 * height < bottom;
     if (!isVisible) scrollBy({ top: top - innerHeight / 2, behavior: "instant" });
     this.#draw();
   }

@@ -1,6 +1,7 @@
 /** Plants by tag: chips that filter, and a small bar chart. */
 import { count, find, make } from "./elements.ts";
 import type { Garden, TagCount } from "./garden.ts";
+import { describeLoaded } from "./garden-words.ts";
 
 const barsMax = 7;
 const chipsMax = 14;
@@ -23,10 +24,11 @@ export class TagsView {
 
   /** The tags of all plants loaded so far, and the chosen one. */
   draw(all: Garden, shown: Garden): void {
-    const state = [all.countTags(), shown.tag, shown.size];
+    const state = [all.countTags(), all.next, shown.tag, shown.size, shown.isLoading];
     if (state.every((part, index) => part === this.#drawn[index])) return;
     this.#drawn = state;
     const counts = countWithChosen(all, shown);
+    find("chart-note").textContent = `Of ${describeLoaded(all)}`;
     this.#chart.replaceChildren(...drawChart(counts));
     this.#drawChips(counts, shown.tag);
     const tags = counts.map(([tag]) => tag).filter(Boolean);

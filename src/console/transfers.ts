@@ -1,35 +1,49 @@
-/** Imports a file of plants and exports the plants as CSV, with progress and a report. */
-import { renderCsvHeader, renderCsvPlant } from "../plant-file/csv.ts";
+/** Imports a file of plants, after a preview, and exports plants as CSV. */
+import { checkRows, describeInvalid, type FileCheck, sortRows } from "../plant-file/check.ts";
+import { describeImport, Importer, StorageFullError } from "../plant-file/importer.ts";
 import { PlantFileError } from "../plant-file/records.ts";
-import { type Row, readPlants } from "../plant-file/rows.ts";
-import { type Api, type CreateResult, describeError, makeIdempotencyKey } from "./api.ts";
-import { announce, count, find, make, message, show } from "./elements.ts";
+import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
+import { PlantWriter } from "../plant-file/writer.ts";
+import { type Api, describeError } from "./api.ts";
+import { count, find, make, message } from "./elements.ts";
+import {
+  type CardAction,
+  type CardContent,
+  type ShowProgress,
+  TransferCard,
+} from "./transfer-card.ts";
 
-/** Few enough that the progress moves, and others' requests get in between. */
-const batchRows = 2_000;
 const chunkBytes = 64 * 1024;
-const refusedShownMax = 50;
-
-type ValidRow = Pick<Extract<Row, { draft: unknown }>, "line" | "draft">;
-type RefusedRow = Pick<Extract<Row, { error: unknown }>, "line" | "error">;
+const listedMax = 1_000;
+/** Few enough that the progress moves. */
+const undoneAtOnce = 100;
+const progressMs = 100;
 
 export interface TransferEvents {
   readonly api: () => Api;
   /** The tag to export; all plants if absent. */
   readonly tag: () => string | undefined;
-  readonly onImported: () => void;
-  /** True if the page has handled the error, and the report need not show it. */
+  /** Called before the first plant is sent. */
+  readonly onImporting: () => Promise<unknown>;
+  /** Plants were added or deleted. */
+  readonly onChanged: () => void;
+  /** True if the page has handled the error, and the card need not show it. */
   readonly onError: (error: unknown) => boolean;
+}
+
+/** A file that was checked. */
+interface Source {
+  readonly name: string;
+  readonly read: () => Iterable<Row>;
+  readonly check: FileCheck;
 }
 
 export class Transfers {
   readonly #events: TransferEvents;
   readonly #file = find<HTMLInputElement>("import-file");
-  readonly #button = find<HTMLButtonElement>("transfer-button");
-  readonly #progress = find<HTMLProgressElement>("transfer-progress");
-  #running: AbortController | undefined;
-  /** Keys of imports that did not finish: the same file continues where it stopped. */
-  readonly #pendingKeys = new Map<string, string>();
+  readonly #card = new TransferCard();
+  /** How many imports of a file were undone. Importing it again must not find their rows. */
+  readonly #undone = new Map<string, number>();
 
   constructor(events: TransferEvents) {
     this.#events = events;
@@ -38,116 +52,179 @@ export class Transfers {
     }
     this.#file.addEventListener("change", () => {
       const [file] = this.#file.files ?? [];
-      if (file) {
-        const work = (stop: AbortSignal) => this.#import(file, stop);
-        const advice = "Import the same file again to continue: no plant is added twice.";
-        void this.#run(message`Import of ${file.name}`, work, advice);
-      }
+      if (file) void this.#preview(file);
       // So that choosing the same file again is a change, too.
       this.#file.value = "";
     });
-    find("export").addEventListener("click", () => {
-      void this.#run(message`Export`, (stop) => this.#export(stop));
-    });
-    this.#button.addEventListener("click", () => {
-      if (this.#running) return this.#running.abort();
-      show(find("transfer"), false);
-      find("garden-title").focus();
-    });
+    find("export").addEventListener("click", () => void this.#export());
   }
 
-  /** For the next person. */
+  /** Forgets what the last person did. */
   reset(): void {
-    this.#running?.abort();
-    this.#running = undefined;
-    this.#pendingKeys.clear();
-    show(find("transfer"), false);
+    this.#card.reset();
+    this.#undone.clear();
   }
 
-  /** `work` resolves to a report. The advice is for when it failed or was stopped. */
+  /** Runs work on the card, which also shows why it failed. */
   async #run(
     title: Node,
-    work: (stop: AbortSignal) => Promise<string>,
-    advice = "",
+    work: (stop: AbortSignal, showProgress: ShowProgress) => Promise<CardContent>,
   ): Promise<void> {
-    if (this.#running) return;
-    const running = new AbortController();
-    this.#running = running;
-    find("transfer-title").replaceChildren(title);
-    find("transfer-refused").replaceChildren();
-    this.#progress.removeAttribute("value");
-    this.#report("Starting…");
-    this.#button.textContent = "Stop";
-    show(this.#progress, true);
-    show(find("transfer"), true);
-    this.#button.focus();
-    let outcome: string;
-    try {
-      outcome = await work(running.signal);
-    } catch (error) {
-      if (running === this.#running && this.#events.onError(error)) return;
-      const reason = running.signal.aborted ? "" : describeError(error);
-      const isUnreadable = error instanceof PlantFileError;
-      outcome = isUnreadable ? reason : ["Stopped.", reason, advice].filter(Boolean).join(" ");
-    }
-    // After signing out nobody is waiting for it.
-    if (running !== this.#running) return;
-    this.#running = undefined;
-    this.#report(outcome);
-    announce(outcome);
-    this.#button.textContent = "Close";
-    show(this.#progress, false);
-  }
-
-  #report(text: string): void {
-    find("transfer-note").textContent = text;
-  }
-
-  async #import(file: File, stop: AbortSignal): Promise<string> {
-    const api = this.#events.api();
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    const rows = Array.from(readPlants(toChunks(bytes), /\.csv$/i.test(file.name)), checkTypes);
-    const refused = rows.filter((row) => "error" in row);
-    const valid = rows.filter((row) => "draft" in row);
-    // First the rows with an id: the service could assign it to one of the others.
-    const hasId = ({ draft }: ValidRow) => draft.id !== undefined;
-    const ordered = [...valid.filter(hasId), ...valid.filter((row) => !hasId(row))];
-    const fileId = `${file.name} ${file.size} ${file.lastModified}`;
-    const key = this.#pendingKeys.get(fileId) ?? makeIdempotencyKey();
-    this.#pendingKeys.set(fileId, key);
-    let added = 0;
-    try {
-      for (let at = 0; at < ordered.length; at += batchRows) {
-        this.#progress.value = at / ordered.length;
-        this.#report(`${count(added, "plant")} added so far, of ${count(rows.length, "row")}.`);
-        const batch = ordered.slice(at, at + batchRows);
-        const drafts = batch.map(({ draft }) => draft);
-        const results = await api.createMany(drafts, `${key}.${at}`, stop);
-        const refusedHere = results.flatMap((result, index) => toRefused(result, batch[index]));
-        added += results.length - refusedHere.length;
-        refused.push(...refusedHere);
+    await this.#card.run(title, async (stop, showProgress) => {
+      try {
+        return await work(stop, showProgress);
+      } catch (error) {
+        if (this.#events.onError(error)) return undefined;
+        return { note: stop.aborted ? "Stopped." : describeError(error) };
       }
-    } finally {
-      showRefused(refused);
-      if (added > 0) this.#events.onImported();
+    });
+  }
+
+  /** Nothing is sent before somebody has seen what would be. */
+  async #preview(file: File): Promise<void> {
+    const { name } = file;
+    const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
+    await this.#run(message`Import ${name}`, async (signal, showProgress) => {
+      showProgress("Checking the file…");
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const read = () => readPlants(toChunks(bytes), formatOf(name) ?? "csv");
+      try {
+        const check = await checkRows(read(), { listedMax, signal });
+        return this.#describeCheck({ name, read, check }, chooseAgain);
+      } catch (error) {
+        if (!(error instanceof PlantFileError)) throw error;
+        const { likelyFormat } = error;
+        const advice = likelyFormat ? ` Then rename it to end in .${likelyFormat}.` : "";
+        return { note: error.message + advice, actions: [chooseAgain], closeLabel: "Cancel" };
+      }
+    });
+  }
+
+  #describeCheck(source: Source, chooseAgain: CardAction): CardContent {
+    const { rows, invalid, listed, samples, end } = source.check;
+    const valid = rows - invalid;
+    if (rows === 0) return { note: "The file has no plants.", actions: [chooseAgain] };
+    const begin = (label: string) => ({ label, run: () => void this.#import(source) });
+    const content = { samples, closeLabel: "Cancel" };
+    if (invalid === 0) {
+      const note = `${count(rows, "row")}, ${rows === 1 ? "" : "all "}valid. Nothing was sent yet.`;
+      return { ...content, note, actions: [begin(`Add ${count(valid, "plant")}`)] };
     }
-    this.#pendingKeys.delete(fileId);
-    const refusals = refused.length === 0 ? "" : ` ${count(refused.length, "row")} refused:`;
-    return `${count(added, "plant")} added.${refusals}`;
+    const canSkip = end === undefined && valid > 0;
+    const them = invalid === 1 ? "it" : "them";
+    const advice = `Fix ${them} and choose the file again${canSkip ? ", or add the rest" : ""}.`;
+    return {
+      ...content,
+      note: `${describeInvalid(source.check)} ${advice}`,
+      problems: listed,
+      problemsTotal: invalid,
+      actions: canSkip
+        ? [chooseAgain, begin(`Add the other ${count(valid, "plant")}`)]
+        : [chooseAgain],
+    };
+  }
+
+  async #import({ name, read, check }: Source): Promise<void> {
+    const undone = this.#undone.get(name);
+    const added: bigint[] = [];
+    const importer = new Importer(this.#events.api().store, {
+      batch: undone === undefined ? name : `${name} ${undone}`,
+      batchAdvice: "to add this one too, rename the file",
+      isStopping: false,
+      // So ids are assigned in the order of the rows.
+      concurrency: 1,
+      onAdded: (id) => added.push(id),
+    });
+    await this.#run(message`Import ${name}`, async (stop, showProgress) => {
+      stop.addEventListener("abort", () => importer.cancel());
+      // A row may have the id of a plant that is still to be deleted.
+      await this.#events.onImporting();
+      const valid = check.rows - check.invalid;
+      const show = () => {
+        const done = importer.stored + importer.alreadyThere + importer.refused.length;
+        showProgress(`${count(done, "plant")} of ${valid.toLocaleString("en")}`, done / valid);
+      };
+      show();
+      const timer = setInterval(show, progressMs);
+      const startedAtMs = performance.now();
+      let failure = "";
+      try {
+        await importer.send(read, check);
+      } catch (error) {
+        if (this.#events.onError(error)) throw error;
+        failure = error instanceof StorageFullError ? error.message : describeError(error);
+      } finally {
+        clearInterval(timer);
+      }
+      if (added.length > 0) this.#events.onChanged();
+      const refused = sortRows([...check.listed, ...importer.refused]);
+      const refusedTotal = check.invalid + importer.refused.length;
+      const goOn = "Import the same file again to go on: no plant is added twice.";
+      const parts = [
+        importer.isCancelled && failure === "" ? "Stopped." : failure,
+        describeImport(importer, refusedTotal, performance.now() - startedAtMs),
+        importer.isCancelled && importer.unconfirmed === 0 ? goOn : "",
+      ];
+      return {
+        note: parts.filter(Boolean).join(" "),
+        problems: refused,
+        problemsTotal: refusedTotal,
+        undo: added.length > 0 ? this.#undoAction(name, added) : undefined,
+      };
+    });
+  }
+
+  #undoAction(name: string, ids: readonly bigint[]): CardAction {
+    const label = `Undo: delete ${ids.length === 1 ? "this plant" : `these ${count(ids.length, "plant")}`}`;
+    return { label, run: () => void this.#undo(name, ids) };
+  }
+
+  async #undo(name: string, ids: readonly bigint[]): Promise<void> {
+    this.#undone.set(name, (this.#undone.get(name) ?? 0) + 1);
+    let deleted = 0;
+    await this.#run(message`Undo the import of ${name}`, async (stop, showProgress) => {
+      let failure = "";
+      try {
+        while (deleted < ids.length && !stop.aborted) {
+          showProgress(
+            `${count(deleted, "plant")} deleted, of ${ids.length.toLocaleString("en")}`,
+            deleted / ids.length,
+          );
+          const some = ids.slice(deleted, deleted + undoneAtOnce);
+          await this.#events.api().deleteMany(some, stop);
+          deleted += some.length;
+        }
+      } catch (error) {
+        if (this.#events.onError(error)) throw error;
+        if (!stop.aborted) failure = ` ${describeError(error)}`;
+      }
+      this.#events.onChanged();
+      const left = ids.slice(deleted);
+      if (left.length === 0)
+        return { note: `The import was undone: ${count(deleted, "plant")} deleted.` };
+      return {
+        note: `Stopped.${failure} ${count(deleted, "plant")} deleted, ${left.length.toLocaleString("en")} left.`,
+        undo: this.#undoAction(name, left),
+      };
+    });
   }
 
   /** Each page becomes a blob at once: browsers keep those outside of the page's memory. */
-  async #export(stop: AbortSignal): Promise<string> {
+  async #export(): Promise<void> {
     const tag = this.#events.tag();
-    const parts = [new Blob([renderCsvHeader()])];
-    let exported = 0;
-    for await (const page of this.#events.api().pages(tag, stop)) {
-      parts.push(new Blob([page.map(renderCsvPlant).join("")]));
-      exported += page.length;
-      this.#report(`${count(exported, "plant")} so far`);
-    }
-    download(new Blob(parts, { type: "text/csv" }), tag ? `plants-${tag}.csv` : "plants.csv");
-    return `${count(exported, "plant")} exported.`;
+    await this.#run(message`Export`, async (stop, showProgress) => {
+      const writer = new PlantWriter("csv");
+      const parts = [new Blob([writer.header()])];
+      let exported = 0;
+      for await (const page of this.#events.api().pages(tag, stop)) {
+        parts.push(new Blob([writer.page(page)]));
+        exported += page.length;
+        showProgress(`${count(exported, "plant")} so far`);
+      }
+      download(new Blob(parts, { type: "text/csv" }), nameFile(tag));
+      const warning = writer.warning === undefined ? "" : ` ${writer.warning}`;
+      return { note: `Exported ${count(exported, "plant")}.${warning}` };
+    });
   }
 }
 
@@ -155,31 +232,9 @@ function* toChunks(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-/** Drops the source. Finds what can't be sent as a plant at all; the service checks the rest. */
-function checkTypes(row: Row): ValidRow | RefusedRow {
-  const { line } = row;
-  if ("error" in row) return { line, error: row.error };
-  const { draft } = row;
-  const { name, tag, id } = draft;
-  const areTexts = typeof name === "string" && typeof (tag ?? "") === "string";
-  if (areTexts && (id === undefined || typeof id === "bigint")) return { line, draft };
-  return { line, error: "name and tag must be strings, and id a whole number" };
-}
-
-function toRefused(result: CreateResult, row: ValidRow | undefined): RefusedRow[] {
-  if (result.status === 201 || !row) return [];
-  const errors = result.errors?.map(({ pointer = "", detail }) => `${pointer.slice(1)} ${detail}`);
-  return [{ line: row.line, error: errors?.join("; ") ?? result.detail }];
-}
-
-function showRefused(refused: readonly RefusedRow[]): void {
-  const inOrder = refused.toSorted((a, b) => a.line - b.line);
-  const items = inOrder
-    .slice(0, refusedShownMax)
-    .map(({ line, error }) => make("li", {}, `Line ${line}: ${error}`));
-  const more = refused.length - items.length;
-  if (more > 0) items.push(make("li", {}, `And ${count(more, "more row")}.`));
-  find("transfer-refused").replaceChildren(...items);
+function nameFile(tag: string | undefined): string {
+  if (tag === undefined) return "plants.csv";
+  return tag === "" ? "untagged-plants.csv" : `plants-${tag}.csv`;
 }
 
 function download(file: Blob, name: string): void {

@@ -1,4 +1,4 @@
-/** CSV (RFC 4180), one record at a time, and plants as records. */
+/** CSV (RFC 4180, also with semicolons or tabs), one record at a time, and plants as records. */
 import type { Plant } from "../client/plant-store.ts";
 
 export const fieldNames = ["id", "name", "tag"] as const;
@@ -12,31 +12,63 @@ export interface CsvRecord {
   readonly end: number;
 }
 
-/** What is in quotes, where two quotes are one; what is outside of them; a comma or a line end. */
-const fieldPattern = /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^,\n]*)([,\n])/y;
+export type Separator = "," | ";" | "\t";
+
+/** What is in quotes, where two quotes are one; what is outside; a separator or a line end. */
+const fieldPatterns: Readonly<Record<Separator, RegExp>> = {
+  ",": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^,\n]*)([,\n])/y,
+  ";": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^;\n]*)([;\n])/y,
+  "\t": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^\t\n]*)([\t\n])/y,
+};
+const separators = Object.keys(fieldPatterns) as Separator[];
+
+/** The separator is the one that makes `name` a column of the header; a comma if none does. */
+export function createCsvScanner(): (text: string, start: number) => CsvRecord | undefined {
+  let separator: Separator | undefined;
+  return (text, start) => {
+    separator ??= separators.find((each) => {
+      const { fields = [] } = scanCsvRecord(text, start, each) ?? {};
+      return fields.some((field) => /^\s*name\s*$/i.test(field));
+    });
+    return scanCsvRecord(text, start, separator);
+  };
+}
 
 /** The record that starts there; absent if the text ends first. Lines end in CRLF or LF. */
-export function scanCsvRecord(text: string, start: number): CsvRecord | undefined {
+export function scanCsvRecord(
+  text: string,
+  start: number,
+  separator: Separator = ",",
+): CsvRecord | undefined {
   const fields: string[] = [];
   let error: string | undefined;
-  fieldPattern.lastIndex = start;
+  const pattern = fieldPatterns[separator];
+  pattern.lastIndex = start;
   for (;;) {
-    const found = fieldPattern.exec(text);
+    const found = pattern.exec(text);
     if (found === null) return undefined;
-    const [, quoted, rest = "", separator] = found;
-    const isLast = separator === "\n";
+    const [, quoted, rest = "", end] = found;
+    const isLast = end === "\n";
     const outside = isLast ? rest.replace(/\r$/, "") : rest;
     if (quoted === undefined && /["\r]/.test(outside)) {
       error ??= "a field with a quote or a carriage return must be quoted";
     }
     if (quoted !== undefined && outside !== "") error ??= "there is text after a closing quote";
     fields.push((quoted?.replaceAll('""', '"') ?? "") + outside);
-    if (isLast) return { fields, error, end: fieldPattern.lastIndex };
+    if (isLast) return { fields, error, end: pattern.lastIndex };
   }
 }
 
+/** Without it, spreadsheets read UTF-8 as something else. */
+export const byteOrderMark = "\uFEFF";
+
+/** Spreadsheets take text that starts like this for a formula. */
+export function looksLikeFormula(text: string): boolean {
+  return /^[=+\-@\t\r]/.test(text);
+}
+
 export function renderCsvHeader(): string {
-  return renderCsvRecord(fieldNames);
+  return byteOrderMark + renderCsvRecord(fieldNames);
 }
 
 export function renderCsvPlant({ id, name, tag }: Plant): string {

@@ -41,6 +41,7 @@ export function* splitRecords<Record extends Scanned>(
   scan: (text: string, start: number) => Record | undefined,
 ): Generator<PlacedRecord<Record>, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
+  let firstBytes: readonly number[] = [];
   let text = "";
   let position: Position = { line: 1, column: 1 };
 
@@ -58,6 +59,10 @@ export function* splitRecords<Record extends Scanned>(
   }
 
   for (const chunk of chunks) {
+    if (firstBytes.length < 2) {
+      firstBytes = [...firstBytes, ...chunk.subarray(0, 2)].slice(0, 2);
+      refuseUtf16(firstBytes);
+    }
     text += decode(decoder, chunk);
     yield* takeRecords();
     if (text.length > recordLengthMax)
@@ -70,11 +75,28 @@ export function* splitRecords<Record extends Scanned>(
   if (text !== "") yield { ...position, source: text, record: undefined };
 }
 
+/** With its byte order mark, or without: then one byte of an ASCII character is 0. */
+function refuseUtf16([first = 1, second = 1]: readonly number[]): void {
+  if (first >= 0xfe || first === 0 || second === 0) {
+    throw new PlantFileError(`The file is UTF-16, not UTF-8. ${saveAsUtf8}`);
+  }
+}
+
+const saveAsUtf8 = 'Save it as UTF-8 (in Excel: "CSV UTF-8"), or convert it with iconv.';
+
+/** Old Mac programs end lines in CR alone, which would make the file one line. */
+export function refuseCrLines(firstLine: string): void {
+  if (!/\r(?!\n)./s.test(firstLine)) return;
+  throw new PlantFileError(
+    "The lines of this file end in CR alone. Save it with line ends of Unix (LF) or Windows (CRLF).",
+  );
+}
+
 function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: chunk !== undefined });
   } catch {
-    throw new PlantFileError("The file is not UTF-8. Convert it first, for example with iconv.");
+    throw new PlantFileError(`The file is not UTF-8. ${saveAsUtf8}`);
   }
 }
 

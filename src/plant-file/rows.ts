@@ -1,8 +1,8 @@
-/** The rows of a file of plants: CSV, JSON Lines or a JSON array. For commands and console. */
+/** The rows of a file of plants: CSV, JSON Lines or a JSON array. */
 import type { PlantDraft } from "../client/plant-store.ts";
 import { parseJsonObject } from "../json-text.ts";
-import { type CsvRecord, type FieldName, fieldNames, scanCsvRecord } from "./csv.ts";
-import { createJsonScanner, PlantFileError, splitRecords } from "./records.ts";
+import { type CsvRecord, createCsvScanner, type FieldName, fieldNames } from "./csv.ts";
+import { createJsonScanner, PlantFileError, refuseCrLines, splitRecords } from "./records.ts";
 
 export interface Place {
   readonly line: number;
@@ -25,13 +25,27 @@ type Reading =
   | { readonly error: string; readonly isEnd?: true };
 
 export type Row = Origin & Reading;
+export type ValidRow = Extract<Row, { draft: unknown }>;
+export type RefusedRow = Extract<Row, { error: unknown }>;
+
+export const formats = ["csv", "jsonl", "json"] as const;
+export type Format = (typeof formats)[number];
+
+/** By the file's extension; absent if that says nothing. */
+export function formatOf(path: string): Format | undefined {
+  const [, extension = ""] = /\.(\w+)$/.exec(path.toLowerCase()) ?? [];
+  if (extension === "tsv") return "csv";
+  if (extension === "ndjson") return "jsonl";
+  return formats.find((each) => each === extension);
+}
 
 /**
- * Skips blank lines. JSON Lines and a JSON array are told apart by the first character. Throws a
- * `PlantFileError` if the file isn't UTF-8, or doesn't start as its format must.
+ * Reads the rows, without checking their fields (see `validate`) and without the empty ones. JSON
+ * Lines and a JSON array are told apart by the first character. Throws a `PlantFileError` if the
+ * file isn't UTF-8, or doesn't start as its format must.
  */
-export function readPlants(chunks: Iterable<Uint8Array>, isCsv: boolean): Generator<Row, void> {
-  return isCsv ? readCsv(chunks) : readJson(chunks);
+export function readPlants(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  return format === "csv" ? readCsv(chunks) : readJson(chunks);
 }
 
 function stopReading(reason: string) {
@@ -41,9 +55,10 @@ function stopReading(reason: string) {
 function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   let columns: readonly FieldName[] | undefined;
   let header: string | undefined;
-  for (const { line, source, record } of splitRecords(chunks, scanCsvRecord)) {
-    if (isBlankLine(source)) continue;
+  for (const { line, source, record } of splitRecords(chunks, createCsvScanner())) {
+    if (isEmptyRow(record, source, columns !== undefined)) continue;
     if (columns === undefined) {
+      refuseCrLines(source);
       columns = readColumns(record);
       header = source;
     } else if (record === undefined || hasLostBoundary(record, columns)) {
@@ -61,9 +76,14 @@ function hasLostBoundary({ error, fields }: CsvRecord, columns: readonly FieldNa
   return !isValid && fields.some((field) => field.includes("\n"));
 }
 
-/** A field of nothing but quotes is not blank: in a file with one column it is an empty name. */
-function isBlankLine(source: string): boolean {
-  return /^\r?\n$/.test(source);
+/**
+ * Spreadsheets write an empty row as nothing but separators. A field of quotes is not empty: in a
+ * file with one column it is an empty name.
+ */
+function isEmptyRow(record: CsvRecord | undefined, source: string, hasHeader: boolean): boolean {
+  // Before the header, the separator isn't known yet.
+  if (!hasHeader) return /^[,;\t]*\r?\n$/.test(source);
+  return record?.fields.every((field) => field === "") === true && !source.includes('"');
 }
 
 const headerRule =
@@ -79,7 +99,6 @@ function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   const isJson = /^\s*[[{]/.test(header);
   let hint = "";
   if (isJson) hint = " Is it JSON?";
-  else if (/[;\t]/.test(header)) hint = " Separate the fields by commas.";
   else if (hasName && unknown !== undefined)
     hint = ` Remove the column ${JSON.stringify(unknown)}.`;
   else if (hasName) hint = ` Remove one column ${JSON.stringify(repeated)}.`;
@@ -119,6 +138,7 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
   for (const { line, column, source, record } of splitRecords(chunks, createJsonScanner())) {
     const isArray = record?.isInArray ?? previous !== "start";
     const origin = isArray ? { line, column, source } : { line, source };
+    if (isFirst && !isArray && /\S/.test(source)) refuseCrLines(source);
     if (record === undefined) {
       yield { ...origin, ...stopReading("this is not closed, or too long") };
       return;

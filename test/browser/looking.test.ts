@@ -114,14 +114,12 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await shownNames(page)).toHaveLength(12);
   });
 
-  test("loads page by page while scrolling, and completely for a filter that finds nothing", async () => {
+  test("loads page by page while scrolling, and completely for a filter", async () => {
     const token = await makeGarden(service, makeMany(1_700));
     await using opened = await openGarden(service, token);
     const { page } = opened;
     expect(await page.textContent("#garden-title")).toBe("First 500 plants");
-    await page.fill("#filter", "Acer");
-    expect(await page.textContent("#filter-note")).toContain("500 plants loaded so far");
-    await page.fill("#filter", "");
+    expect(await page.textContent("#chart-note")).toBe("Of the first 500 plants");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.waitForFunction(
       () => document.getElementById("garden-title")?.textContent === "First 1,000 plants",
@@ -136,9 +134,17 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     });
     await page.fill("#filter", "Hosta 1696");
     await page.waitForSelector("#no-match:has-text('Loading the rest')");
+    await inspect(page, "filter-loading-all");
+    await page.fill("#filter", "696");
+    await page.waitForSelector(
+      "#filter-note:text-is('1 among the first 1,000 plants. Loading the rest…')",
+    );
     await inspect(page, "filter-loading");
     held.resolve();
-    await page.waitForSelector("text=Hosta 1696");
+    await page.waitForSelector("#filter-note:text-is('2 of 1,700 plants')");
+    expect(await shownNames(page)).toEqual(["Hosta 696", "Hosta 1696"]);
+    expect(await page.textContent("#chart-note")).toBe("Of all 1,700 plants");
+    await page.fill("#filter", "Hosta 1696");
     expect(await page.textContent("#garden-title")).toBe("1,700 plants");
     expect(await page.isVisible("#load-more")).toBe(false);
     // What a screen reader says, too.
@@ -146,6 +152,42 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await page.press("#filter", "Escape");
     await page.press("#filter", "Escape");
     expect(await page.evaluate(() => document.activeElement?.id)).not.toBe("filter");
+  });
+
+  test("says that nothing is left when the only plant that a filter found is deleted", async () => {
+    const token = await makeGarden(service, [{ name: "Yucca" }, ...makeMany(1_200)]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.fill("#filter", "yucca");
+    await page.click("[aria-label='Delete Yucca']");
+    await page.waitForSelector("#no-match-title:text-is('No plants found')");
+    expect(await page.textContent("#no-match-note")).toBe("No name, tag or id matches.");
+  });
+
+  test("is refreshed without signing in again, and keeps its filter and what can be undone", async () => {
+    const token = await makeGarden(service, somePlants);
+    await using opened = await openGarden(service, token, { hasClock: true });
+    const { page } = opened;
+    await page.fill("#filter", "officinalis");
+    await page.click("[aria-label='Delete Salvia officinalis']");
+    await service.call("POST /plants", { token, body: '{"name":"Melissa officinalis"}' });
+    await page.click("#refresh");
+    await page.waitForSelector("text=Melissa officinalis");
+    expect(await shownNames(page)).toEqual(["Rosmarinus officinalis", "Melissa officinalis"]);
+    await page.click("#undo-button");
+    expect(await shownNames(page)).toHaveLength(3);
+    await page.fill("#filter", "");
+    await page.click(".chip:has-text('herbs')");
+    await page.waitForSelector("#garden-title:text-is('4 plants')");
+    await service.call("DELETE /plants/4", { token });
+    await page.focus("#garden-title");
+    await page.keyboard.press("r");
+    await page.waitForSelector("#garden-title:text-is('3 plants')");
+    await page.route("**/plants?*", (route) => route.abort());
+    await page.click("#refresh");
+    await page.clock.fastForward(20_000);
+    await page.waitForSelector("#notice.trouble:has-text('The list couldn’t be refreshed.')");
+    expect(await shownNames(page)).toHaveLength(3);
   });
 
   test("of ten thousand plants has rows only for those in view", async () => {
@@ -238,6 +280,18 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     await page.click("#close-add");
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(390);
+    await page.click("[aria-label='Delete Aloë vera']");
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    await inspect(page, "phone-deleting");
+    const bottomOf = async (selector: string) => {
+      const box = await page.locator(selector).last().boundingBox();
+      return Math.floor((box?.y ?? Number.NaN) + (box?.height ?? 0));
+    };
+    const noticeTop = (await page.locator("#undo").boundingBox())?.y ?? 0;
+    for (const selector of ["#rows .row", ".footer"]) {
+      expect(await bottomOf(selector)).toBeLessThanOrEqual(noticeTop);
+    }
+    await page.click("#undo-button");
     await page.click("#sign-out");
     await inspect(page, "phone-sign-in");
   });

@@ -131,6 +131,24 @@ test.skipIf(isBrowserMissing)("a new plant replaces a deleted one with the same 
   expect(await harvest(service, token)).toEqual(["Acer", "Carex"]);
 });
 
+test.skipIf(isBrowserMissing)(
+  "a new plant with the id of one whose deletion could still be undone takes its place",
+  async () => {
+    const token = await makeGarden(service, [{ name: "Acer" }, { name: "Betula" }]);
+    await using opened = await openGarden(service, token);
+    const { page } = opened;
+    await page.click("[aria-label='Delete Betula']");
+    await page.click("#open-add");
+    await page.fill("#add-name", "Carex");
+    await page.fill("#add-id", "2");
+    await page.click("#add-button");
+    await page.waitForSelector("text=“Carex” was added with the id 2.");
+    expect(await page.isVisible("#undo")).toBe(false);
+    expect(await shownNames(page)).toEqual(["Acer", "Carex"]);
+    expect(await harvest(service, token)).toEqual(["Acer", "Carex"]);
+  },
+);
+
 describe.skipIf(isBrowserMissing)("a response from a proxy", () => {
   test("is not taken for an added plant", async () => {
     const token = await makeGarden(service);

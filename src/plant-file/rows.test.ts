@@ -1,14 +1,8 @@
 /** Files of plants: every row a plant or an error with its place, however the bytes arrive. */
 import { describe, expect, test } from "bun:test";
-import {
-  chooseFormat,
-  type Format,
-  formats,
-  PlantWriter,
-  readRows,
-  renderSources,
-  validate,
-} from "./plant-formats.ts";
+import { validate } from "./check.ts";
+import { type Format, formatOf, formats, readPlants } from "./rows.ts";
+import { PlantWriter, renderSources } from "./writer.ts";
 
 function* inPieces(bytes: Uint8Array, pieceBytes: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
@@ -20,7 +14,7 @@ function readAll(format: Format, text: string | Uint8Array) {
   const smallest = bytes.length < 10_000 ? [1, 3] : [1_000];
   const sizes = [...smallest, 64 * 1024, 10_000_000];
   const [first = [], ...others] = sizes.map((size) =>
-    [...readRows(inPieces(bytes, size), format)].map(validate),
+    [...readPlants(inPieces(bytes, size), format)].map(validate),
   );
   for (const other of others) expect(other).toEqual(first);
   return first.map(({ source, header, ...row }) => row);
@@ -97,15 +91,32 @@ describe("CSV", () => {
     ["tag,id\n", '"tag,id".'],
     ["name,colour\n", 'Remove the column "colour".'],
     ["name,name\n", 'Remove one column "name".'],
-    ["name;tag\n", "Separate the fields by commas."],
+    ["name;colour\n", 'Remove the column "colour".'],
     ["Fern,shade\n", '"Fern,shade".'],
-    ['{"name":"Fern"}\n', "Is it JSON? Then use --format json."],
+    ['{"name":"Fern"}\n', "Is it JSON?"],
     ["", "This one is empty."],
     ["\r\n\n", "This one is empty."],
   ])("is refused without a usable header: %j", (text, hint) => {
-    const read = () => [...readRows([Buffer.from(text)], "csv")];
+    const read = () => [...readPlants([Buffer.from(text)], "csv")];
     expect(read).toThrow("must start with a line that names its columns");
     expect(read).toThrow(hint);
+  });
+
+  test.each([
+    ["semicolons", 'Tag;name;id\nshade;"Fern; tall, wide";7\n;Moss;\n'],
+    ["tabs", 'Tag\tname\tid\nshade\t"Fern; tall, wide"\t7\n\tMoss\t\n'],
+  ])("may separate its fields by %s", (_what, text) => {
+    expect(readAll("csv", text)).toEqual([
+      { line: 2, draft: { name: "Fern; tall, wide", tag: "shade", id: 7n } },
+      { line: 3, draft: { name: "Moss", tag: "" } },
+    ]);
+  });
+
+  test("may have rows of nothing but separators, as spreadsheets write them", () => {
+    expect(readAll("csv", ";;\r\nid;name;tag\r\n;;\r\n;Fern;\r\n;;;;\r\n")).toEqual([
+      { line: 4, draft: { name: "Fern", tag: "" } },
+    ]);
+    expect(readAll("csv", "name\n;\n,\n")).toEqual([{ line: 2, draft: { name: ";", tag: "" } }]);
   });
 
   test("with one column may have blank lines, but a row of quotes is an empty name", () => {
@@ -117,6 +128,24 @@ describe("CSV", () => {
 
   test("with only a header has no plants", () => {
     expect(readAll("csv", "name\n")).toEqual([]);
+  });
+});
+
+describe.each<[Format, string]>([
+  ["csv", "name,tag\nFern,shade\nMoss,\n"],
+  ["jsonl", '{"name":"Fern"}\n{"name":"Moss"}\n'],
+])("a file of another kind is named as what it is: %s", (format, text) => {
+  test.each(["utf-16le", "utf-16be"] as const)("%s, with and without a byte order mark", (kind) => {
+    for (const start of ["\uFEFF", ""]) {
+      const bytes = Buffer.from(start + text, "utf16le");
+      const read = () => readAll(format, kind === "utf-16le" ? bytes : bytes.swap16());
+      expect(read).toThrow("The file is UTF-16, not UTF-8. Save it as UTF-8");
+    }
+  });
+
+  test.each([1, 20_000])("%d lines that end in CR alone", (repeated) => {
+    const read = () => readAll(format, text.repeat(repeated).replaceAll("\n", "\r"));
+    expect(read).toThrow("The lines of this file end in CR alone.");
   });
 });
 
@@ -176,7 +205,7 @@ describe("JSON Lines", () => {
     (text) => {
       const read = () => readAll("jsonl", text);
       expect(read).toThrow("must start with { or [. This one starts with ");
-      expect(read).toThrow("Is it CSV? Then use --format csv.");
+      expect(read).toThrow(expect.objectContaining({ likelyFormat: "csv" }));
     },
   );
 
@@ -260,21 +289,32 @@ test.each<Format>(formats)("what is written as %s is read as it was", (format) =
 });
 
 test.each<[Format, string, string]>([
-  ["csv", '\n Name,tag\r\n"Rose\nred",x\r\n\r\nFern', ' Name,tag\r\n"Rose\nred",x\r\nFern\n'],
+  ["csv", '\n Name,tag\r\n"Rose\nred",x\r\n\r\nFern', '\uFEFF Name,tag\r\n"Rose\nred",x\r\nFern\n'],
   ["jsonl", '{"name":"Rose"}\r\n\n 7\n{"name":', '{"name":"Rose"}\n7\n{"name":\n'],
   ["json", '[{\r\n"name":"Rose"\n}, 7]', '{ "name":"Rose" }\n7\n'],
 ])("rows of %s can be written to another file as they are: %j", (format, text, copied) => {
-  expect(renderSources([...readRows([Buffer.from(text)], format)])).toBe(copied);
+  expect(renderSources([...readPlants([Buffer.from(text)], format)])).toBe(copied);
 });
 
-test("the format follows from the flag, else from the file's name", () => {
-  const terminal = { isStdoutTty: false, isStderrTty: false, out: () => {}, say: () => {} };
-  const choose = (path: string, format?: string) =>
-    chooseFormat({ words: [], flags: { format }, terminal }, path);
-  expect(choose("plants.CSV")).toBe("csv");
-  expect(choose("plants.json")).toBe("json");
-  expect(choose("plants.jsonl")).toBe("jsonl");
-  expect(choose("-")).toBe("jsonl");
-  expect(choose("plants.jsonl", "csv")).toBe("csv");
-  expect(() => choose("-", "xml")).toThrow("--format must be one of csv, jsonl, json");
+test.each([
+  ["plants.CSV", "csv"],
+  ["plants.tsv", "csv"],
+  ["plants.json", "json"],
+  ["plants.jsonl", "jsonl"],
+  ["plants.ndjson", "jsonl"],
+  ["-", undefined],
+  ["plants.csv.gz", undefined],
+])("the format of %s is %p", (path, format) => {
+  expect(formatOf(path)).toBe(format as Format | undefined);
+});
+
+test("CSV starts with a byte order mark, and warns of what a spreadsheet takes for a formula", () => {
+  const writer = new PlantWriter("csv");
+  expect(writer.header()).toBe("\uFEFFid,name,tag\r\n");
+  expect(writer.page([{ id: -1n, name: "Fern", tag: "a=b" }])).toBe("-1,Fern,a=b\r\n");
+  expect(writer.warning).toBeUndefined();
+  expect(writer.page([{ id: 2n, name: "=HYPERLINK(1)", tag: "" }])).toBe("2,=HYPERLINK(1),\r\n");
+  expect(writer.warning).toStartWith("1 plant has a name or tag that starts with =");
+  for (const tag of ["+1", "-1", "@a", "\tb"]) writer.page([{ id: 3n, name: "Fern", tag }]);
+  expect(writer.warning).toStartWith("5 plants have a name");
 });

@@ -1,0 +1,284 @@
+/** Sends rows to a service, many in a request. Safe to repeat: no row makes a second plant. */
+import {
+  type CreateResult,
+  type Plant,
+  type PlantDraft,
+  type PlantStore,
+  PlantStoreProblem,
+} from "../client/plant-store.ts";
+import { describeErrors } from "../client/problem-error.ts";
+import { detach, type FileCheck, renderCount, validate } from "./check.ts";
+import type { RefusedRow, Row, ValidRow } from "./rows.ts";
+
+export interface ImportOptions {
+  /** A row without an id is recognized by this name and its place in the file. */
+  readonly batch: string;
+  /** How to get around a name that was used for other rows. */
+  readonly batchAdvice: string;
+  /** Whether the first refused row ends the import. */
+  readonly isStopping: boolean;
+  /** How many requests are in flight. */
+  readonly concurrency: number;
+  /** Called for each plant that this import added. */
+  readonly onAdded?: (id: bigint) => void;
+}
+
+type Refusal = Exclude<CreateResult, { status: 201 }>;
+
+/**
+ * Rows in a request. So many fit into one whatever they hold, so where the next request starts
+ * depends only on the number of rows, even after some were fixed.
+ */
+export const requestRows = 512;
+
+/** Keeps the place of a row that isn't sent: the service refuses it and remembers nothing. */
+const gap: PlantDraft = { name: "" };
+
+const idMin = -(2n ** 63n);
+
+/** The service takes no more plants, whatever they are. */
+export class StorageFullError extends Error {}
+
+export class Importer {
+  stored = 0;
+  /** Found unchanged: added earlier. */
+  alreadyThere = 0;
+  /** Sent, without a response that says what became of them. */
+  unconfirmed = 0;
+  /** Refused by the service. */
+  readonly refused: RefusedRow[] = [];
+  readonly #store: PlantStore;
+  readonly #options: ImportOptions;
+  readonly #cancelling = new AbortController();
+  /** The first problem that isn't about a single row. */
+  #failure: unknown;
+
+  constructor(store: PlantStore, options: ImportOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelling.signal.aborted;
+  }
+
+  /** Whether no further row is to be sent. */
+  get isStopped(): boolean {
+    if (this.isCancelled || this.#failure !== undefined) return true;
+    return this.#options.isStopping && this.refused.length > 0;
+  }
+
+  /** Abandons the requests in flight, too. */
+  cancel(): void {
+    this.#cancelling.abort();
+  }
+
+  /**
+   * Sends the valid rows of a file: first those with an id, since the service could assign that id
+   * to another row. Throws the first problem that isn't about a single row.
+   */
+  async send(read: () => Iterable<Row>, check: FileCheck): Promise<void> {
+    const toValid = (row: Row): ValidRow | undefined => {
+      const checked = check.invalid === 0 ? row : validate(row);
+      return "draft" in checked ? checked : undefined;
+    };
+    function* rowsWithIds(): Generator<ValidRow> {
+      for (const row of read()) {
+        const valid = toValid(row);
+        if (valid && valid.draft.id !== undefined) yield valid;
+      }
+    }
+    // In the place of any other row there is nothing, so that each row keeps its number.
+    function* rowsWithoutIds(): Generator<ValidRow | undefined> {
+      for (const row of read()) {
+        const valid = toValid(row);
+        yield valid?.draft.id === undefined ? valid : undefined;
+      }
+    }
+    if (check.withId > 0) await this.#sendAll(rowsWithIds(), (group) => this.#sendWithIds(group));
+    if (check.withoutId > 0) {
+      await this.#sendAll(rowsWithoutIds(), (group, number) => this.#sendWithoutIds(group, number));
+    }
+  }
+
+  async #sendWithIds(group: readonly ValidRow[]): Promise<void> {
+    const results = await this.#create(group);
+    const taken: ValidRow[] = [];
+    for (const [index, row] of group.entries()) {
+      const result = results[index] as CreateResult;
+      if (result.status === 201) this.#count(result.id);
+      else if (result.status === 409) taken.push(row);
+      else this.#refuse(row, result);
+    }
+    if (taken.length > 0) await this.#compare(taken);
+  }
+
+  /**
+   * A later run sends the same rows with the same key, so the service recognizes them. It does so
+   * even if their plants were deleted since: those rows are sent again, with the next key.
+   */
+  async #sendWithoutIds(group: readonly (ValidRow | undefined)[], number: number): Promise<void> {
+    let rows = group;
+    for (let round = 0; rows.some((row) => row !== undefined); round++) {
+      const results = await this.#create(rows, this.#keyOf(number, round));
+      const replayed: bigint[] = [];
+      for (const [index, row] of rows.entries()) {
+        const result = results[index] as CreateResult;
+        if (row === undefined) continue;
+        if (result.status !== 201) this.#refuse(row, result);
+        else if (result.replayed) replayed.push(result.id);
+        else this.#count(result.id);
+      }
+      const there = await this.#find(replayed);
+      this.alreadyThere += there.size;
+      rows = rows.map((row, index) => {
+        const result = results[index] as CreateResult;
+        const isGone = result.status === 201 && result.replayed && !there.has(result.id);
+        return isGone ? row : undefined;
+      });
+    }
+  }
+
+  #count(id: bigint): void {
+    this.stored++;
+    this.#options.onAdded?.(id);
+  }
+
+  async #create(
+    group: readonly (ValidRow | undefined)[],
+    idempotencyKey?: string,
+  ): Promise<CreateResult[]> {
+    const { signal } = this.#cancelling;
+    const drafts = group.map((row) => row?.draft ?? gap);
+    try {
+      return await this.#store.createMany(drafts, { signal, idempotencyKey });
+    } catch (error) {
+      if (!isRefusal(error)) this.unconfirmed += group.filter((row) => row !== undefined).length;
+      throw error;
+    }
+  }
+
+  /** Throws the first problem that isn't about a single row. */
+  async #sendAll<Item>(
+    rows: Iterable<Item>,
+    send: (group: readonly Item[], number: number) => Promise<void>,
+  ): Promise<void> {
+    const iterator = rows[Symbol.iterator]();
+    let next = 0;
+    const work = async () => {
+      while (!this.isStopped) {
+        const group = take(iterator, requestRows);
+        if (group.length === 0) return;
+        await send(group, next++);
+      }
+    };
+    const fail = (error: unknown) => {
+      // Whatever follows a cancellation is a consequence of it.
+      if (!this.isCancelled) this.#failure ??= error;
+      // A service that refuses also responds to the other requests in flight.
+      if (!isRefusal(error)) this.cancel();
+    };
+    const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
+    await Promise.all(workers);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #refuse(row: ValidRow, refusal: Refusal): void {
+    // It would affect every row that follows.
+    if (refusal.code === "storage-full") throw new StorageFullError(refusal.detail);
+    const isOther = refusal.code === "idempotency-mismatch";
+    const reason = isOther
+      ? `an earlier import added another plant for this row; ${this.#options.batchAdvice}`
+      : describeErrors(refusal);
+    this.refused.push(toRefused(row, reason));
+  }
+
+  /** Rows whose ids are taken: by the same plant, or by another one. */
+  async #compare(rows: readonly ValidRow[]): Promise<void> {
+    const there = await this.#find(rows.map(({ draft }) => BigInt(draft.id ?? 0)));
+    for (const row of rows) {
+      const { draft } = row;
+      const plant = there.get(BigInt(draft.id ?? 0));
+      if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) this.alreadyThere++;
+      else this.refused.push(toRefused(row, `another plant has the id ${draft.id}`));
+    }
+  }
+
+  /** The plants that have these ids. Ids that are close to each other take few requests. */
+  async #find(ids: readonly bigint[]): Promise<Map<bigint, Plant>> {
+    const wanted = new Set(ids);
+    const found = new Map<bigint, Plant>();
+    let left = ids.toSorted((a, b) => (a < b ? -1 : 1));
+    for (let first = left[0]; first !== undefined; first = left[0]) {
+      const { plants } = await this.#store.page({
+        after: first === idMin ? undefined : first - 1n,
+        limit: left.length,
+        signal: this.#cancelling.signal,
+      });
+      for (const plant of plants) if (wanted.has(plant.id)) found.set(plant.id, plant);
+      const last = plants.at(-1)?.id;
+      left = last === undefined ? [] : left.filter((id) => id > last);
+    }
+    return found;
+  }
+
+  #keyOf(request: number, round: number): string {
+    const key = `import-${hashText(this.#options.batch)}-${request}`;
+    return round === 0 ? key : `${key}-${round}`;
+  }
+}
+
+/** FNV-1a with 64 bits. Browsers deny their own hashes to pages loaded over plain HTTP. */
+function hashText(text: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(text)) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  }
+  return hash.toString(16).padStart(16, "0");
+}
+
+function toRefused({ draft, ...origin }: ValidRow, error: string): RefusedRow {
+  return detach({ ...origin, error });
+}
+
+function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
+  const items: Item[] = [];
+  while (items.length < count) {
+    const { value, done } = iterator.next();
+    if (done) break;
+    items.push(value);
+  }
+  return items;
+}
+
+/** Whether the service has responded, and said that it stores nothing. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof StorageFullError) return true;
+  return error instanceof PlantStoreProblem && error.status < 500;
+}
+
+/** What an import did, in a sentence or more. */
+export function describeImport(
+  { stored, alreadyThere, unconfirmed }: Importer,
+  refused: number,
+  elapsedMs: number,
+): string {
+  const were = (count: number) => (count === 1 ? "was" : "were");
+  const parts = [`Added ${renderCount(stored, "plant")} in ${renderElapsed(elapsedMs)}.`];
+  if (alreadyThere > 0)
+    parts.push(`${renderCount(alreadyThere)} ${were(alreadyThere)} already there.`);
+  if (refused > 0) parts.push(`${renderCount(refused, "row")} ${were(refused)} refused.`);
+  if (unconfirmed > 0) {
+    parts.push(
+      `${renderCount(unconfirmed)} more may have been added: their requests got no response. ` +
+        "Import the same file again to find out.",
+    );
+  }
+  return parts.join(" ");
+}
+
+function renderElapsed(elapsedMs: number): string {
+  const seconds = elapsedMs / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
