@@ -76,7 +76,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   version: [],
   "json-text": [],
   http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
-  console: ["client", "plant-file"],
+  console: ["auth", "client", "plant-file"],
   "plant-file": ["client", "domain", "json-text"],
   auth: ["domain"],
   "rate-limit": ["domain"],

@@ -68,6 +68,24 @@ export function isTokenForm(text: string): boolean {
   return form.test(text) && text.slice(-checksumCharacters) === checksum(secret);
 }
 
+/**
+ * A token as people paste it: with blanks or quotes around it, from a header, or with the
+ * `export PLANTSTORE_TOKEN=` that the first start prints before it.
+ */
+export function cleanToken(text: string): string {
+  return text
+    .trim()
+    .replace(/^(?:export\s+)?PLANTSTORE_TOKEN\s*=\s*/, "")
+    .replace(/^(["'])(.*)\1$/, "$2")
+    .trim()
+    .replace(/^(?:authorization:\s*)?bearer\s+/i, "");
+}
+
+/** Whether nothing of it is missing. What doesn't look like ours may be valid, such as a JWT. */
+export function isWholeToken(token: string): boolean {
+  return token.startsWith(prefix) ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token);
+}
+
 /** What storage knows of a token. */
 export function hashToken(token: string): string {
   // Importing it above would take 20 ms of every start.

@@ -1,4 +1,5 @@
 /** `plantstore check`: checks a running service against its contract, from outside. */
+import { cleanToken } from "../auth/opaque-token.ts";
 import {
   CannotCheck,
   type CheckOptions,
@@ -14,7 +15,7 @@ import { choice, integer, readSetting, readToken, settings } from "../config.ts"
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
 import { renderDuration } from "./progress.ts";
-import { cleanToken, describeNoResponse } from "./service-client.ts";
+import { describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { showSafely } from "./terminal.ts";
 

@@ -1,5 +1,5 @@
 /** What the commands that call a service share: URL, token, file formats and error messages. */
-import { isTokenForm } from "../auth/opaque-token.ts";
+import { cleanToken, isWholeToken } from "../auth/opaque-token.ts";
 import {
   PlantStore,
   type PlantStoreOptions,
@@ -45,9 +45,9 @@ export async function withStore<Result>(
   const url = readSetting("url", call.flags);
   const token = cleanToken(readToken());
   if (token === "") throw tokenError(`There is no token. ${howToGetOne}`);
-  // What doesn't look like one of ours may still be valid, such as a JWT.
-  const isWhole = token.startsWith("plant_") ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token);
-  if (!isWhole) throw tokenError("PLANTSTORE_TOKEN is not a whole token. Copy all of it again.");
+  if (!isWholeToken(token)) {
+    throw tokenError("PLANTSTORE_TOKEN is not a whole token. Copy all of it again.");
+  }
   const store = new PlantStore({ url, token, ...patience });
   try {
     if (patience !== patienceDefault) {
@@ -66,11 +66,6 @@ async function requireResponse(store: PlantStore): Promise<void> {
     // `use` meets any other failure again.
     if (error instanceof PlantStoreUnreachable) throw error;
   }
-}
-
-/** A token as it is pasted from a header or a file: with its scheme, or with spaces around it. */
-export function cleanToken(text: string): string {
-  return text.trim().replace(/^bearer\s+/i, "");
 }
 
 const howToGetOne =

@@ -1,4 +1,5 @@
 /** Starts the page: signing in and out. The rest is the garden view's. */
+import { cleanToken, isWholeToken } from "../auth/opaque-token.ts";
 import { type Api, connect, describeError, type Opening, toRefusal } from "./api.ts";
 import { find, leaveRoomForNotices, show } from "./elements.ts";
 import { drawFern } from "./fern.ts";
@@ -11,6 +12,8 @@ const view = new GardenView(() => signOut(expired));
 let calls = new AbortController();
 
 const expired = "Your token has expired or was revoked. Sign in with another one to continue.";
+
+const refused = "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked.";
 
 /** How long signing out waits for pending deletions. */
 const signOutMs = 5_000;
@@ -34,10 +37,12 @@ const keptToken = tabStorage()?.getItem(storageKey);
 if (keptToken) enter(connect(keptToken, calls.signal));
 else showSignIn();
 
-async function signIn(token: string): Promise<void> {
+async function signIn(text: string): Promise<void> {
   if (button.disabled) return;
-  showError(token.trim() === "" ? "Paste a token first." : "");
-  if (token.trim() === "") return;
+  const token = cleanToken(text);
+  if (token === "") return showError("Paste a token first.");
+  if (!isWholeToken(token)) return showError("This is not a whole token. Copy all of it again.");
+  showError("");
   button.disabled = true;
   try {
     const api = connect(token, calls.signal);
@@ -52,9 +57,8 @@ async function signIn(token: string): Promise<void> {
 }
 
 function describeSignInError(error: unknown): string {
-  if (error instanceof TypeError) return "A token has no spaces or special characters.";
-  const isInvalid = toRefusal(error)?.code === "unauthenticated";
-  return isInvalid ? "This token is unknown, expired or revoked." : describeError(error);
+  const isRefused = toRefusal(error)?.code === "unauthenticated";
+  return isRefused ? refused : describeError(error);
 }
 
 function enter(api: Api, opening?: Opening): void {
