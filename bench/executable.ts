@@ -5,8 +5,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "../scripts/build.ts";
-import { bundle } from "../scripts/bundle.ts";
-import { bunPath, rootDirectory } from "./contenders/paths.ts";
+import { rootDirectory } from "./contenders/paths.ts";
 import { databasePath, plantStore } from "./contenders/plant-store.ts";
 import { say, showProgress } from "./output.ts";
 import { medianOf } from "./parts/median.ts";
@@ -27,11 +26,9 @@ try {
   await plantStore.prepare(directory);
   const executable = join(directory, "plantstore");
   await build(executable);
-  await bundle();
   const ways = [
     { name: "npm start", command: ["npm", "start", "--"] },
     { name: "bin/plantstore serve", command: ["bin/plantstore", "serve"] },
-    { name: "bun src/main.ts serve", command: [bunPath, "src/main.ts", "serve"] },
     { name: "dist/plantstore serve", command: [executable, "serve"] },
   ].map((way) => ({ ...way, startsMs: [] as number[], megabytes: [] as number[] }));
 

@@ -1,7 +1,6 @@
 /** Sees to it that what the benchmark needs is there, or says how to get it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { bundle } from "../scripts/bundle.ts";
 import { benchDirectory } from "./contenders/paths.ts";
 import { say, showProgress } from "./output.ts";
 import manifest from "./package.json" with { type: "json" };
@@ -16,8 +15,6 @@ export async function prepareMachine(): Promise<void> {
       "wrk, which makes the load, is not installed. Get it with: apt-get install wrk",
     );
   }
-  // As after `npm ci`, whatever was edited since.
-  await bundle();
   await installPeers();
 }
 

@@ -7,9 +7,13 @@ import { basename, dirname, join } from "node:path";
 import type { BunPlugin } from "bun";
 import manifest from "../package.json" with { type: "json" };
 import { readConsole, readReference } from "../src/http/page-sources.ts";
-import { program } from "./bundle.ts";
 
 const root = join(import.meta.dir, "..");
+const source = join(root, "src");
+/** The threads are programs of their own, found by the name of their file. */
+const entrypoints = ["main.ts", "server/thread.ts", "storage/sqlite/worker.ts"].map((path) =>
+  join(source, path),
+);
 
 /** By the name of the platform, the npm package with its runtime. */
 const runtimes = {
@@ -34,8 +38,12 @@ export async function build(outfile: string, platform: string = ownPlatform): Pr
   const built = join(folder, basename(outfile));
   try {
     await Bun.build({
-      ...program,
+      entrypoints,
+      root: source,
+      naming: { entry: "[name].ts" },
+      target: "bun",
       format: "esm",
+      bytecode: true,
       minify: true,
       sourcemap: "inline",
       plugins: [await bringPages(folder)],

@@ -65,7 +65,7 @@ const sideBySide: readonly Target[] = [
 
 const growthTimesMax = { plants: 1.25, gardens: 2 };
 const residentMegabytesMax = 120;
-const startTimesMax = 3;
+const startTimesMax = 6;
 const slowDiskTimesMin = 20;
 const readerTimesMax = 2;
 const postgresTimesMin = {

@@ -165,9 +165,7 @@ describe("the npm package", () => {
   test("holds what it needs and nothing else", () => {
     const folders = new Set(files.map((path) => path.split("/").slice(0, -1).join("/")));
     expect(
-      [...folders].filter(
-        (path) => !/^(?:|bin|(?:docs|deploy|src)\b.*|dist\/(?:client|service))$/.test(path),
-      ),
+      [...folders].filter((path) => !/^(?:|bin|(?:docs|deploy|src)\b.*|dist\/client)$/.test(path)),
     ).toEqual([]);
     expect(
       files.filter((path) => /\.test\.|\.png$|^(?!dist\/client\/).*\.map$/.test(path)),
@@ -199,16 +197,6 @@ describe("the npm package", () => {
       expect((await fetch(`${url}/docs`)).status).toBe(200);
     });
     expect(out).toContain('"event":"stopped"');
-  });
-
-  test("starts from its bundle", async () => {
-    const installed = join(project, "node_modules/plantstore");
-    // In the bundle alone, so that it is told apart from the sources.
-    const main = join(installed, "dist/service/main.ts");
-    const code = await Bun.file(main).text();
-    await Bun.write(main, 'console.info("from the bundle")');
-    expect((await run(["npx", "plantstore", "--version"])).out).toBe("from the bundle\n");
-    await Bun.write(main, code);
   });
 
   test("takes neither settings nor code from the folder where it is started", async () => {

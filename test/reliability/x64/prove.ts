@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { build } from "../../../scripts/build.ts";
-import { bundle } from "../../../scripts/bundle.ts";
 import { collect, insist, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
@@ -36,7 +35,6 @@ describe.skipIf(missing !== undefined)("on the other architecture", () => {
 
   /** As `npm install` does on such a machine; the launcher is a script, which qemu doesn't run. */
   async function installPackage(): Promise<readonly string[]> {
-    await bundle();
     const { path } = folder;
     const packing = Bun.$`npm pack --silent --ignore-scripts --pack-destination ${path}`;
     const file = (await packing.cwd(root).quiet().text()).trim();
@@ -48,7 +46,7 @@ describe.skipIf(missing !== undefined)("on the other architecture", () => {
     const runtime = names[emulator.name as keyof typeof names];
     return [
       ...[join(modules, "@oven", runtime, "bin/bun"), "--config=/dev/null", "--no-env-file"],
-      join(modules, "plantstore/bin/start.ts"),
+      join(modules, "plantstore/src/main.ts"),
     ];
   }
 
