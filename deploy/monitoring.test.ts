@@ -6,6 +6,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
 import { type RunningService, startService } from "../test/end-to-end/running-service.ts";
+import { audience, startIssuer } from "../test/openid-issuer.ts";
+import { makeDatabase, type TestDatabase } from "../test/postgres-server.ts";
 
 interface Rules {
   readonly groups: readonly {
@@ -73,7 +75,12 @@ function readSelectors(query: string): Selector[] {
   return selectors;
 }
 
+const certificate = (name: string) => join(import.meta.dir, "../test/certificates", name);
+const issuer = startIssuer();
+let database: TestDatabase;
 let service: RunningService;
+/** With what the other one lacks: a pool, a certificate, an issuer. */
+let secure: RunningService;
 /** The samples of the service, by metric: their labels. */
 const samples = new Map<string, Record<string, string>[]>();
 
@@ -88,14 +95,35 @@ beforeAll(async () => {
   );
   await service.call("DELETE /plants/1");
   for (let count = 0; count < 60; count++) await service.call("GET /plants?limit=2");
-  const text = await (await service.call("GET /metrics")).text();
+  await issuer.makeKey();
+  database = await makeDatabase();
+  secure = await startService({
+    database: database.url,
+    args: [
+      ...["--tls-cert", certificate("server.pem"), "--tls-key", certificate("server-key.pem")],
+      ...["--jwt-issuer", issuer.url, "--jwt-audience", audience, "--threads", "2"],
+    ],
+  });
+  await readSamples(service);
+  await readSamples(secure);
+});
+
+async function readSamples({ url }: RunningService): Promise<void> {
+  const response = await fetch(`${url}/metrics`, { tls: { rejectUnauthorized: false } });
+  const text = await response.text();
   for (const [, metric = "", labels = ""] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
     const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]);
     const known = samples.get(metric) ?? [];
     samples.set(metric, [...known, Object.fromEntries(pairs)]);
   }
+}
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await secure[Symbol.asyncDispose]();
+  await database.drop();
+  await issuer.stop();
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 test("a query that is wrong, and one for what there is not, are found", () => {
   expect(() => readSelectors("rate(plantstore_requests_total[5m]")).toThrow("is wrong");

@@ -80,6 +80,33 @@ test("counts unknown methods under one label, so that no client creates endless 
   expect(read("plantstore_requests_total", { method: "other", status: "405" })).toBe(3);
 });
 
+test("adds up what threads count, and shows the state of the worst", () => {
+  const other = new Metrics("1.2.3");
+  metrics.countFailedCommit("storage-full");
+  other.countFailedCommit("storage-full");
+  const pool = { connectionsMax: 5, busy: 2, idle: 1, waiting: 3 };
+  metrics.readGauges = () => ({ pool, keysAgeSeconds: 10 });
+  other.readGauges = () => ({ pool, keysAgeSeconds: 70 });
+  const text = metrics.render([other.report()], { isReady: false, certificateSeconds: -5 });
+  parse(text);
+  for (const sample of [
+    "plantstore_ready 0",
+    'plantstore_failed_commits_total{code="storage-full"} 2',
+    "plantstore_pool_connections_max 10",
+    'plantstore_pool_connections{state="busy"} 4',
+    'plantstore_pool_connections{state="idle"} 2',
+    "plantstore_pool_waiting 6",
+    "plantstore_issuer_keys_age_seconds 70",
+    "plantstore_certificate_remaining_seconds -5",
+  ]) {
+    expect(text).toContain(`\n${sample}\n`);
+  }
+});
+
+test("shows nothing of a pool, an issuer or a certificate where there is none", () => {
+  expect(metrics.render()).not.toMatch(/pool|issuer|certificate/);
+});
+
 describe("a histogram", () => {
   function buckets(name: string): [string, number][] {
     return parse(metrics.render())

@@ -1,8 +1,11 @@
-/** Counters and histograms, rendered in the text format of Prometheus. */
+/** Counters, gauges and histograms, rendered in the text format of Prometheus. */
+import type { PoolUse } from "./domain/storage.ts";
 
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
+/** SQLite reads a page in less than the least of those. */
+const readBucketsSeconds = [0.0001, ...durationBucketsSeconds];
 const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Other methods share one label, so that no client can create endless labels. */
 const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"]);
@@ -13,12 +16,35 @@ export interface Counts {
   readonly requests: Record<string, Record<string, Record<number, number>>>;
   /** By operation. */
   readonly durations: Record<string, Histogram>;
+  readonly readDurations: Histogram;
+  readonly commitWaits: Histogram;
   readonly commitDurations: Histogram;
   readonly groupSizes: Histogram;
+  /** By problem code. */
+  readonly failedCommits: Record<string, number>;
   /** By limit. */
   readonly limited: Record<string, number>;
   brokenStreams: number;
   droppedSpans: number;
+}
+
+/** How things stand in a thread right now; absent where there is no such thing. */
+export interface Gauges {
+  readonly pool?: PoolUse | undefined;
+  readonly keysAgeSeconds?: number | undefined;
+}
+
+/** What one thread contributes. */
+export interface Report {
+  readonly counts: Counts;
+  readonly gauges: Gauges;
+}
+
+/** What is known of the whole process. */
+export interface ProcessState {
+  readonly isReady: boolean;
+  /** Negative once it has expired; absent without TLS. */
+  readonly certificateSeconds?: number | undefined;
 }
 
 interface Histogram {
@@ -32,15 +58,26 @@ export class Metrics {
   readonly counts: Counts = {
     requests: {},
     durations: {},
+    readDurations: emptyHistogram(readBucketsSeconds),
+    commitWaits: emptyHistogram(durationBucketsSeconds),
     commitDurations: emptyHistogram(durationBucketsSeconds),
     groupSizes: emptyHistogram(groupBuckets),
+    // From 0 on: Prometheus sees no increase in a series that starts at 1.
+    failedCommits: { unavailable: 0, "storage-full": 0 },
     limited: {},
     brokenStreams: 0,
     droppedSpans: 0,
   };
 
+  /** Reads the gauges of this thread. */
+  readGauges: () => Gauges = () => ({});
+
   constructor(version: string) {
     this.#version = version;
+  }
+
+  report(): Report {
+    return { counts: this.counts, gauges: this.readGauges() };
   }
 
   countRequest(operation: string, method: string, status: number, durationMs: number): void {
@@ -67,20 +104,35 @@ export class Metrics {
     limited[limit] = (limited[limit] ?? 0) + 1;
   }
 
+  countRead(durationMs: number): void {
+    observe(this.counts.readDurations, readBucketsSeconds, durationMs / 1000);
+  }
+
+  countCommitWait(durationMs: number): void {
+    observe(this.counts.commitWaits, durationBucketsSeconds, durationMs / 1000);
+  }
+
+  countFailedCommit(code: string): void {
+    const { failedCommits } = this.counts;
+    failedCommits[code] = (failedCommits[code] ?? 0) + 1;
+  }
+
   countCommit(writes: number, durationMs: number): void {
     observe(this.counts.groupSizes, groupBuckets, writes);
     observe(this.counts.commitDurations, durationBucketsSeconds, durationMs / 1000);
   }
 
-  /** With the counts of the other threads of the process. */
-  render(others: readonly Counts[] = []): string {
-    const counts = others.reduce(addUp, this.counts);
-    const { groupSizes, commitDurations } = counts;
+  /** With the reports of the other threads of the process. */
+  render(others: readonly Report[] = [], state: ProcessState = { isReady: true }): string {
+    const reports = [this.report(), ...others];
+    const counts = reports.map((report) => report.counts).reduce(addUp);
+    const { groupSizes, commitDurations, commitWaits, readDurations } = counts;
     const { user, system } = process.cpuUsage();
     const families = [
       family("plantstore_build_info", "gauge", "The running version.", [
         `{version="${this.#version}"} 1`,
       ]),
+      gauge("plantstore_ready", "Whether /readyz is 200.", state.isReady ? 1 : 0),
       family("plantstore_requests_total", "counter", "Requests with a response.", [
         ...renderRequests(counts.requests),
       ]),
@@ -95,8 +147,8 @@ export class Metrics {
       family(
         "plantstore_refusals_total",
         "counter",
-        "Requests refused because a limit was reached.",
-        Object.entries(counts.limited).map(([limit, count]) => `{limit="${limit}"} ${count}`),
+        "Requests, and lines of bulk requests, refused because a limit was reached.",
+        renderByLabel("limit", counts.limited),
       ),
       counter("plantstore_broken_streams_total", "Lists that broke off.", counts.brokenStreams),
       counter(
@@ -118,6 +170,35 @@ export class Metrics {
         "How long a commit took, from its start until it was on stable storage.",
         renderHistogram(commitDurations, durationBucketsSeconds),
       ),
+      family(
+        "plantstore_commit_wait_seconds",
+        "histogram",
+        "How long the first write of a group waited for its commit to start.",
+        renderHistogram(commitWaits, durationBucketsSeconds),
+      ),
+      family(
+        "plantstore_failed_commits_total",
+        "counter",
+        "Commits that the storage refused.",
+        renderByLabel("code", counts.failedCommits),
+      ),
+      family(
+        "plantstore_read_duration_seconds",
+        "histogram",
+        "How long the storage took to read plants.",
+        renderHistogram(readDurations, readBucketsSeconds),
+      ),
+      ...renderPool(reports.map(({ gauges }) => gauges.pool)),
+      gauge(
+        "plantstore_issuer_keys_age_seconds",
+        "Since the issuer's keys were last fetched, in the thread where that is longest ago.",
+        maxOf(reports.map(({ gauges }) => gauges.keysAgeSeconds)),
+      ),
+      gauge(
+        "plantstore_certificate_remaining_seconds",
+        "Until the certificate expires; negative after that.",
+        state.certificateSeconds,
+      ),
       family("process_resident_memory_bytes", "gauge", "Resident memory.", residentBytes()),
       counter("process_cpu_seconds_total", "Processor time used.", (user + system) / 1e6),
       family("process_start_time_seconds", "gauge", "When the process started.", [
@@ -136,6 +217,36 @@ function family(name: string, type: string, help: string, samples: readonly stri
 
 function counter(name: string, help: string, value: number): string {
   return family(name, "counter", help, [` ${value}`]);
+}
+
+/** Nothing if there is no value. */
+function gauge(name: string, help: string, value: number | undefined): string {
+  return value === undefined ? "" : family(name, "gauge", help, [` ${value}`]);
+}
+
+function renderByLabel(label: string, counts: Readonly<Record<string, number>>): string[] {
+  return Object.entries(counts).map(([value, count]) => `{${label}="${value}"} ${count}`);
+}
+
+function renderPool(pools: readonly (PoolUse | undefined)[]): string[] {
+  const known = pools.filter((pool) => pool !== undefined);
+  if (known.length === 0) return [];
+  const { connectionsMax, busy, idle, waiting } = known.reduce(addUp);
+  return [
+    gauge("plantstore_pool_connections_max", "Connections to PostgreSQL at most.", connectionsMax),
+    family(
+      "plantstore_pool_connections",
+      "gauge",
+      "Connections to PostgreSQL.",
+      renderByLabel("state", { busy, idle }),
+    ),
+    gauge("plantstore_pool_waiting", "Operations that wait for a connection.", waiting),
+  ];
+}
+
+function maxOf(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
 }
 
 function* renderRequests(requests: Counts["requests"]) {
@@ -164,8 +275,12 @@ function emptyHistogram(bounds: readonly number[]): Histogram {
 function observe(histogram: Histogram, bounds: readonly number[], value: number): void {
   histogram.count++;
   histogram.sum += value;
-  const bucket = bounds.findIndex((bound) => value <= bound);
-  if (bucket >= 0) histogram.buckets[bucket] = (histogram.buckets[bucket] as number) + 1;
+  // A loop, because this runs several times a request: a callback would be garbage each time.
+  for (let bucket = 0; bucket < bounds.length; bucket++) {
+    if (value > (bounds[bucket] as number)) continue;
+    histogram.buckets[bucket] = (histogram.buckets[bucket] as number) + 1;
+    return;
+  }
 }
 
 function renderHistogram(histogram: Histogram, bounds: readonly number[], labels = ""): string[] {

@@ -5,7 +5,7 @@ import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
-import { readCertificate, warnOfExpiry } from "./server/certificate.ts";
+import { readCertificate, remainingMs, warnOfExpiry } from "./server/certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
@@ -52,10 +52,12 @@ export async function serve(
     failure.reject(new PlantStoreError("unavailable", `A thread broke down: ${message}.`));
   const { database, usage } = config;
   claimPort(config);
+  const metrics = new Metrics(version);
   const storage = await openStorage(database, {
     isServing: true,
     limits,
     onFailure,
+    onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
     onMigration(work) {
       log.event("info", "migrating", { work });
@@ -64,7 +66,7 @@ export async function serve(
     },
   });
   try {
-    const service = await start(config, storage, log, onFailure);
+    const service = await start(config, storage, log, metrics, onFailure);
     return { ...service, failed: failure.promise };
   } catch (error) {
     await storage.close();
@@ -76,18 +78,24 @@ async function start(
   config: ListenerConfig,
   storage: Storage,
   log: Log,
+  metrics: Metrics,
   onFailure: (message: string) => void,
 ): Promise<Omit<Service, "failed">> {
-  const metrics = new Metrics(version);
   const threads: ListenerThread[] = [];
+  let { certificate } = config;
   const render = async () => {
-    const counts = await Promise.all(threads.map((thread) => thread.readCounts()));
-    return metrics.render(counts.filter((each) => each !== undefined));
+    const [isReady, ...reports] = await Promise.all([
+      listener.isReady(),
+      ...threads.map((thread) => thread.readReport()),
+    ]);
+    return metrics.render(
+      reports.filter((each) => each !== undefined),
+      { isReady, certificateSeconds: certificate && remainingMs(certificate) / 1_000 },
+    );
   };
   const listener = await openListener(config, storage, log, { metrics, render }, true);
 
   const { intervals } = config;
-  let { certificate } = config;
   // This thread is serving already; the others join it.
   const joining = setTimeout(() => {
     for (let index = 1; index < config.threads; index++) {

@@ -72,7 +72,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "domain",
   ],
   log: [],
-  metrics: [],
+  metrics: ["domain"],
   version: [],
   "json-text": [],
   http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],

@@ -189,6 +189,9 @@ export interface TokenStorage {
 }
 
 export interface Storage extends PlantStorage, TokenStorage {
+  /** Absent where there is no pool of connections. */
+  readonly pool?: () => PoolUse;
+
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
 
@@ -197,6 +200,15 @@ export interface Storage extends PlantStorage, TokenStorage {
 
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** How a thread's connections are used right now. */
+export interface PoolUse {
+  readonly connectionsMax: number;
+  readonly busy: number;
+  readonly idle: number;
+  /** Operations that wait for a connection. */
+  readonly waiting: number;
 }
 
 /** For one thread. Only the engine knows what is in it. */
@@ -228,6 +240,8 @@ export interface OpenOptions {
    * be reached just now is then no failure.
    */
   readonly share?: unknown;
+  /** Called after each read of plants that succeeded. */
+  readonly onRead?: ((durationMs: number) => void) | undefined;
   /** How many plants a garden may hold; absent: as many as there is room for. */
   readonly plantsMax?: number | undefined;
   /** It makes no new storage where there is none. */

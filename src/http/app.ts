@@ -177,9 +177,9 @@ export function createApp(deps: AppDeps): App {
     const shown = toPlantStoreError(error);
     const { code, limit, tokenError } = shown;
     if (shown === overloaded) logOverload();
-    else if (limit !== undefined) metrics.countLimited(limit);
+    else if (limit === "requests") metrics.countLimited(limit);
     else if (tokenError !== undefined) exchange.tokenError = tokenError;
-    else if (code === "internal" || code === "unavailable" || code === "storage-full") {
+    else if (limit === undefined && failureCodes.has(code)) {
       log.event("error", "request failed", {
         requestId: exchange.requestId,
         code,
@@ -294,6 +294,9 @@ export function createApp(deps: AppDeps): App {
     },
   };
 }
+
+/** Failures of the service, not of the request. */
+const failureCodes: ReadonlySet<string> = new Set(["internal", "unavailable", "storage-full"]);
 
 const inexactPath = refuse({
   parameter: "path",

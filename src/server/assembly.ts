@@ -58,15 +58,28 @@ export function assemble(
   const metrics = counting?.metrics ?? new Metrics(version);
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
+    onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
     onCommit(outcomes, durationMs) {
       metrics.countCommit(outcomes.length, durationMs);
+      for (const outcome of outcomes) {
+        if (outcome.kind === "full") metrics.countLimited(outcome.limit);
+      }
       readiness.noteCommit();
     },
-    onFailure: (error) => readiness.noteFailure(error),
+    onFailure(error) {
+      metrics.countFailedCommit(error.code);
+      readiness.noteFailure(error);
+    },
     onSlow: () => readiness.noteSlowCommit(),
   });
   const readiness = new Readiness(storage, writer, config.doubt ?? createDoubtMemory());
   const jwts = config.jwt && new JwtVerifier(config.jwt);
+  metrics.readGauges = () => ({
+    pool: storage.pool?.(),
+    // Until they were fetched once, since the process started.
+    keysAgeSeconds:
+      jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
+  });
   const admission = new Admission();
   const authenticator = new Authenticator(boundLookUps(storage, admission), Date.now, jwts);
   const { usage = unlimited, tracing } = config;

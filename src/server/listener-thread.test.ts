@@ -39,9 +39,9 @@ test("a thread reports its counts, which are still known after it has stopped", 
   const storage = await openStorage(database, { isServing: true });
   const { thread, failed } = startThread(database, storage.share());
   // On a busy machine it may not be there yet when it is first asked.
-  expect(await waitFor(() => thread.readCounts())).toMatchObject({ brokenStreams: 0 });
+  expect(await waitFor(() => thread.readReport())).toMatchObject({ counts: { brokenStreams: 0 } });
   await thread.stop();
-  expect(await thread.readCounts()).toMatchObject({ brokenStreams: 0 });
+  expect(await thread.readReport()).toMatchObject({ counts: { brokenStreams: 0 } });
   // Stopping on request is no failure.
   expect(await Promise.race([failed, Bun.sleep(100).then(() => "none")])).toBe("none");
   await storage.close();
@@ -81,9 +81,9 @@ test("reading counts leaves nothing behind in memory", async () => {
     Bun.gc(true);
     return heapStats().objectTypeCounts.Promise ?? 0;
   };
-  await thread.readCounts();
+  await thread.readReport();
   const before = countPromises();
-  for (let count = 0; count < 1_000; count++) await thread.readCounts();
+  for (let count = 0; count < 1_000; count++) await thread.readReport();
   expect(countPromises() - before).toBeLessThan(100);
   await thread.stop();
   await storage.close();

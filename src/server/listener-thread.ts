@@ -1,15 +1,15 @@
 /**
- * The main thread's end of a thread that listens beside it: starts it, reads its counts, stops it.
+ * The main thread's end of a thread that listens beside it: starts it, reads its report, stops it.
  */
 import type { StorageShare } from "../domain/storage.ts";
 import type { Log, LogFormat, LogLevel } from "../log.ts";
-import type { Counts } from "../metrics.ts";
+import type { Report } from "../metrics.ts";
 import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
 
 const stopMs = drainMs + 2_000;
-/** A thread that is too busy to report its counts is shown with the last ones. */
-const countsMs = 1_000;
+/** A thread that is too busy to report is shown with its last report. */
+const reportMs = 1_000;
 
 export type ToThread =
   | {
@@ -20,7 +20,7 @@ export type ToThread =
       readonly logLevel: LogLevel;
     }
   | { readonly kind: "certificate"; readonly certificate: Certificate }
-  | { readonly kind: "get-counts" }
+  | { readonly kind: "get-report" }
   /** Without a text if there is none to be had. */
   | { readonly kind: "metrics"; readonly text: string | undefined }
   | { readonly kind: "stop" };
@@ -29,9 +29,9 @@ export type FromThread =
   /** It could not open, or cannot go on. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "log"; readonly lines: string }
-  | { readonly kind: "counts"; readonly counts: Counts }
+  | { readonly kind: "report"; readonly report: Report }
   | { readonly kind: "get-metrics" }
-  | { readonly kind: "stopped"; readonly counts: Counts };
+  | { readonly kind: "stopped"; readonly report: Report };
 
 export interface ThreadOptions {
   readonly config: ListenerConfig;
@@ -48,9 +48,9 @@ export interface ThreadOptions {
 
 export class ListenerThread {
   readonly #worker = new Worker(`${import.meta.dir}/thread.ts`);
-  readonly #waitingForCounts: ((counts: Counts) => void)[] = [];
+  readonly #waitingForReport: ((report: Report) => void)[] = [];
   readonly #stopped = Promise.withResolvers<void>();
-  #lastCounts: Counts | undefined;
+  #lastReport: Report | undefined;
   #isStopping = false;
   #isStopped = false;
 
@@ -66,9 +66,9 @@ export class ListenerThread {
           return log.pass(message.lines);
         case "failed":
           return onFailure(message.message);
-        case "counts":
-          this.#lastCounts = message.counts;
-          return this.#waitingForCounts.shift()?.(message.counts);
+        case "report":
+          this.#lastReport = message.report;
+          return this.#waitingForReport.shift()?.(message.report);
         case "get-metrics":
           // Whatever happens: the thread waits for it.
           return this.#post({
@@ -76,9 +76,9 @@ export class ListenerThread {
             text: await renderMetrics().catch(() => undefined),
           });
         case "stopped":
-          this.#lastCounts = message.counts;
+          this.#lastReport = message.report;
           this.#isStopped = true;
-          for (const resolve of this.#waitingForCounts.splice(0)) resolve(message.counts);
+          for (const resolve of this.#waitingForReport.splice(0)) resolve(message.report);
           return this.#stopped.resolve();
       }
     };
@@ -93,16 +93,16 @@ export class ListenerThread {
   }
 
   /** Absent if it has never reported any. */
-  async readCounts(): Promise<Counts | undefined> {
-    if (this.#isStopped) return this.#lastCounts;
+  async readReport(): Promise<Report | undefined> {
+    if (this.#isStopped) return this.#lastReport;
     return new Promise((resolve) => {
       // Not by Promise.race with #stopped, which would hold on to every call until the thread ends.
-      const late = setTimeout(() => resolve(this.#lastCounts), countsMs);
-      this.#waitingForCounts.push((counts) => {
+      const late = setTimeout(() => resolve(this.#lastReport), reportMs);
+      this.#waitingForReport.push((report) => {
         clearTimeout(late);
-        resolve(counts);
+        resolve(report);
       });
-      this.#post({ kind: "get-counts" });
+      this.#post({ kind: "get-report" });
     });
   }
 

@@ -31,6 +31,7 @@ export interface ListenerConfig extends Config {
 
 export interface Listener {
   readonly port: number;
+  isReady(): Promise<boolean>;
   /** Shows another certificate to those who connect from now on. Fails if it cannot. */
   useCertificate(certificate: Certificate): void;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
@@ -64,6 +65,11 @@ export async function openListener(
 
   return {
     port,
+    isReady: () =>
+      assembly.readiness.check().then(
+        () => true,
+        () => false,
+      ),
     useCertificate(certificate) {
       const old = server;
       server = listen({ ...config, port, certificate }, app);

@@ -35,6 +35,7 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
     isServing: true,
     share,
     limits,
+    onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
   });
   return openListener(config, storage, log, { metrics, render: renderAll }, false);
@@ -50,8 +51,8 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       return opening
         ?.then((listener) => listener.useCertificate(message.certificate))
         .catch((error) => log?.event("error", "certificate reload failed", { error }));
-    case "get-counts":
-      return post({ kind: "counts", counts: metrics.counts });
+    case "get-report":
+      return post({ kind: "report", report: metrics.report() });
     case "metrics":
       return waitingForMetrics.shift()?.(message.text);
     case "stop":
@@ -61,6 +62,6 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       );
       await storage?.close();
       log?.flush();
-      return post({ kind: "stopped", counts: metrics.counts });
+      return post({ kind: "stopped", report: metrics.report() });
   }
 };

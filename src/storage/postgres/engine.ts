@@ -36,14 +36,15 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   return createStorage(pool, options);
 }
 
-function createStorage(pool: PrimaryPool, { plantsMax }: OpenOptions): Storage {
+function createStorage(pool: PrimaryPool, { plantsMax, onRead }: OpenOptions): Storage {
   const runner = new TransactionRunner(pool);
   return {
-    ...createReader(runner),
+    ...createReader(runner, onRead),
     ...createWriter(runner, plantsMax),
     ...createTokenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
+    pool: () => pool.usage(),
     ping: () => runner.ping(),
     // Another thread makes connections of its own.
     share: () => ({ state: true, transfer: [] }),
@@ -106,7 +107,10 @@ function toPlants({ ids, names, tags }: Columns): Plant[] {
   }));
 }
 
-function createReader(runner: TransactionRunner): PlantReader {
+function createReader(
+  runner: TransactionRunner,
+  onRead: OpenOptions["onRead"] = () => {},
+): PlantReader {
   const lists = { ofGarden: groupLists(runner, inGarden), ofTag: groupLists(runner, inTag) };
   const source =
     "plants, (SELECT $1::text AS garden, $2::text AS tag, $3::bigint AS first) AS list";
@@ -114,9 +118,12 @@ function createReader(runner: TransactionRunner): PlantReader {
     async list(garden, after, count, { textMax, tag } = {}) {
       const first = idAfter(after);
       if (first === undefined) return [];
+      const startedAtMs = performance.now();
       if (textMax === undefined) {
         const group = tag === undefined ? lists.ofGarden : lists.ofTag;
-        return group.read({ garden, tag, first, count });
+        const plants = await group.read({ garden, tag, first, count });
+        onRead(performance.now() - startedAtMs);
+        return plants;
       }
       const { rows } = await runner.read(
         `SELECT id, name, tag FROM (
@@ -128,16 +135,19 @@ function createReader(runner: TransactionRunner): PlantReader {
          ) AS counted WHERE row = 1 OR text <= $5 ORDER BY id`,
         [garden, tag, first, count, Math.floor(textMax)],
       );
+      onRead(performance.now() - startedAtMs);
       return rows as Plant[];
     },
     async seek(garden, after, count, tag) {
       const first = idAfter(after);
       if (first === undefined) return undefined;
+      const startedAtMs = performance.now();
       const { rows } = await runner.read(
         `SELECT max(id) AS id FROM (SELECT id FROM ${source}
            WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS sought`,
         [garden, tag, first, count],
       );
+      onRead(performance.now() - startedAtMs);
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },
   };

@@ -4,7 +4,11 @@
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { type ConnectionLimits, defaultConnectionLimits } from "../../domain/storage.ts";
+import {
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  type PoolUse,
+} from "../../domain/storage.ts";
 import {
   checkServer,
   clientConfig,
@@ -99,6 +103,16 @@ export class PrimaryPool {
   /** Waits for a primary, but no longer than connecting may take. */
   async settle(): Promise<void> {
     await this.#find(this.dueAtMs()).catch(() => {});
+  }
+
+  usage(): PoolUse {
+    const { totalCount = 0, idleCount = 0, waitingCount = 0 } = this.#pool ?? {};
+    return {
+      connectionsMax: this.#limits.poolSize,
+      busy: totalCount - idleCount,
+      idle: idleCount,
+      waiting: waitingCount + this.#others.waiting,
+    };
   }
 
   /** When an operation that starts now must have ended. */
@@ -286,6 +300,10 @@ class Semaphore {
 
   constructor(places: number) {
     this.#free = places;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   async run<Result>(work: () => Promise<Result>): Promise<Result> {

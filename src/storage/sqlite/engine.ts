@@ -87,7 +87,7 @@ function createStorage(
   { file, identity, database, opened, share }: OpenFile,
   options: OpenOptions,
 ): Storage {
-  const { list, seek } = createReader(database);
+  const { list, seek } = createReader(database, options.onRead);
   const tokens = createTokenStorage(database);
   // A thread that joins uses the files that the worker has open.
   const files = share?.files ?? identify(file, identity);
@@ -162,7 +162,7 @@ function look(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-function createReader(database: Database): PlantReader {
+function createReader(database: Database, onRead: OpenOptions["onRead"] = () => {}): PlantReader {
   const all = prepareLists(database, "plants WHERE garden = ?");
   const tagged = prepareLists(
     database,
@@ -175,17 +175,21 @@ function createReader(database: Database): PlantReader {
       const scope = tag === undefined ? [garden] : [garden, tag];
       const query = after === undefined ? fromStart : fromAfter;
       const values = after === undefined ? [...scope, count] : [...scope, after, count];
-      return textMax === undefined
-        ? query.all(...values)
-        : takeText(query.iterate(...values), textMax);
+      const startedAtMs = performance.now();
+      const plants =
+        textMax === undefined ? query.all(...values) : takeText(query.iterate(...values), textMax);
+      onRead(performance.now() - startedAtMs);
+      return plants;
     },
     async seek(garden, after, count, tag) {
       const { seekFromStart, seekFromAfter } = tag === undefined ? all : tagged;
       const scope = tag === undefined ? [garden] : [garden, tag];
+      const startedAtMs = performance.now();
       const found =
         after === undefined
           ? seekFromStart.get(...scope, count)
           : seekFromAfter.get(...scope, after, count);
+      onRead(performance.now() - startedAtMs);
       return found?.id ?? undefined;
     },
   };

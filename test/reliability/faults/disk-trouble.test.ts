@@ -43,6 +43,19 @@ describe.skipIf(!isInterposable)("when the disk", () => {
     },
   );
 
+  test("is full, a bulk request counts as a failed commit", async () => {
+    using folder = makeTemporaryFolder();
+    using io = new InterposedIo(folder.path);
+    const database = join(folder.path, "plants.db");
+    await using service = await startService({ database, variables: io.variables });
+    io.fail({ kinds: ["write"], error: "ENOSPC" });
+    const headers = { "content-type": "application/jsonl" };
+    await service.call("POST /plants/bulk", { body: '{"name":"Fern"}\n'.repeat(100), headers });
+    const metrics = await (await service.call("GET /metrics")).text();
+    expect(metrics).toMatch(/^plantstore_failed_commits_total\{code="storage-full"\} [1-9]/m);
+    expect(metrics).toContain("\nplantstore_ready 1\n");
+  });
+
   test("is read-only, a start is refused in one line", async () => {
     using folder = makeTemporaryFolder();
     const database = join(folder.path, "plants.db");

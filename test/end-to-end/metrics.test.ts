@@ -1,0 +1,58 @@
+/** What /metrics says of the storage, on both engines. */
+import { describe, expect, test } from "bun:test";
+import { renameSync } from "node:fs";
+import { makeDatabase } from "../postgres-server.ts";
+import { type RunningService, startService } from "./running-service.ts";
+
+/** The value of a sample; 0 if it isn't there. */
+async function read(service: RunningService, sample: string): Promise<number> {
+  const lines = (await (await service.call("GET /metrics")).text()).split("\n");
+  return Number(lines.find((line) => line.startsWith(`${sample} `))?.split(" ")[1] ?? 0);
+}
+
+describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
+  const makeOwn = async () => (engine === "SQLite" ? undefined : makeDatabase());
+  const args = ["--threads", "2", "--garden-plants-max", "3"];
+
+  test("each refused line of a bulk request counts as a refusal", async () => {
+    await using own = await makeOwn();
+    await using service = await startService({ args, ...(own && { database: own.url }) });
+    const body = '{"name":"Fern"}\n'.repeat(5);
+    const headers = { "content-type": "application/jsonl" };
+    expect((await service.call("POST /plants/bulk", { body, headers })).status).toBe(200);
+    expect(await read(service, 'plantstore_refusals_total{limit="plants"}')).toBe(2);
+    expect((await service.call("POST /plants", { body: '{"name":"Fern"}' })).status).toBe(507);
+    expect(await read(service, 'plantstore_refusals_total{limit="plants"}')).toBe(3);
+  });
+
+  test("reads, commits and waits are timed", async () => {
+    await using own = await makeOwn();
+    await using service = await startService({ args, ...(own && { database: own.url }) });
+    for (let id = 1; id <= 3; id++) {
+      await service.call("POST /plants", { body: JSON.stringify({ name: "Fern", id }) });
+    }
+    await service.call("GET /plants/1");
+    await service.call("GET /plants/2");
+    for (const [name, count] of [
+      ["read_duration", 2],
+      ["commit_duration", 3],
+      ["commit_wait", 3],
+    ] as const) {
+      expect([name, await read(service, `plantstore_${name}_seconds_count`)]).toEqual([
+        name,
+        count,
+      ]);
+      expect(await read(service, `plantstore_${name}_seconds_sum`)).toBeGreaterThan(0);
+    }
+    expect(await read(service, "plantstore_ready")).toBe(1);
+    const pool = ["busy", "idle"].map((state) => `plantstore_pool_connections{state="${state}"}`);
+    const [busy = 0, idle = 0] = await Promise.all(pool.map((sample) => read(service, sample)));
+    expect(busy + idle > 0).toBe(engine === "PostgreSQL");
+  });
+});
+
+test("a service that is not ready says so in its metrics", async () => {
+  await using service = await startService();
+  renameSync(service.database, `${service.database}.gone`);
+  expect(await read(service, "plantstore_ready")).toBe(0);
+});
