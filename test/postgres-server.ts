@@ -101,12 +101,11 @@ export async function startPostgres(
 let ownServer: Promise<PostgresServer> | undefined;
 
 /**
- * The server that test/run.ts has started for this worker, or else one of this file's own. The
- * files of a worker run one after the other, so they may change the settings of the server.
+ * The server that test/run.ts has started for this file, or else one of its own. No other file uses
+ * it meanwhile, so a file may change the server's settings.
  */
 export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "url">> {
-  const { PLANTSTORE_TEST_POSTGRES: ports = "", BUN_TEST_WORKER_ID: worker = "1" } = process.env;
-  const port = Number(ports.split(",")[Number(worker) - 1]);
+  const port = Number(process.env.PLANTSTORE_TEST_POSTGRES ?? 0);
   if (port) return { port, url: (database) => urlOf(port, database) };
   // Nothing here outlives the tests, so nothing waits for the disk.
   ownServer ??= startPostgres(["-c", "fsync=off"]);

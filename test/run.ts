@@ -1,84 +1,137 @@
 /**
- * Runs the tests (`npm run test:all`): files in parallel, with one PostgreSQL per worker and one
- * Chromium for all. Takes what `bun test` takes. Fails when a test reaches for the working folder's
- * data or the default port, which belong to the service that may run here.
+ * Runs the tests (`npm run test:all`): several files at a time, each in a process of its own, with
+ * a PostgreSQL for each that runs and one Chromium for all. Takes parts of file names, and flags of
+ * `bun test`. Fails when a test reaches for the working folder's data or the default port, which
+ * belong to the service that may run here.
  */
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Socket } from "bun";
+import type { Socket, Subprocess } from "bun";
 import { startChromium } from "./browser/chromium.ts";
 import { startPostgres } from "./postgres-server.ts";
+import { isOwnConnection } from "./processes.ts";
+import { describeResult, type FileResult, readResult, summarize } from "./report.ts";
+import committedTimings from "./timings.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
-const timings = join(import.meta.dir, ".output/timings.json");
+const outputFolder = join(import.meta.dir, ".output");
+const timingsFile = Bun.file(join(outputFolder, "timings.json"));
 /** Tests wait for processes and timers as much as they compute. */
-const workers = 2 * availableParallelism();
+const workersCount = 2 * availableParallelism();
+/** Far beyond what any file takes: something hangs. */
+const fileMs = 15 * 60_000;
+const startedAtMs = performance.now();
+
+const parameters = process.argv.slice(2);
+const flagsAt = parameters.findIndex((each) => each.startsWith("-"));
+const patterns = flagsAt < 0 ? parameters : parameters.slice(0, flagsAt);
+const flags = flagsAt < 0 ? [] : parameters.slice(flagsAt);
+
+const required = (process.env.PLANTSTORE_TEST_REQUIRE ?? "").split(",").filter(Boolean);
+const lacking = required.filter((name) => name !== "browser" && Bun.which(name) === null);
+if (lacking.length > 0) {
+  print(`Required for these tests, but not installed: ${lacking.join(", ")}`);
+  process.exit(1);
+}
 
 /** Whatever tests leave behind goes with it. PostgreSQL's own user must get in, too. */
 const folder = mkdtempSync(join(tmpdir(), "plantstore-tests-"));
 chmodSync(folder, 0o755);
+mkdirSync(outputFolder, { recursive: true });
 
-const required = (process.env.PLANTSTORE_TEST_REQUIRE ?? "").split(",").filter(Boolean);
-const [chromium, ...servers] = await Promise.all([
-  startChromium(),
-  ...Array.from({ length: workers }, () => startPostgres(["-c", "fsync=off"])),
-]);
-const tools = ["bash", "zsh", "fish", "curl"].filter((tool) => Bun.which(tool) === null);
-const missing = [
-  {
-    name: "browser",
-    what: `the console and /docs: ${chromium}`,
-    isThere: typeof chromium === "object",
-  },
-  {
-    name: "shells",
-    what: `completion, or the printed commands: not installed: ${tools.join(", ")}`,
-    isThere: tools.length === 0,
-  },
-].filter(({ isThere }) => !isThere);
-const lacking = missing.filter(({ name }) => required.includes(name));
-if (lacking.length > 0) await finish(1);
+const chromiumStarting = startChromium();
+const running = new Set<Subprocess>();
+let isStopped = false;
+// Tests end first, and then what they used.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    isStopped = true;
+    for (const child of running) child.kill(signal);
+  });
+}
+const chromium = await chromiumStarting;
+if (typeof chromium === "string" && required.includes("browser")) {
+  print(`Required for these tests: a browser. ${chromium}`);
+  process.exit(1);
+}
 
 const guard = guardDefaults();
-mkdirSync(join(import.meta.dir, ".output"), { recursive: true });
-// The slowest files start first; until a run has measured them here, by these figures.
-if (!existsSync(timings)) copyFileSync(join(import.meta.dir, "timings.json"), timings);
-const child = Bun.spawn(
-  [
-    ...[process.execPath, "test", `--parallel=${workers}`, "--only-failures", "--timeout=30000"],
-    ...[`--timings=${timings}`, "--update-timings", ...process.argv.slice(2)],
-  ],
-  {
-    cwd: root,
-    env: {
-      ...process.env,
-      TMPDIR: folder,
-      PLANTSTORE_TEST_POSTGRES: servers.map(({ port }) => port).join(","),
-      PLANTSTORE_TEST_BROWSER: typeof chromium === "object" ? chromium.endpoint : "",
-    },
-    stdio: ["inherit", "inherit", "inherit"],
-  },
-);
-// Then they end first, and what they used goes with them.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
-const exitCode = await child.exited;
-const breaches = guard.findBreaches();
-for (const breach of breaches) process.stderr.write(`\n${breach}\n`);
-await finish(exitCode || (breaches.length > 0 ? 1 : 0));
+const timings: Record<string, number> = {
+  ...committedTimings,
+  ...(await timingsFile.json().catch(() => ({}))),
+};
+const files = findFiles();
+const waiting = [...files];
+const results: FileResult[] = [];
+print(`${files.length} test files, ${workersCount} at a time, the slowest first`);
+await Promise.all(Array.from({ length: Math.min(workersCount, files.length) }, work));
+if (typeof chromium === "object") await chromium.stop();
+rmSync(folder, { recursive: true, force: true });
 
-/** Says last what was not tested, where nobody overlooks it. */
-async function finish(exitCode: number): Promise<never> {
-  await Promise.all([
-    typeof chromium === "object" && chromium.stop(),
-    ...servers.map((server) => server.stop()),
-  ]);
-  rmSync(folder, { recursive: true, force: true });
-  for (const { name, what } of missing) {
-    const verdict = required.includes(name) ? "required, so this fails" : "install it to test it";
-    process.stderr.write(`\nNOT TESTED (${name}): ${what} (${verdict}).\n`);
+if (flags.length === 0) await Bun.write(timingsFile, JSON.stringify(timings, undefined, 2));
+print(summarize(results, (performance.now() - startedAtMs) / 1000));
+const breaches = guard.findBreaches();
+for (const breach of breaches) print(breach);
+if (files.length === 0) print(`No test file has a name with ${patterns.join(" or ")}.`);
+const unexplained = results.filter((each) => each.skipped > 0 && each.skipReasons.length === 0);
+for (const { file } of unexplained) print(`${file} skips without a reason: see test/skipping.ts.`);
+const isFailed = results.length < files.length || results.some(({ failed }) => failed > 0);
+const isWrong = breaches.length > 0 || unexplained.length > 0 || files.length === 0;
+process.exit(isFailed || isWrong ? 1 : 0);
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** The slowest first, so that none is left to run alone at the end. */
+function findFiles(): string[] {
+  const secondsOf = (file: string) => timings[file] ?? 1;
+  return [...new Bun.Glob("{src,test,deploy,scripts,bench}/**/*.test.ts").scanSync({ cwd: root })]
+    .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
+    .toSorted((a, b) => secondsOf(b) - secondsOf(a));
+}
+
+/** Runs one file after the other, with a PostgreSQL that no other file uses meanwhile. */
+async function work(): Promise<void> {
+  // Nothing here outlives the tests, so nothing waits for the disk.
+  const server = await startPostgres(["-c", "fsync=off"]);
+  for (let file = waiting.shift(); file !== undefined && !isStopped; file = waiting.shift()) {
+    const result = await runFile(file, server.port);
+    if (isStopped && result.failed > 0) break;
+    results.push(result);
+    timings[file] = Math.round(result.seconds * 10) / 10;
+    const position = `[${String(results.length).padStart(3)}/${files.length}]`;
+    print(describeResult(result, position));
   }
-  process.exit(exitCode);
+  await server.stop();
+}
+
+async function runFile(file: string, postgresPort: number): Promise<FileResult> {
+  // A file, because a process that a test left behind would keep a pipe open.
+  const outputPath = join(folder, `output-${file.replaceAll("/", "-")}`);
+  const output = openSync(outputPath, "w");
+  const fileStartedAtMs = performance.now();
+  const child = Bun.spawn(
+    [process.execPath, "test", "--only-failures", "--timeout=60000", ...flags, `./${file}`],
+    {
+      cwd: root,
+      env: {
+        ...process.env,
+        TMPDIR: folder,
+        PLANTSTORE_TEST_POSTGRES: String(postgresPort),
+        PLANTSTORE_TEST_BROWSER: typeof chromium === "object" ? chromium.endpoint : chromium,
+      },
+      stdio: ["ignore", output, output],
+      timeout: fileMs,
+      killSignal: "SIGKILL",
+    },
+  );
+  running.add(child);
+  const exitCode = await child.exited;
+  running.delete(child);
+  const seconds = (performance.now() - fileStartedAtMs) / 1000;
+  return readResult(file, await Bun.file(outputPath).text(), { exitCode, seconds });
 }
 
 /** Takes the default port, unless a service has it, and notices whoever connects to it. */
@@ -88,7 +141,7 @@ function guardDefaults(): { findBreaches(): string[] } {
   let connections = 0;
   try {
     const open = (socket: Socket) => {
-      connections++;
+      if (isOwnConnection(socket.remotePort)) connections++;
       socket.end();
     };
     Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { open, data() {} } }).unref();

@@ -187,6 +187,11 @@ describe("files", () => {
     expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);
   });
 
+  test("whose time is kept are there", () => {
+    const timed = Object.keys(JSON.parse(read("test/timings.json")));
+    expect(timed.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
   test("hold no leftovers", () => {
     const leftovers = /\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\.only\(|debu[g]ger;|console\.lo[g]/;
     expect(allCode.filter((path) => leftovers.test(read(path)))).toEqual([]);
@@ -197,15 +202,34 @@ describe("documents", () => {
   const documents = [
     ...listFiles("*.md"),
     ...listFiles("docs/**/*.md"),
-    ...listFiles("deploy/*.md"),
+    ...listFiles("{bench,deploy}/**/*.md"),
   ];
+
+  /** The anchors of a page's headings, as GitHub makes them. */
+  function anchorsOf(path: string): string[] {
+    const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => heading);
+    return headings.map((heading) =>
+      heading
+        .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-"),
+    );
+  }
 
   test("link only to what is there", () => {
     const broken = documents.flatMap((path) =>
-      [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-        .map(([, target = ""]) => join(dirname(path), target))
-        .filter((target) => !existsSync(join(root, target)))
-        .map((target) => `${path} → ${target}`),
+      [...read(path).matchAll(/\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]+))?\)/g)]
+        .map(([, target, anchor]) => ({
+          target: target ? join(dirname(path), target) : path,
+          anchor,
+        }))
+        .filter(
+          ({ target, anchor }) =>
+            !existsSync(join(root, target)) ||
+            (anchor !== undefined && !anchorsOf(target).includes(anchor)),
+        )
+        .map(({ target, anchor = "" }) => `${path} → ${target}#${anchor}`),
     );
     expect(broken).toEqual([]);
   });

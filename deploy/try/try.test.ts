@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
+import { skipsOutsideLinux } from "../../test/skipping.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 
 const program = join(import.meta.dir, "try.ts");
@@ -73,7 +74,7 @@ function leftRunning(folder: string): string[] {
     });
 }
 
-test.skipIf(process.platform !== "linux")(
+test.skipIf(skipsOutsideLinux())(
   "goes on when an instance dies, starts it again, and leaves nothing behind",
   async () => {
     using folder = makeTemporaryFolder();

@@ -49,10 +49,11 @@ describe.each(commands.map((command) => [command.name, command] as const))(
 function readInShell(example: string): string[] {
   using folder = makeTemporaryFolder();
   const record = join(folder.path, "record");
-  const stand = `plantstore() { printf '%s\\0' "$@" >> ${record}; }`;
+  const stand = `plantstore() { printf '%s\\0' "$@" >> ${record}; }
+    kubectl() { while [ "$1" != -- ]; do shift; done; shift; "$@"; }`;
   Bun.spawnSync(["bash", "-c", `${stand}\n${example}\nwait`], { cwd: folder.path });
   // A process substitution may outlive the line that it stands in.
-  for (let tries = 0; tries < 100 && !isThere(record); tries++) Bun.sleepSync(10);
+  for (let tries = 0; tries < 1_000 && !isThere(record); tries++) Bun.sleepSync(10);
   return readFileSync(record, "utf8").split("\0").slice(0, -1);
 }
 

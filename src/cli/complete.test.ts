@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { skipsWithout } from "../../test/skipping.ts";
 import { makeTemporaryFolder, touch } from "../../test/temporary-folder.ts";
 import { complete } from "./complete.ts";
 
@@ -96,7 +97,7 @@ const cases: Case[] = [
   [["grow", "s"], []],
 ];
 
-describe.skipIf(Bun.which("bash") === null)("bash", () => {
+describe.skipIf(skipsWithout("bash"))("bash", () => {
   /** As bash calls it: the words before and at the cursor. */
   function offer(words: readonly string[]): string[] {
     const quoted = ["plantstore", ...words].map((word) => `'${word}'`).join(" ");
@@ -121,7 +122,7 @@ describe.skipIf(Bun.which("bash") === null)("bash", () => {
   });
 });
 
-describe.skipIf(Bun.which("fish") === null)("fish", () => {
+describe.skipIf(skipsWithout("fish"))("fish", () => {
   function offer(words: readonly string[]): string[] {
     const call = `source .fish; complete -C '${["plantstore", ...words].join(" ")}'`;
     const lines = run(["fish", "--no-config", "-c", call]).split("\n").slice(0, -1);
@@ -137,7 +138,7 @@ describe.skipIf(Bun.which("fish") === null)("fish", () => {
   });
 });
 
-describe.skipIf(Bun.which("zsh") === null)("zsh", () => {
+describe.skipIf(skipsWithout("zsh"))("zsh", () => {
   /** Types a line and a tab into an interactive shell; what runs prints its words. */
   function type(line: string): string[] {
     const script = `

@@ -3,19 +3,20 @@ import { afterEach, expect, setDefaultTimeout } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { skipsUnless } from "../skipping.ts";
 import { startChromium } from "./chromium.ts";
 
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const pictures = join(import.meta.dir, "../.output/screenshots");
 
-/** The one that all test files share, if the whole suite runs; there may be none. */
+/** The address of the one that all test files share, or why there is none. */
 const shared = process.env.PLANTSTORE_TEST_BROWSER;
 const own = shared === undefined ? await startChromium() : undefined;
-const endpoint = typeof own === "object" ? own.endpoint : shared;
-const browser = endpoint ? await chromium.connect(endpoint) : undefined;
+const endpoint = typeof own === "object" ? own.endpoint : (shared ?? own ?? "");
+const browser = endpoint.startsWith("ws:") ? await chromium.connect(endpoint) : undefined;
 
-/** Then the tests of pages are skipped; test/run.ts says so, or fails if a browser is required. */
-export const isBrowserMissing = browser === undefined;
+/** Then the tests of pages are skipped. */
+export const isBrowserMissing = skipsUnless(browser !== undefined, `no browser: ${endpoint}`);
 
 /** What pages did that they must not: errors, other hosts, breaches of their policy. */
 const troubles: string[] = [];

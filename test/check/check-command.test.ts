@@ -10,6 +10,7 @@ import {
   startService,
   waitFor,
 } from "../end-to-end/running-service.ts";
+import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   changing,
@@ -219,7 +220,7 @@ test("with a token that may only read it does not begin", async () => {
   expect(finished.errors).toMatch(/^plantstore: PLANTSTORE_TOKEN may only read\. .+\n$/);
 });
 
-test.skipIf(Bun.which("openssl") === null)("it goes by TLS to an https address", async () => {
+test.skipIf(skipsWithout("openssl"))("it goes by TLS to an https address", async () => {
   using folder = makeTemporaryFolder();
   const [key, cert] = [join(folder.path, "key.pem"), join(folder.path, "cert.pem")];
   await Bun.$`openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost \

@@ -15,6 +15,7 @@ import { Client } from "pg";
 import { connect } from "../../src/storage/sqlite/open.ts";
 import { countPlants, fillStore as fill } from "../filled-store.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { keptPath } from "../upgrades/kept-data.ts";
 import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
@@ -101,13 +102,16 @@ describe("a backup to standard output", () => {
     expect(partials()).toEqual([]);
   });
 
-  test.skipIf(!existsSync("/dev/full"))("says that the disk is full", async () => {
-    await fill(file, 20_000);
-    const failed = await backUpInShell('"$@" > /dev/full', file);
-    const errors = "plantstore: Cannot write standard output: the disk is full.\n";
-    expect(failed).toEqual({ exitCode: 1, errors });
-    expect(partials()).toEqual([]);
-  });
+  test.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))(
+    "says that the disk is full",
+    async () => {
+      await fill(file, 20_000);
+      const failed = await backUpInShell('"$@" > /dev/full', file);
+      const errors = "plantstore: Cannot write standard output: the disk is full.\n";
+      expect(failed).toEqual({ exitCode: 1, errors });
+      expect(partials()).toEqual([]);
+    },
+  );
 
   test("is stopped by Ctrl+C while nobody reads it, and leaves nothing", async () => {
     await fill(file, 60_000);
@@ -169,27 +173,23 @@ describe("a backup that is cut short", () => {
     30_000,
   );
 
-  test.if(process.platform !== "win32")(
-    "by a full disk leaves nothing, and the service",
-    async () => {
-      await fill(file, 20_000);
-      await using service = await startService({ database: file });
-      // Blocks of 512 bytes, far less than the backup takes.
-      const limited = `trap '' XFSZ; ulimit -f 500; exec "$@"`;
-      const child = Bun.spawn(
-        ["sh", "-c", limited, "sh", process.execPath, realProgram, ...backupArguments()],
-        { stdout: "pipe", stderr: "pipe" },
-      );
-      const errors = await new Response(child.stderr).text();
-      expect(await child.exited).toBe(1);
-      expect(errors).toMatch(/^plantstore: Cannot write .+: there is no room for it\.\n$/);
-      expect(existsSync(backup)).toBe(false);
-      expect(partials()).toEqual([]);
-      const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
-      expect(created.status).toBe(201);
-    },
-    30_000,
-  );
+  test("by a full disk leaves nothing, and the service", async () => {
+    await fill(file, 20_000);
+    await using service = await startService({ database: file });
+    // Blocks of 512 bytes, far less than the backup takes.
+    const limited = `trap '' XFSZ; ulimit -f 500; exec "$@"`;
+    const child = Bun.spawn(
+      ["sh", "-c", limited, "sh", process.execPath, realProgram, ...backupArguments()],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+    const errors = await new Response(child.stderr).text();
+    expect(await child.exited).toBe(1);
+    expect(errors).toMatch(/^plantstore: Cannot write .+: there is no room for it\.\n$/);
+    expect(existsSync(backup)).toBe(false);
+    expect(partials()).toEqual([]);
+    const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
+    expect(created.status).toBe(201);
+  }, 30_000);
 });
 
 test("a restoration into PostgreSQL that is killed leaves nothing, and can be run again", async () => {

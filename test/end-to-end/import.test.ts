@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
+import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
 
@@ -321,7 +322,7 @@ describe("an import", () => {
     );
   });
 
-  test.skipIf(Bun.which("script") === null)(
+  test.skipIf(skipsWithout("script"))(
     "shows at a terminal how many rows are stored, not how much of the file is read",
     async () => {
       const run = await openGarden("patient");
@@ -342,10 +343,8 @@ describe("an import", () => {
         variables: { TERM: "xterm", PATH: process.env.PATH ?? "" },
       });
       await slow.stop(true);
-      const shares = [...out.matchAll(/(\d+) %, ([\d,]+) plants/g)].map(([, share, count]) => [
-        share,
-        count,
-      ]);
+      const found = [...out.matchAll(/(\d+) %, ([\d,]+) plants/g)];
+      const shares = found.map(([, share, count]) => [share, count]);
       expect(shares).toContainEqual(["25", "512"]);
       expect(shares).toContainEqual(["75", "1,536"]);
       expect(shares).not.toContainEqual(["100", "512"]);

@@ -7,6 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { skipsOutsideLinux } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
 
@@ -71,7 +72,7 @@ describe("a million plants listed without a limit", () => {
 });
 
 // Each chunk as an object of its own took 7 MB for a body, and 130 ms of the event loop.
-test.skipIf(process.platform !== "linux")(
+test.skipIf(skipsOutsideLinux())(
   "30 bodies of 60,000 chunks of one byte each take little memory",
   async () => {
     await using service = await startService({ args: ["--threads", "1"] });

@@ -5,6 +5,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, readFileSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
+import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { collect, waitFor } from "./running-service.ts";
 
@@ -26,9 +27,7 @@ const environment = Object.fromEntries(
   ),
 );
 
-const hasTools = ["curl", "script"].every((tool) => Bun.which(tool) !== null);
-
-test.skipIf(!hasTools)("each block of the README works", async () => {
+test.skipIf(skipsWithout("curl", "script"))("each block of the README works", async () => {
   const unwanted = /^(?:node_modules|\.git|data|dist|test)\b/;
   cpSync(root, project, {
     recursive: true,

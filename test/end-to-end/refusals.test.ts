@@ -7,6 +7,7 @@ import { existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword, type TestDatabase } from "../postgres-server.ts";
+import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { keptPath } from "../upgrades/kept-data.ts";
 import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
@@ -205,33 +206,36 @@ const canMount =
   Bun.which("unshare") !== null &&
   Bun.spawnSync(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp"]).success;
 
-describe.skipIf(!canMount)("on a disk that is mounted read-only", () => {
-  const disk = inFolder("disk");
-  const [store, missing] = [join(disk, "plants.db"), join(disk, "new", "plants.db")];
-  beforeAll(() => fillStore(store, 1));
+describe.skipIf(skipsUnless(canMount, "mounting needs root"))(
+  "on a disk that is mounted read-only",
+  () => {
+    const disk = inFolder("disk");
+    const [store, missing] = [join(disk, "plants.db"), join(disk, "new", "plants.db")];
+    beforeAll(() => fillStore(store, 1));
 
-  /** In a mount namespace of its own, so that the mount ends with the process. */
-  function runReadOnly(args: readonly string[]) {
-    const mounting = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
-    const command = ["sh", "-c", mounting, disk, process.execPath, realProgram, ...args];
-    return Bun.spawnSync(["unshare", "-m", ...command], { cwd: folder.path });
-  }
+    /** In a mount namespace of its own, so that the mount ends with the process. */
+    function runReadOnly(args: readonly string[]) {
+      const mounting = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
+      const command = ["sh", "-c", mounting, disk, process.execPath, realProgram, ...args];
+      return Bun.spawnSync(["unshare", "-m", ...command], { cwd: folder.path });
+    }
 
-  test.each([
-    [["serve", "--port", "0", "--database", store]],
-    [["serve", "--port", "0", "--database", missing]],
-    [["token", "create", "ada", "--database", store]],
-    [["token", "list", "--database", store]],
-    [["backup", join(disk, "plants.backup"), "--database", store]],
-    [["backup", inFolder("other.backup"), "--database", store]],
-    [["restore", inFolder("plants.backup"), "--database", store, "--force"]],
-    [["restore", inFolder("plants.backup"), "--database", missing]],
-    [["copy", "--from", inFolder("none.db"), "--to", missing]],
-  ])("%p", (args) => {
-    const { exitCode, stdout, stderr } = runReadOnly(args);
-    expect([exitCode, stdout.toString()]).toEqual([1, ""]);
-    expect(stderr.toString()).toMatch(
-      /^plantstore: Cannot (?:open|write) [^\n]+ read-only[^\n]*\.\n$/,
-    );
-  });
-});
+    test.each([
+      [["serve", "--port", "0", "--database", store]],
+      [["serve", "--port", "0", "--database", missing]],
+      [["token", "create", "ada", "--database", store]],
+      [["token", "list", "--database", store]],
+      [["backup", join(disk, "plants.backup"), "--database", store]],
+      [["backup", inFolder("other.backup"), "--database", store]],
+      [["restore", inFolder("plants.backup"), "--database", store, "--force"]],
+      [["restore", inFolder("plants.backup"), "--database", missing]],
+      [["copy", "--from", inFolder("none.db"), "--to", missing]],
+    ])("%p", (args) => {
+      const { exitCode, stdout, stderr } = runReadOnly(args);
+      expect([exitCode, stdout.toString()]).toEqual([1, ""]);
+      expect(stderr.toString()).toMatch(
+        /^plantstore: Cannot (?:open|write) [^\n]+ read-only[^\n]*\.\n$/,
+      );
+    });
+  },
+);

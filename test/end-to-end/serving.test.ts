@@ -5,11 +5,12 @@ import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { makeDatabase } from "../postgres-server.ts";
 import { KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
+import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";
 
 describe("the first start", () => {
-  test.skipIf(Bun.which("curl") === null)(
+  test.skipIf(skipsWithout("curl"))(
     "makes the folder, and prints a token and lines to paste that work",
     async () => {
       using folder = makeTemporaryFolder();

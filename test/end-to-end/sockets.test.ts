@@ -1,5 +1,6 @@
 /** Answers byte for byte; test/reliability/hostile/ has what no well-behaved client sends. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { skipsOutsideLinux } from "../skipping.ts";
 import { type RunningService, sendRaw, startService } from "./running-service.ts";
 
 let service: RunningService;
@@ -35,7 +36,7 @@ describe("a path that a proxy's rules may not recognise:", () => {
   });
 });
 
-test.if(process.platform === "linux")("takes no name that another user could take", async () => {
+test.skipIf(skipsOutsideLinux())("takes no name that another user could take", async () => {
   expect(await Bun.file("/proc/net/unix").text()).not.toContain(`-${service.port}`);
 });
 

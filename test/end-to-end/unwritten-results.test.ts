@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { makeDatabase } from "../postgres-server.ts";
+import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
@@ -32,7 +33,7 @@ async function runInShell(line: string, args: readonly string[], url = service.u
   return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
 }
 
-describe.skipIf(!existsSync("/dev/full"))("on a full disk", () => {
+describe.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))("on a full disk", () => {
   test.each([["plants list"], ["export"], ["--help"]])(
     "%s says so, and ends with 1",
     async (line) => {

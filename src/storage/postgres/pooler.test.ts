@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import { skipsUnless } from "../../../test/skipping.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import {
@@ -89,7 +90,7 @@ test("an index that the role's statement_timeout ends is made at PostgreSQL's ow
   await otherPooler.stop();
 });
 
-test.skipIf(realPooler !== undefined)(
+test.skipIf(skipsUnless(realPooler === undefined, "for the pooler of the tests"))(
   "the pooler keeps no session, so that the above means something",
   async () => {
     const client = new Client(url);

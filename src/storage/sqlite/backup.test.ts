@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { skipsUnless } from "../../../test/skipping.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../../domain/storage.ts";
@@ -60,7 +61,7 @@ test("a store is restored where there was none, in a folder that did not exist",
 
 // Else a service that runs as another user, such as that of the systemd unit, cannot open what root
 // restored.
-test.skipIf(process.getuid?.() !== 0)(
+test.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))(
   "what root restores belongs to the owner of the folder, or of the file",
   async () => {
     const data = join(folder.path, "data");

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
+import { skipsUnless } from "../../skipping.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 
@@ -20,7 +21,7 @@ async function callAll(service: RunningService): Promise<number[]> {
   return statuses;
 }
 
-describe.skipIf(!isInterposable)("when the disk", () => {
+describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))("when the disk", () => {
   test.each([
     ["is full", { kinds: ["write"], error: "ENOSPC" }, [507, 507, 200, 200]],
     ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 503]],

@@ -1,6 +1,7 @@
 /** Builds that do not survive a failed sync fail the suite; the real one passes. */
 import { describe, expect, test } from "bun:test";
 import { changeProgram, type Edit } from "../../changed-program.ts";
+import { skipsUnless } from "../../skipping.ts";
 import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { inject } from "./fault-trial.ts";
 import { failing, makeScenes, type Scene } from "./injections.ts";
@@ -25,15 +26,18 @@ const brokenBuilds: Record<string, BrokenBuild> = {
   },
 };
 
-describe.skipIf(!isInterposable)("faults are found in a build that", () => {
-  test.each(Object.entries(brokenBuilds))("%s", async (_, { isLasting, text, by, found }) => {
-    using broken = changeProgram([{ file: "storage/sqlite/writer.ts", text, by }]);
-    const scene = { ...((await makeScenes())[1] as Scene), isFromStart: false };
-    const injection = { scene, failure: failing("EIO", ["sync"]), nth: 1, isLasting };
-    const right = await inject(injection);
-    expect(right.faults).toEqual([]);
-    expect(right.figures["calls that failed"]).toBeGreaterThan(0);
-    const wrong = await inject({ ...injection, program: broken.program });
-    expect(wrong.faults.join("\n")).toMatch(found);
-  });
-});
+describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
+  "faults are found in a build that",
+  () => {
+    test.each(Object.entries(brokenBuilds))("%s", async (_, { isLasting, text, by, found }) => {
+      using broken = changeProgram([{ file: "storage/sqlite/writer.ts", text, by }]);
+      const scene = { ...((await makeScenes())[1] as Scene), isFromStart: false };
+      const injection = { scene, failure: failing("EIO", ["sync"]), nth: 1, isLasting };
+      const right = await inject(injection);
+      expect(right.faults).toEqual([]);
+      expect(right.figures["calls that failed"]).toBeGreaterThan(0);
+      const wrong = await inject({ ...injection, program: broken.program });
+      expect(wrong.faults.join("\n")).toMatch(found);
+    });
+  },
+);

@@ -2,10 +2,9 @@
 import { expect, test } from "bun:test";
 import { startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
+import { skipsOutsideLinux } from "../../skipping.ts";
 import { attack, fillGarden } from "./slow-attack.ts";
 
-/** Where /proc shows the memory of a process. */
-const isLinux = process.platform === "linux";
 /** 150 readers took 675 MB when a page had a fixed number of plants, and 300 bulks 1.7 GB. */
 const counts = { readers: 150, bodies: 1_500, bulks: 300 };
 const grownMbMax = 100;
@@ -26,7 +25,7 @@ async function start(engine: string) {
   return { service, drop: () => database.drop() };
 }
 
-test.skipIf(!isLinux).each(attacks)(
+test.skipIf(skipsOutsideLinux()).each(attacks)(
   "slow %s take bounded memory on %s, and other callers are served",
   async (kind, engine) => {
     const { service, drop } = await start(engine);

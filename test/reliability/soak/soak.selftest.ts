@@ -1,9 +1,10 @@
 /** A build that keeps something of every request fails the short run. */
 import { expect, test } from "bun:test";
 import { changeProgram } from "../../changed-program.ts";
+import { skipsOutsideLinux } from "../../skipping.ts";
 import { shortRun, soak } from "./soak.ts";
 
-test.skipIf(process.platform !== "linux")(
+test.skipIf(skipsOutsideLinux())(
   "a leak of a small object per request is found",
   async () => {
     const text = "const route = exchange.route?.path;";

@@ -1,8 +1,9 @@
 /** A few seconds of the long run: every response is the expected one, and no memory leaks. */
 import { expect, test } from "bun:test";
+import { skipsOutsideLinux } from "../../skipping.ts";
 import { shortRun, soak } from "./soak.ts";
 
-test.skipIf(process.platform !== "linux")(
+test.skipIf(skipsOutsideLinux())(
   "under a steady load each response is the expected one, and leaves little behind",
   async () => {
     const { responses, faults, samples, heapBytesPerResponse } = await soak(shortRun);
