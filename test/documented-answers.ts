@@ -14,22 +14,40 @@ export interface GivenAnswer {
 
 interface Described {
   readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
-  readonly content?: Record<string, { schema: object }>;
+  readonly content?: Record<string, { schema: Schema }>;
   readonly $ref?: string;
 }
+
+interface Schema {
+  readonly $ref?: string;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, object | undefined>>;
+}
+
+/** Wherever the service sends one of these, it is documented. */
+const sharedHeaders = ["X-Request-Id", "RateLimit", "RateLimit-Policy"];
 
 export class DocumentedAnswers {
   readonly #document: Document;
   readonly #ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
   readonly #compiled = new Map<object, ValidateFunction>();
+  readonly #picked = new Map<string, Schema>();
 
   constructor(document: Document) {
     this.#document = document;
     this.#ajv.addSchema(document, "document");
   }
 
-  /** What is wrong with a response to an operation; absent if nothing is. */
-  findFault(path: string, method: string, answer: GivenAnswer): string | undefined {
+  /**
+   * What is wrong with a response to an operation; absent if nothing is. With `fields`, plants must
+   * have these and no others.
+   */
+  findFault(
+    path: string,
+    method: string,
+    answer: GivenAnswer,
+    fields?: string | undefined,
+  ): string | undefined {
     const described: Described | undefined =
       this.#document.paths[path]?.[method]?.responses?.[String(answer.status)];
     if (!described) return `${method} ${path} ${answer.status} is not documented`;
@@ -38,22 +56,38 @@ export class DocumentedAnswers {
       const isMissing = this.resolve(header).required && answer.header(name) === undefined;
       if (isMissing) return `the header ${name} is missing`;
     }
-    for (const name of Object.keys(this.#document.components.headers)) {
+    for (const name of sharedHeaders) {
       const isUnknown = answer.header(name) !== undefined && !(name in headers);
       if (isUnknown) return `${path} ${answer.status} does not document the header ${name}`;
     }
     const type = answer.header("content-type");
     if (!content) {
-      const isEmpty = type === undefined && answer.text === "";
+      const isEmpty = answer.text === "" && (type === undefined || method === "head");
       return isEmpty ? undefined : `${answer.status} has a body: ${type} ${answer.text}`;
     }
     const media = content[type ?? ""];
     if (!media) return `${path} answers ${answer.status} with ${type}`;
     if (type === "application/jsonl") return this.#findLinesMismatch(media.schema, answer.text);
-    return this.findMismatch(
-      media.schema,
-      type?.includes("json") ? parse(answer.text) : answer.text,
-    );
+    const schema = fields && answer.status < 300 ? this.#pick(media.schema, fields) : media.schema;
+    return this.findMismatch(schema, type?.includes("json") ? parse(answer.text) : answer.text);
+  }
+
+  /** The schema of a plant, or of several, with these fields alone. */
+  #pick(schema: Schema, fields: string): Schema {
+    const key = `${schema.$ref} ${fields}`;
+    const known = this.#picked.get(key);
+    if (known) return known;
+    const whole = this.resolve(schema);
+    const names = fields.split(",");
+    const picked = whole.items
+      ? { ...whole, items: this.#pick(whole.items, fields) }
+      : {
+          ...whole,
+          required: names,
+          properties: Object.fromEntries(names.map((name) => [name, whole.properties?.[name]])),
+        };
+    this.#picked.set(key, picked);
+    return picked;
   }
 
   #findLinesMismatch(schema: Described, text: string): string | undefined {

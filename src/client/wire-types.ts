@@ -13,9 +13,9 @@ export type Plant = {
   /** Identifies the plant in its garden. Exact over the whole signed 64-bit range. */
   readonly id?: bigint | undefined;
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
-  readonly name?: string | undefined;
+  readonly name: string;
   /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
-  readonly tag?: string | undefined;
+  readonly tag: string;
 };
 
 export type Me = {

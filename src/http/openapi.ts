@@ -26,7 +26,6 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
       description,
       license: { name: "MIT", identifier: "MIT" },
     },
-    externalDocs: { description: "API reference", url: `${basePath}/docs` },
     servers: [{ url: basePath === "" ? "/" : basePath, description: "The service itself." }],
     security: [{ token: [] }],
     tags: [
@@ -42,10 +41,15 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
           description: "A token made by `plantstore token create`, or a JWT of the trusted issuer.",
         },
       },
-      headers: describeHeaders(sharedHeaders),
-      parameters: { "X-Request-Id": requestIdParameter },
+      headers: Object.fromEntries(
+        Object.entries(describeHeaders(sharedHeaders)).map(([name, header]) => [
+          toName(name),
+          header,
+        ]),
+      ),
+      parameters: { [toName(requestIdParameter.name)]: requestIdParameter },
       responses: describeProblems(),
-      schemas: { ...schemas, Problem: describeProblemSchema(basePath) },
+      schemas: { ...schemas, Problem: problemSchema },
     },
   };
 }
@@ -99,12 +103,10 @@ const sharedHeaders: Record<string, HeaderDescription> = {
   },
 };
 
-const requestIdHeader = { "X-Request-Id": refer("headers", "X-Request-Id") };
-const callerHeaders = {
-  ...requestIdHeader,
-  RateLimit: refer("headers", "RateLimit"),
-  "RateLimit-Policy": refer("headers", "RateLimit-Policy"),
-};
+const callerHeaders = Object.fromEntries(
+  Object.keys(sharedHeaders).map((name) => [name, refer("headers", name)]),
+);
+const requestIdHeader = { "X-Request-Id": callerHeaders["X-Request-Id"] };
 
 function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = {}): Json {
   const described = Object.entries(headers).map(([name, header]) => {
@@ -118,9 +120,11 @@ function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = 
 function describePaths(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of operations) {
+    const described = describeOperation(operation);
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: describeOperation(operation),
+      [operation.method.toLowerCase()]: described,
+      ...(operation.method === "GET" && { head: describeHead(operation, described) }),
     };
   }
   return paths;
@@ -143,41 +147,64 @@ function describeOperation(operation: DocumentedOperation): Json {
   };
 }
 
+/** The same without bodies. The API reference leaves it out. */
+function describeHead(operation: DocumentedOperation, get: Json): Json {
+  const described = [
+    [operation.success.status, describeSuccess(operation)] as const,
+    ...problemCodes(operation).map(
+      (code) => [errorCodes[code].status, describeProblem(code)] as const,
+    ),
+  ];
+  const responses = described.map(([status, { content: _, ...response }]) => [status, response]);
+  return {
+    ...get,
+    operationId: `${operation.name}Head`,
+    summary: `${operation.summary}: headers only`,
+    description: "The response to GET without its body.",
+    responses: Object.fromEntries(responses),
+    "x-scalar-ignore": true,
+  };
+}
+
 function describeBody({ type, schemaName, examples }: RequestBody<v.GenericSchema>): Json {
   const media = { schema: refer("schemas", schemaName), examples };
   return Object.fromEntries([type.contentType, ...type.aliases].map((name) => [name, media]));
 }
 
 function describeParameter(name: string, parameter: Parameter): Json {
+  const { jsonSchema } = v.getMetadata(parameter.schema) as { jsonSchema: Json };
   return {
     name,
     in: parameter.in,
     description: parameter.description,
     required: parameter.in === "path",
-    schema: v.getMetadata(parameter.schema).jsonSchema,
+    schema: jsonSchema,
+    // Separated by commas.
+    ...(jsonSchema.type === "array" && { style: "form", explode: false }),
     example: parameter.example,
   };
 }
 
 function describeResponses(operation: DocumentedOperation): Json {
-  const { status, description, headers, contentType, schema, examples } = operation.success;
-  const content = contentType && {
-    [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
-  };
   const responses: Record<string, Json> = {
-    [status]: {
-      description,
-      headers: {
-        ...(operation.scope ? callerHeaders : requestIdHeader),
-        ...describeHeaders(headers),
-      },
-      ...(content && { content }),
-    },
+    [operation.success.status]: describeSuccess(operation),
   };
   for (const code of problemCodes(operation)) {
     responses[errorCodes[code].status] = refer("responses", code);
   }
   return responses;
+}
+
+function describeSuccess({ success, scope }: DocumentedOperation): Json {
+  const { description, headers, contentType, schema, examples } = success;
+  const content = contentType && {
+    [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
+  };
+  return {
+    description,
+    headers: { ...(scope ? callerHeaders : requestIdHeader), ...describeHeaders(headers) },
+    ...(content && { content }),
+  };
 }
 
 function problemCodes({ problems = [], scope }: DocumentedOperation): readonly ErrorCode[] {
@@ -217,7 +244,7 @@ const problemHeaders: Partial<Record<ErrorCode, Record<string, HeaderDescription
 function describeProblems(): Json {
   const used = new Set(operations.flatMap(problemCodes));
   const inOrder = codes.filter((code) => used.has(code));
-  return Object.fromEntries(inOrder.map((code) => [code, describeProblem(code)]));
+  return Object.fromEntries(inOrder.map((code) => [toName(code), describeProblem(code)]));
 }
 
 function describeProblem(code: ErrorCode): Json {
@@ -240,27 +267,6 @@ function describeProblem(code: ErrorCode): Json {
   };
 }
 
-function describeProblemSchema(basePath: string): Json {
-  const text = { type: "string" };
-  return {
-    type: "object",
-    required: ["type", "title", "status", "detail", "requestId"],
-    properties: {
-      type: { ...text, enum: codes.map(problemType) },
-      title: text,
-      status: { type: "integer", enum: codes.map((code) => errorCodes[code].status) },
-      detail: { ...text, description: "What to fix. Safe to show." },
-      requestId: text,
-      errors: errorsSchema,
-    },
-    additionalProperties: false,
-    externalDocs: {
-      description: "What each problem type means and what to do about it.",
-      url: `${basePath}/docs#description/errors`,
-    },
-  };
-}
-
 const errorsSchema = {
   type: "array",
   description: "With status 400: every validation error, and where it is.",
@@ -274,6 +280,24 @@ const errorsSchema = {
       detail: { type: "string" },
     },
     additionalProperties: false,
+  },
+};
+
+const problemSchema = {
+  type: "object",
+  required: ["type", "title", "status", "detail", "requestId"],
+  properties: {
+    type: { type: "string", enum: codes.map(problemType) },
+    title: { type: "string" },
+    status: { type: "integer", enum: codes.map((code) => errorCodes[code].status) },
+    detail: { type: "string", description: "What to fix. Safe to show." },
+    requestId: { type: "string" },
+    errors: errorsSchema,
+  },
+  additionalProperties: false,
+  externalDocs: {
+    description: "Problem Details for HTTP APIs (RFC 9457).",
+    url: "https://www.rfc-editor.org/rfc/rfc9457",
   },
 };
 
@@ -291,7 +315,9 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
   Plant: {
     ...describeSchema(plantSchema),
-    description: "The fields that `fields` names; `name` and `tag` without it.",
+    description: "With the parameter `fields`: these fields, and no others.",
+    // What a request without `fields` gets.
+    required: ["name", "tag"],
   },
   PlantList: { type: "array", items: refer("schemas", "Plant") },
   PlantLines: describeLines("PlantDraft"),
@@ -350,5 +376,10 @@ function describeSchema(schema: v.GenericSchema): Json {
 }
 
 function refer(kind: "headers" | "parameters" | "responses" | "schemas", name: string): Json {
-  return { $ref: `#/components/${kind}/${name}` };
+  return { $ref: `#/components/${kind}/${toName(name)}` };
+}
+
+/** Generators make identifiers of the names of components: `rate-limited` is `RateLimited`. */
+function toName(name: string): string {
+  return name.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -27,8 +27,10 @@ const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 const fields = {
   in: "query",
   schema: namesText(plantFields),
-  description: "The fields of each plant, separated by commas. Default: `name,tag`.",
-  example: "id,name,tag",
+  description:
+    "The fields of each plant, separated by commas. Default: `name,tag`. The response has no other " +
+    "fields, even where its schema requires them.",
+  example: plantFields,
 } as const;
 
 const idempotencyKey = (charactersMax: number) =>
@@ -189,7 +191,7 @@ const listPlants = plantOperation({
     schema: "PlantList",
     examples: {
       plain: { summary: "Default fields", value: [examplePlant, { name: "Fern", tag: "" }] },
-      withIds: { summary: "With fields=id,name", value: [{ id: 7, name: "Monstera deliciosa" }] },
+      withIds: { summary: "With fields=id,name,tag", value: [{ id: 7, ...examplePlant }] },
     },
   },
   isCacheable: true,
@@ -235,8 +237,8 @@ const deletePlant = plantOperation({
   scope: "write",
   summary: "Delete a plant",
   description: "Responds once the deletion is on stable storage.",
-  // No example: the API reference would fill it in, and one click would delete that plant.
-  parameters: { id: plantId },
+  // The API reference fills the example in, so it is an id that the service never assigns.
+  parameters: { id: { ...plantId, example: 9_000_000_000_000_000 } },
   success: { status: 204, description: "The plant is gone." },
   problems: ["not-found", "storage-full"],
   async run({ plants }, { caller, parameters }) {

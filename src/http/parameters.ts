@@ -28,14 +28,9 @@ export function integerText(min: bigint, max: bigint, jsonSchema: Record<string,
   );
 }
 
-/**
- * Names out of a fixed few, separated by commas, none twice, in any order. To clients it is a
- * string: many send an array as a repeated parameter, whatever the document says.
- */
+/** Names out of a fixed few, separated by commas, none twice, in any order. */
 export function namesText<const Name extends string>(names: readonly Name[]) {
   const message = `must be one or more of ${names.join(", ")}, separated by commas, none twice`;
-  const name = `(?:${names.join("|")})`;
-  const pattern = `^${name}(?:,${name}){0,${names.length - 1}}$`;
   return v.pipe(
     v.string(),
     v.transform((text) => text.split(",")),
@@ -45,7 +40,14 @@ export function namesText<const Name extends string>(names: readonly Name[]) {
       message,
     ),
     v.transform((parts) => names.filter((name) => parts.includes(name))),
-    v.metadata({ jsonSchema: { type: "string", pattern } }),
+    v.metadata({
+      jsonSchema: {
+        type: "array",
+        items: { type: "string", enum: names },
+        minItems: 1,
+        uniqueItems: true,
+      },
+    }),
   );
 }
 
@@ -63,7 +65,9 @@ export function keyText(charactersMax: number) {
       (key) => /^[!-~]+$/.test(key) && key.length <= charactersMax,
       `must be 1 to ${charactersMax} visible ASCII characters, bare or in double quotes`,
     ),
-    v.metadata({ jsonSchema: { type: "string", minLength: 1 } }),
+    v.metadata({
+      jsonSchema: { type: "string", minLength: 1, maxLength: charactersMax, pattern: "^[!-~]+$" },
+    }),
   );
 }
 

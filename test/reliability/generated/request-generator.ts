@@ -65,7 +65,8 @@ function readOperations(document: Document): Operation[] {
     const json = content["application/json"];
     return json ? deref(json.schema) : deref(deref(content[jsonLines].schema).contentSchema.items);
   };
-  return Object.entries<Document>(document.paths).flatMap(([path, methods]) =>
+  // HEAD is sent in place of GET.
+  return Object.entries<Document>(document.paths).flatMap(([path, { head: _, ...methods }]) =>
     Object.entries<Document>(methods).map(([method, described]) => ({
       path,
       method,

@@ -33,12 +33,15 @@ export class ResponseRules {
 
   #findDocumentFault(request: GeneratedRequest, response: RawResponse): string | undefined {
     const text = response.body.toString();
-    if (request.method === "HEAD") return text === "" ? undefined : "HEAD has a body";
     const header = (name: string) => headerOf(response, name);
     if (request.operation) {
-      const { path, method } = request.operation;
-      return this.#documented.findFault(path, method, { status: response.status, header, text });
+      const answer = { status: response.status, header, text };
+      const query = new URLSearchParams(request.target.split("?")[1]);
+      const fields = query.get("fields") ?? undefined;
+      const method = request.method.toLowerCase();
+      return this.#documented.findFault(request.operation.path, method, answer, fields);
     }
+    if (request.method === "HEAD") return text === "" ? undefined : "HEAD has a body";
     if (header("content-type") !== "application/problem+json") return "not a problem";
     return this.#documented.findMismatch(problemSchema, JSON.parse(text));
   }

@@ -19,6 +19,7 @@ export interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly pattern?: string;
+  readonly items?: { readonly enum?: readonly string[] };
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
 }
@@ -156,19 +157,23 @@ export function parameterValues(schema: Schema): Values {
       open,
     };
   }
-  if (schema.pattern !== undefined) {
-    const names = fc.stringMatching(new RegExp(schema.pattern)).map((text) => text.split(","));
-    // A pattern cannot forbid repeated names.
-    const isRepeating = (list: readonly string[]) => new Set(list).size < list.length;
+  if (schema.type === "array") {
+    const names = schema.items?.enum ?? [];
     const join = (list: readonly string[]) => list.join(",");
     return {
-      good: names.filter((list) => !isRepeating(list)).map(join),
-      bad: fc.oneof(names.filter(isRepeating).map(join), fc.constantFrom("", ",", "x", "x,x")),
+      good: fc.shuffledSubarray([...names], { minLength: 1 }).map(join),
+      bad: fc.constantFrom("", ",", "x", "x,x", join([...names, ...names]), `${join(names)},`),
       open,
     };
   }
-  if (schema.maxLength !== undefined) return { ...textsOf(schema), open };
-  const visible = fc.string({ unit: fc.constantFrom(..."aZ09!#'()*,/:;<>?@[]~"), minLength: 1 });
+  if (schema.pattern === undefined) return { ...textsOf(schema), open };
+  // A key: visible ASCII.
+  const unit = fc.constantFrom(..."aZ09!#'()*,/:;<>?@[]~");
+  const visible = fc.string({ unit, minLength: 1, maxLength: schema.maxLength ?? 1 });
   const few = fc.nat({ max: 300 }).map((number) => `few-${number}`);
-  return { good: fc.oneof(visible, few), bad: fc.constant(""), open };
+  return {
+    good: fc.oneof(visible, few),
+    bad: fc.constantFrom("", "k".repeat((schema.maxLength ?? 0) + 1)),
+    open,
+  };
 }
