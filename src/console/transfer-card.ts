@@ -101,7 +101,7 @@ export class TransferCard {
 function drawProblems(problems: readonly RefusedRow[], total: number): HTMLElement[] {
   const items = problems.slice(0, problemsShownMax).map((row) => {
     const place = renderPlace(row).replace("line", "Line");
-    return make("li", {}, make("b", {}, place), ` ${row.error}`);
+    return make("li", {}, make("b", {}, place), " ", make("span", {}, row.error));
   });
   const more = total - items.length;
   if (more > 0) items.push(make("li", {}, `… and ${count(more, "more row")}`));

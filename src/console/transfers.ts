@@ -42,7 +42,7 @@ export class Transfers {
   readonly #events: TransferEvents;
   readonly #file = find<HTMLInputElement>("import-file");
   readonly #card = new TransferCard();
-  /** How many imports of a file were undone. Importing it again must not find their rows. */
+  /** How many imports of a file were undone: its rows may be others by now. */
   readonly #undone = new Map<string, number>();
 
   constructor(events: TransferEvents) {
@@ -84,7 +84,7 @@ export class Transfers {
   async #preview(file: File): Promise<void> {
     const { name } = file;
     const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
-    await this.#run(message`Import ${name}`, async (signal, showProgress) => {
+    await this.#run(message`Import “${name}”`, async (signal, showProgress) => {
       showProgress("Checking the file…");
       const bytes = new Uint8Array(await file.arrayBuffer());
       const read = () => readPlants(toChunks(bytes), formatOf(name) ?? "csv");
@@ -125,17 +125,17 @@ export class Transfers {
   }
 
   async #import({ name, read, check }: Source): Promise<void> {
-    const undone = this.#undone.get(name);
     const added: bigint[] = [];
     const importer = new Importer(this.#events.api().store, {
-      batch: undone === undefined ? name : `${name} ${undone}`,
+      batch: name,
+      undone: this.#undone.get(name) ?? 0,
       batchAdvice: "to add this one too, rename the file",
       isStopping: false,
       // So ids are assigned in the order of the rows.
       concurrency: 1,
       onAdded: (id) => added.push(id),
     });
-    await this.#run(message`Import ${name}`, async (stop, showProgress) => {
+    await this.#run(message`Import “${name}”`, async (stop, showProgress) => {
       stop.addEventListener("abort", () => importer.cancel());
       // A row may have the id of a plant that is still to be deleted.
       await this.#events.onImporting();
@@ -182,7 +182,7 @@ export class Transfers {
   async #undo(name: string, ids: readonly bigint[]): Promise<void> {
     this.#undone.set(name, (this.#undone.get(name) ?? 0) + 1);
     let deleted = 0;
-    await this.#run(message`Undo the import of ${name}`, async (stop, showProgress) => {
+    await this.#run(message`Undo the import of “${name}”`, async (stop, showProgress) => {
       let failure = "";
       try {
         while (deleted < ids.length && !stop.aborted) {

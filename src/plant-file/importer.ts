@@ -13,6 +13,8 @@ import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 export interface ImportOptions {
   /** A row without an id is recognized by this name and its place in the file. */
   readonly batch: string;
+  /** How many earlier imports of this batch were undone, as far as is known. */
+  readonly undone?: number;
   /** How to get around a name that was used for other rows. */
   readonly batchAdvice: string;
   /** Whether the first refused row ends the import. */
@@ -115,11 +117,13 @@ export class Importer {
 
   /**
    * A later run sends the same rows with the same key, so the service recognizes them. It does so
-   * even if their plants were deleted since: those rows are sent again, with the next key.
+   * even if their plants were deleted since: those rows are sent again, with the key of the next
+   * round.
    */
   async #sendWithoutIds(group: readonly (ValidRow | undefined)[], number: number): Promise<void> {
     let rows = group;
-    for (let round = 0; rows.some((row) => row !== undefined); round++) {
+    let round = this.#options.undone ?? 0;
+    for (; rows.some((row) => row !== undefined); round++) {
       const results = await this.#create(rows, this.#keyOf(number, round));
       const replayed: bigint[] = [];
       for (const [index, row] of rows.entries()) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
-import { harvest, makeGarden, openGarden, shownNames, somePlants } from "./signed-in.ts";
+import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
 let service: RunningService;
@@ -120,6 +120,27 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     expect(await harvest(service, token)).toHaveLength(1_200);
   });
 
+  test("of a file with many invalid rows fits a phone", async () => {
+    const token = await makeGarden(service, somePlants);
+    await using opened = await openGarden(service, token, {
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+      deviceScaleFactor: 2,
+    });
+    const { page } = opened;
+    const rows = Array.from({ length: 60 }, (_, index) => `x${index},${"Fig ".repeat(20)},`);
+    await chooseFile(
+      page,
+      `${"spring ".repeat(9)}.csv`,
+      ["id,name,tag", ...rows, ",Fig,"].join("\n"),
+    );
+    await waitForNote(page, /^Nothing was sent: 60 of 61 rows are invalid\./);
+    expect(await page.textContent("#transfer-problems li:last-child")).toBe("… and 10 more rows");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await inspect(page, "phone-import-invalid");
+  });
+
   test("reports the rows that the service refuses", async () => {
     const token = await makeGarden(service, [{ id: 1, name: "Acer" }]);
     await using opened = await openGarden(service, token);
@@ -171,6 +192,11 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     await inspect(page, "import-undone");
     await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n,Moss\n9,Ivy\n");
     await waitForNote(page, /^Added 3 plants in .+ s\. 1 was already there\.$/);
+    // A page that doesn't know of the undo doubles nothing either.
+    await page.reload();
+    await signIn(page, token);
+    await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n");
+    await waitForNote(page, /^Added 0 plants in .+ s\. 2 were already there\.$/);
     expect((await harvest(service, token)).toSorted()).toEqual(["Acer", "Fern", "Ivy", "Moss"]);
   });
 

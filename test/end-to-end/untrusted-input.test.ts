@@ -119,7 +119,7 @@ test("an import that is interrupted says how many rows may have been stored with
   child.kill("SIGINT");
   expect(await child.exited).toBe(130);
   expect(await child.stdout.json()).toMatchObject({ stored: 0, unconfirmed: 512 });
-  expect(await child.stderr.text()).toContain("512 more may have been stored");
+  expect(await child.stderr.text()).toContain("512 more may have been added");
 });
 
 test("an import from a pipe ends when it is interrupted, also while nobody writes to it", async () => {
