@@ -4,7 +4,7 @@ import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
 import { PlantWriter } from "../plant-file/writer.ts";
 import { isBackup } from "../storage/backup.ts";
-import { replaceDurably } from "../storage/durable-file.ts";
+import { refuseForeignLinks, replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { CliError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
@@ -41,6 +41,7 @@ export const exportCommand: Command = {
       return;
     }
     try {
+      refuseForeignLinks(path);
       const older = statSync(path, { throwIfNoEntry: false });
       // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
       if (older?.isFile() === false) await exportTo(writeTo(openSync(path, "w"), path));

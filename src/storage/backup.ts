@@ -18,7 +18,12 @@ import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zli
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
 import type { TransferOptions } from "../domain/storage.ts";
-import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
+import {
+  makeTemporaryFolder,
+  refuseForeignLinks,
+  removeLeftover,
+  replaceDurably,
+} from "./durable-file.ts";
 import { engineOf, inspectFile, isFile, maskAddress } from "./open.ts";
 import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
 
@@ -65,6 +70,7 @@ export async function streamBackup(
   const folder = isFile(address) ? dirname(address) : makeTemporaryFolder();
   const snapshot = join(folder, `${crypto.randomUUID()}.partial.db`);
   try {
+    refuseForeignLinks(folder);
     return await withSnapshot(address, snapshot, work, (compressTo) =>
       compressTo(async (chunks) => {
         for await (const chunk of chunks) await write(chunk);
@@ -228,6 +234,7 @@ export function isBackup(path: string): boolean {
 /** Looks at both ends of the file only. Fails unless it looks like a backup. */
 function readBackup(path: string): Backup {
   try {
+    refuseForeignLinks(path);
     // A pipe would be opened only once somebody writes to it.
     const stats = statSync(path);
     if (!stats.isFile() && !stats.isDirectory()) throw notBackup(path);

@@ -1,7 +1,16 @@
-/** Files that survive a power cut, and temporary ones that need not. */
-import { closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from "node:fs";
+/** Files that survive a power cut, temporary ones, and links that root must not follow. */
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { PlantStoreError } from "../domain/errors.ts";
 
 /** The contents must have been synced before. */
@@ -65,5 +74,35 @@ export function makeTemporaryFolder(): string {
   } catch (cause) {
     const message = `Cannot write to ${tmpdir()}: set TMPDIR to a folder that can be written.`;
     throw new PlantStoreError("unavailable", message, { cause });
+  }
+}
+
+/** As many as Linux follows; the system reports more of them. */
+const linksMax = 40;
+
+/**
+ * Fails if root would follow a symbolic link of another user on its way to `path`: whoever owns a
+ * folder, such as that of the service, could lead a command of root to any file of the system.
+ */
+export function refuseForeignLinks(path: string): void {
+  if (process.getuid?.() !== 0) return;
+  let links = 0;
+  const rest = resolve(path).split(sep);
+  let place = `${rest.shift()}${sep}`;
+  for (let name = rest.shift(); name !== undefined && links <= linksMax; name = rest.shift()) {
+    const next = join(place, name);
+    const stats = lstatSync(next, { throwIfNoEntry: false });
+    if (!stats?.isSymbolicLink()) {
+      place = next;
+      continue;
+    }
+    if (stats.uid !== 0) {
+      const advice = "Run the command as that user, or name the file that it leads to.";
+      const message = `${next} is a link of user ${stats.uid}, which root doesn't follow. ${advice}`;
+      throw new PlantStoreError("unavailable", message);
+    }
+    links++;
+    rest.unshift(...resolve(place, readlinkSync(next)).split(sep).slice(1));
+    place = sep;
   }
 }

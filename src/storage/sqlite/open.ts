@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { syncFolderOf } from "../durable-file.ts";
+import { refuseForeignLinks, syncFolderOf } from "../durable-file.ts";
 
 /** Marks a file as Plant Store's, so that no other program's database is taken for one. */
 export const applicationId = 0x504c4e54;
@@ -33,6 +33,7 @@ const checkedMebibytesMax = 16;
  * Absent if there is none.
  */
 export function findFile(path: string): string | undefined {
+  refuseForeignLinks(path);
   const stats = statSync(resolve(path), { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
   if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");

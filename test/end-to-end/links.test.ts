@@ -1,0 +1,103 @@
+/** Root follows no symbolic links of other users, who could lead it to any file of the system. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fillStore } from "../filled-store.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { type RunningService, runProgram, startService } from "./running-service.ts";
+
+setDefaultTimeout(30_000);
+
+const user = 1234;
+
+describe.skipIf(process.getuid?.() !== 0)("as root", () => {
+  const folder = makeTemporaryFolder();
+  const inRoots = (name: string) => `${folder.path}/root/${name}`;
+  const inUsers = (name: string) => `${folder.path}/user/${name}`;
+  let service: RunningService;
+
+  beforeAll(async () => {
+    service = await startService();
+    chmodSync(folder.path, 0o755);
+    for (const name of ["root", "user"]) mkdirSync(join(folder.path, name));
+    lchownSync(join(folder.path, "user"), user, user);
+    await fillStore(inRoots("plants.db"), 3);
+    await runProgram(["backup", inRoots("plants.backup"), "--database", inRoots("plants.db")]);
+    writeFileSync(inRoots("plants.csv"), "name\nSecret\n");
+    for (const [link, target] of [
+      ["plants.db", inRoots("plants.db")],
+      ["new.db", inRoots("new.db")],
+      ["plants.backup", inRoots("plants.backup")],
+      ["plants.csv", inRoots("plants.csv")],
+      ["folder", inRoots("")],
+    ] as const) {
+      symlinkSync(target, inUsers(link));
+      lchownSync(inUsers(link), user, user);
+    }
+    // A link of root that leads to one of the user.
+    symlinkSync(inUsers("plants.backup"), inRoots("link.backup"));
+  });
+
+  afterAll(async () => {
+    await service[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  const run = (line: string) =>
+    runProgram(
+      line
+        .split(" ")
+        .map((word) => word.replace("USERS", inUsers("")).replace("ROOTS", inRoots(""))),
+      { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: service.token },
+    );
+
+  test.each([
+    "serve --port 0 --database USERSplants.db",
+    "serve --port 0 --database USERSnew.db",
+    "token create ada --database USERSnew.db",
+    "token create ada --database USERSfolder/other.db",
+    "token list --database USERSplants.db",
+    "backup USERSplants.backup --force --database ROOTSplants.db",
+    "backup USERSfolder/x.backup --database ROOTSplants.db",
+    "backup ROOTSlink.backup --force --database ROOTSplants.db",
+    "backup ROOTSx.backup --database USERSplants.db",
+    "backup - --database USERSfolder/plants.db",
+    "restore USERSplants.backup --database USERSmine.db",
+    "restore ROOTSlink.backup --dry-run",
+    "restore ROOTSplants.backup --database USERSplants.db --force",
+    "restore ROOTSplants.backup --database USERSfolder/x.db",
+    "copy --from USERSplants.db --to USERSmine.db",
+    "export USERSplants.csv",
+    "export USERSfolder/x.csv",
+    "import USERSplants.csv",
+    "import ROOTSplants.csv --rejects USERSfolder/x.csv",
+  ])("plantstore %s is refused", async (line) => {
+    const before = readdirSync(inRoots("")).map((name) => [name, readFileSync(inRoots(name))]);
+    const refused = await run(line);
+    expect(refused.exitCode).toBe(1);
+    expect(refused.out).toBe("");
+    expect(refused.errors).toMatch(
+      /^plantstore: .+\/user\/[\w.]+ is a link of user 1234, which root doesn't follow.+\n$/,
+    );
+    expect(readdirSync(inRoots("")).map((name) => [name, readFileSync(inRoots(name))])).toEqual(
+      before,
+    );
+    expect(existsSync(inUsers("mine.db"))).toBe(false);
+  });
+
+  test("links of root are followed, even in a folder of another user", async () => {
+    symlinkSync(inRoots("plants.db"), inUsers("roots.db"));
+    expect(await run("token list --database USERSroots.db")).toMatchObject({ exitCode: 0 });
+    symlinkSync(inRoots("export.csv"), inUsers("export.csv"));
+    expect(await run("export USERSexport.csv")).toMatchObject({ exitCode: 0 });
+  });
+});
