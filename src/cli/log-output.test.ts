@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { createLog } from "../log.ts";
 import { createLogOutput } from "./log-output.ts";
@@ -46,7 +47,7 @@ test("drops what is too much, and logs how much once the reader is back", async 
   output.isStuck = true;
   for (let lines = 0; lines < 5_000; lines++) write(line);
   output.isStuck = false;
-  await Bun.sleep(300);
+  await waitFor(() => output.taken.includes("dropped") || undefined);
   const last = output.taken.trimEnd().split("\n").at(-1) ?? "";
   expect(last).toEndWith(`  warn: log lines dropped droppedBytes=${904 * 1024}`);
 });

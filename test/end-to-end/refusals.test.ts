@@ -79,11 +79,17 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
   ['serve --database "plants.db"', usage, "without quotes"],
   ["serve --database oracle://x", usage, "of a PostgreSQL database"],
-  ["serve --database /dev/null/x/plants.db", failure, "/dev/null/x/plants.db"],
-  ["serve --database FOLDER", failure, "Cannot open"],
+  ["serve --port 0 --database /dev/null/x/plants.db", failure, "/dev/null/x/plants.db"],
+  ["serve --port 0 --database FOLDER", failure, "Cannot open"],
   // Not even root may create a file there.
   ...(process.platform === "linux"
-    ? [["serve --database /sys/plants.db", failure, "must be able to write the file"] as const]
+    ? [
+        [
+          "serve --port 0 --database /sys/plants.db",
+          failure,
+          "must be able to write the file",
+        ] as const,
+      ]
     : []),
   ["serve --trace-endpoint localhost:4318", usage, "--trace-endpoint must"],
   ["serve --trace-ratio 1.1", usage, "--trace-ratio must be a number from 0 to 1"],
