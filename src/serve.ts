@@ -5,7 +5,7 @@ import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
-import { readCertificate, remainingMs, warnOfExpiry } from "./server/certificate.ts";
+import { readCertificate, warnOfExpiry } from "./server/certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
 import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
@@ -44,6 +44,7 @@ export async function serve(
     certificate,
     buckets,
     doubt: createDoubtMemory(),
+    metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };
   const failure = Promise.withResolvers<never>();
@@ -83,17 +84,7 @@ async function start(
 ): Promise<Omit<Service, "failed">> {
   const threads: ListenerThread[] = [];
   let { certificate } = config;
-  const render = async () => {
-    const [isReady, ...reports] = await Promise.all([
-      listener.isReady(),
-      ...threads.map((thread) => thread.readReport()),
-    ]);
-    return metrics.render(
-      reports.filter((each) => each !== undefined),
-      { isReady, certificateSeconds: certificate && remainingMs(certificate) / 1_000 },
-    );
-  };
-  const listener = await openListener(config, storage, log, { metrics, render }, true);
+  const listener = await openListener(config, storage, log, metrics, true);
 
   const { intervals } = config;
   // This thread is serving already; the others join it.
@@ -104,7 +95,6 @@ async function start(
           config: { ...config, certificate, port: listener.port },
           share: storage.share(),
           log,
-          renderMetrics: render,
           onFailure,
         }),
       );

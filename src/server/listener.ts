@@ -4,9 +4,10 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
 import type { Log } from "../log.ts";
+import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
-import { assemble, type Counting } from "./assembly.ts";
-import { type Certificate, ciphers } from "./certificate.ts";
+import { assemble } from "./assembly.ts";
+import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 import type { DoubtMemory } from "./readiness.ts";
 
@@ -24,6 +25,8 @@ export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
   readonly doubt: DoubtMemory;
+  /** Where the threads of this process send each other what they count. */
+  readonly metricsChannel: string;
   /** Absent: plain HTTP. */
   readonly certificate: Certificate | undefined;
   readonly intervals: Intervals;
@@ -31,7 +34,6 @@ export interface ListenerConfig extends Config {
 
 export interface Listener {
   readonly port: number;
-  isReady(): Promise<boolean>;
   /** Shows another certificate to those who connect from now on. Fails if it cannot. */
   useCertificate(certificate: Certificate): void;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
@@ -43,10 +45,19 @@ export async function openListener(
   config: ListenerConfig,
   storage: Storage,
   log: Log,
-  counting: Counting,
+  metrics: Metrics,
   isFirst: boolean,
 ): Promise<Listener> {
-  const assembly = assemble(config, storage, log, counting);
+  let { certificate } = config;
+  const render = async () =>
+    metrics.render(reports.ofOthers(), {
+      isReady: await assembly.readiness.check().then(
+        () => true,
+        () => false,
+      ),
+      certificateSeconds: certificate && remainingMs(certificate) / 1_000,
+    });
+  const assembly = assemble(config, storage, log, { metrics, render });
   const { app, authenticator, writer, spans } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
@@ -54,9 +65,14 @@ export async function openListener(
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   if (isFirst) claimPort(config);
   let server = listen(config, app);
+  const reports = new ThreadReports(config.metricsChannel);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
   const tasks = startThreadTasks(assembly, config.intervals, log);
+  if (config.threads > 1) {
+    const send = async () => reports.send(metrics.report());
+    tasks.start("metrics report", config.intervals.sendReportMs, send);
+  }
   async function finishWork(): Promise<void> {
     await writer.drain();
     await authenticator.noteUses().catch(() => {});
@@ -65,14 +81,10 @@ export async function openListener(
 
   return {
     port,
-    isReady: () =>
-      assembly.readiness.check().then(
-        () => true,
-        () => false,
-      ),
-    useCertificate(certificate) {
+    useCertificate(next) {
       const old = server;
-      server = listen({ ...config, port, certificate }, app);
+      server = listen({ ...config, port, certificate: next }, app);
+      certificate = next;
       servers.add(server);
       retire(old).finally(() => servers.delete(old));
     },
@@ -89,9 +101,35 @@ export async function openListener(
       await Promise.race([isStopped, untilIdle(servers, drainMs - closingMs)]);
       await Promise.race([isStopped, stop(true)]);
       tasks.stop();
+      reports.close();
       await Promise.race([finishWork(), isLate]);
     },
   };
+}
+
+/** What each thread counts, sent to all others: any of them may be asked for the metrics. */
+class ThreadReports {
+  readonly #channel: BroadcastChannel;
+  readonly #thread = crypto.randomUUID();
+  readonly #others = new Map<string, Report>();
+
+  constructor(channel: string) {
+    this.#channel = new BroadcastChannel(channel);
+    this.#channel.onmessage = ({ data }) => this.#others.set(data.thread, data.report);
+  }
+
+  /** The last report of each. */
+  ofOthers(): Report[] {
+    return [...this.#others.values()];
+  }
+
+  send(report: Report): void {
+    this.#channel.postMessage({ thread: this.#thread, report });
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
 }
 
 type Server = ReturnType<typeof listen>;

@@ -11,6 +11,8 @@ export const defaultIntervals = {
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
   checkCertificateMs: 86_400_000,
+  /** How old the counts of other threads may be in the metrics. */
+  sendReportMs: 1_000,
 };
 
 /** How often each task runs; tests choose shorter ones. */

@@ -1,5 +1,5 @@
 /// <reference lib="webworker" />
-/** A listener in its own thread. It logs and reports metrics through the main thread. */
+/** A listener in its own thread. It logs through the main thread. */
 import type { Storage } from "../domain/storage.ts";
 import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -13,19 +13,9 @@ declare const self: Worker;
 const post = (message: FromThread) => self.postMessage(message);
 
 const metrics = new Metrics(version);
-const waitingForMetrics: ((text: string | undefined) => void)[] = [];
 let log: Log | undefined;
 let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
-
-async function renderAll(): Promise<string> {
-  const text = await new Promise<string | undefined>((resolve) => {
-    waitingForMetrics.push(resolve);
-    post({ kind: "get-metrics" });
-  });
-  if (text === undefined) throw new Error("The main thread could not render the metrics.");
-  return text;
-}
 
 async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
   const { config, share, logFormat, logLevel } = message;
@@ -38,7 +28,7 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
     onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
   });
-  return openListener(config, storage, log, { metrics, render: renderAll }, false);
+  return openListener(config, storage, log, metrics, false);
 }
 
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
@@ -51,10 +41,6 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       return opening
         ?.then((listener) => listener.useCertificate(message.certificate))
         .catch((error) => log?.event("error", "certificate reload failed", { error }));
-    case "get-report":
-      return post({ kind: "report", report: metrics.report() });
-    case "metrics":
-      return waitingForMetrics.shift()?.(message.text);
     case "stop":
       await opening?.then(
         (listener) => listener.drain(),
@@ -62,6 +48,6 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
       );
       await storage?.close();
       log?.flush();
-      return post({ kind: "stopped", report: metrics.report() });
+      return post({ kind: "stopped" });
   }
 };

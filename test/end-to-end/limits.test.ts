@@ -9,6 +9,7 @@ import {
   type RunningService,
   runProgram,
   startService,
+  waitFor,
   waitForThreads,
 } from "./running-service.ts";
 
@@ -39,8 +40,10 @@ describe("on one file, with four threads", () => {
     await waitForThreads(service, 4);
     const { token } = service;
     expect(await sendMany([service], token, 500)).toEqual({ 200: 123, 429: 377 });
-    const metrics = await (await callAnew(service, "GET /metrics")).text();
-    expect(metrics).toContain('\nplantstore_refusals_total{limit="requests"} 377\n');
+    await waitFor(async () => {
+      const metrics = await (await callAnew(service, "GET /metrics")).text();
+      return metrics.includes('\nplantstore_refusals_total{limit="requests"} 377\n') || undefined;
+    });
   }, 60_000);
 
   test("exactly as many plants are created as the quota says, and as many again as are deleted", async () => {

@@ -12,7 +12,7 @@ async function read(service: RunningService, sample: string): Promise<number> {
 
 describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
   const makeOwn = async () => (engine === "SQLite" ? undefined : makeDatabase());
-  const args = ["--threads", "2", "--garden-plants-max", "3"];
+  const args = ["--threads", "1", "--garden-plants-max", "3"];
 
   test("each refused line of a bulk request counts as a refusal", async () => {
     await using own = await makeOwn();

@@ -42,12 +42,17 @@ describe("a service on four threads", () => {
   });
 
   test("adds up in /metrics what each of them counted, whichever responds", async () => {
-    for (let time = 0; time < 8; time++) {
-      const text = await (await callAnew(service, "GET /metrics")).text();
-      expect(text).toContain(`operation="createPlant",method="POST",status="201"} ${created}\n`);
-      expect(text).toContain(`\nplantstore_writes_total ${created}\n`);
-      expect(text.match(/^process_resident_memory_bytes /gm)).toHaveLength(1);
-    }
+    // Threads tell each other once a second.
+    await waitFor(async () => {
+      const texts = await Promise.all(
+        Array.from({ length: 8 }, async () => (await callAnew(service, "GET /metrics")).text()),
+      );
+      const isWhole = (text: string) =>
+        text.includes(`operation="createPlant",method="POST",status="201"} ${created}\n`) &&
+        text.includes(`\nplantstore_writes_total ${created}\n`) &&
+        text.match(/^process_resident_memory_bytes /gm)?.length === 1;
+      return texts.every(isWhole) || undefined;
+    });
   });
 
   test("writes one log, line by line", async () => {
@@ -84,8 +89,10 @@ test("threads on PostgreSQL share the pool of the process, and count together", 
        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
   );
   expect(Number(held?.connections)).toBeLessThanOrEqual(4);
-  const metrics = await (await service.call("GET /metrics")).text();
-  expect(metrics).toContain("\nplantstore_writes_total 200\n");
+  await waitFor(async () => {
+    const metrics = await (await service.call("GET /metrics")).text();
+    return metrics.includes("\nplantstore_writes_total 200\n") || undefined;
+  });
 }, 60_000);
 
 describe("a service whose thread dies", () => {
