@@ -42,6 +42,8 @@ function operationsIn(garden: (typeof gardens)[number]): Operation[] {
       scope: "write",
       status: 201,
     },
+    // With the type of a single create, which comes after the token and the scope.
+    { request: "POST /plants/bulk", body: "{}", scope: "write", status: 415 },
     { request: `DELETE /plants/${othersId}`, scope: "write", status: 204 },
     { request: `DELETE /plants/${othersId}`, scope: "write", status: 404 },
     { request: "OPTIONS /plants", scope: "none", status: 204 },
