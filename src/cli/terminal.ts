@@ -147,6 +147,9 @@ export function describeAccess(access: {
 /** Characters that move the cursor, hide or reverse text. Emoji and some scripts need joiners. */
 const unsafe = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
+/** CSV starts with it, for spreadsheets. A screen has no use for it. */
+const byteOrderMark = /^\ufeff/;
+
 /** One line from elsewhere, with unsafe characters escaped as JSON does it. */
 export function showSafely(text: string): string {
   return text.replace(unsafe, (character) =>
@@ -160,6 +163,7 @@ export function showSafely(text: string): string {
 /** The same for whole lines: their ends stay. All that goes to a terminal passes here. */
 export function showLines(text: string): string {
   return text
+    .replace(byteOrderMark, "")
     .split(/(\r?\n)/)
     .map((part, index) => (index % 2 === 0 ? showSafely(part) : part))
     .join("");

@@ -145,6 +145,10 @@ test("no command sends control or format characters to a terminal", async () => 
   }
 });
 
+test("an exported table starts with its header, without the mark for spreadsheets", async () => {
+  expect(await runAtTerminal("export --format csv")).toStartWith("id,name,tag\n");
+});
+
 test("a joined emoji and text that needs joiners are shown as they are", async () => {
   await addPlant({ id: 78, name: "👩‍🌾 می‌روم" });
   expect(await runAtTerminal("plants get 78")).toContain("👩‍🌾 می‌روم");
