@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Deployment, StatefulSet } from "kubernetes-models/apps/v1";
 import { HorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
-import { Service } from "kubernetes-models/v1";
+import { Pod, Service } from "kubernetes-models/v1";
 import manifest from "../package.json" with { type: "json" };
 import { readConfig, settings } from "../src/config.ts";
 import { operations } from "../src/http/operations.ts";
@@ -121,6 +121,27 @@ test("the embedded engine has one process, and its file on a volume that only it
   const [claim] = spec?.volumeClaimTemplates ?? [];
   expect(claim?.metadata?.name).toBe(mount?.name ?? "");
   expect(claim?.spec?.accessModes).toEqual(["ReadWriteOncePod"]);
+});
+
+test("the restore uses the image, the rights, the file and the volume of the embedded service", () => {
+  const text = readFileSync(join(import.meta.dir, "kubernetes/restore.yaml"), "utf8");
+  const pod = new Pod(Bun.YAML.parse(text) as never);
+  pod.validate();
+  const { spec: workload } = workloadOf(files["embedded.yaml"]);
+  const [service] = workload?.template.spec?.containers ?? [];
+  const { spec } = pod;
+  const [restore] = spec?.containers ?? [];
+  expect(restore?.image).toBe(service?.image);
+  expect(restore?.env).toEqual(service?.env?.slice(0, 1));
+  expect(restore?.volumeMounts).toContainEqual(service?.volumeMounts?.[0] as never);
+  for (const container of [restore, ...(spec?.initContainers ?? [])]) {
+    expect(container?.securityContext).toEqual(service?.securityContext);
+  }
+  expect(spec?.securityContext).toEqual(workload?.template.spec?.securityContext);
+  expect(spec?.volumes).toContainEqual({
+    name: "data",
+    persistentVolumeClaim: { claimName: "data-plantstore-0" },
+  });
 });
 
 test("the autoscaler decides the number of instances, and the budget leaves one", () => {
