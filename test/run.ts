@@ -113,7 +113,7 @@ async function runFile(file: string, postgresPort: number): Promise<FileResult> 
   const output = openSync(outputPath, "w");
   const fileStartedAtMs = performance.now();
   const child = Bun.spawn(
-    [process.execPath, "test", "--only-failures", "--timeout=60000", ...flags, `./${file}`],
+    [process.execPath, "test", "--only-failures", "--timeout=120000", ...flags, `./${file}`],
     {
       cwd: root,
       env: {

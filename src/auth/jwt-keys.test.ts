@@ -157,7 +157,7 @@ describe("an issuer that can't be reached", () => {
     };
     issuer.respond = () => new Response(new ReadableStream({ pull: drip }));
     await expect(jwts.keys.refresh()).rejects.toThrow();
-  }, 30_000);
+  }, 120_000);
 });
 
 describe("what an issuer publishes", () => {

@@ -6,7 +6,7 @@ import { skipsWithout } from "../../test/skipping.ts";
 import { makeTemporaryFolder, touch } from "../../test/temporary-folder.ts";
 import { complete } from "./complete.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 /** A folder with two files to complete, and the program on the path. */
 const folder = makeTemporaryFolder();

@@ -13,8 +13,8 @@ function openOutput() {
   const output = { taken: "", isStuck: false };
   const take = (bytes: Uint8Array) => {
     if (output.isStuck) throw Object.assign(new Error("EAGAIN"), { code: "EAGAIN" });
-    // Never more than 100 bytes at a time, as a pipe may do.
-    const part = bytes.subarray(0, 100);
+    // Never more than 1,000 bytes at a time, as a pipe may do.
+    const part = bytes.subarray(0, 1_000);
     output.taken += Buffer.from(part).toString();
     return part.length;
   };
@@ -63,7 +63,7 @@ test("a socket that nobody reads, as the journal's may be, holds nothing up", as
   `;
   // What the runtime calls a pipe is a socket, and is read in turns of the event loop only.
   const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
-  for (let tries = 0; tries < 200 && !existsSync(done); tries++) Bun.sleepSync(50);
+  for (let tries = 0; tries < 1_200 && !existsSync(done); tries++) Bun.sleepSync(50);
   child.kill("SIGKILL");
   await child.exited;
   expect(existsSync(done)).toBe(true);

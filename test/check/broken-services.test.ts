@@ -12,7 +12,7 @@ import {
   withHeader,
 } from "./broken-service.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 let service: RunningService;
 let tokens: Tokens;

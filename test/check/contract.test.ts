@@ -4,7 +4,7 @@ import { type CheckResult, contract, runCheck, type Tokens } from "../../src/che
 import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 async function makeTokens({ database }: RunningService): Promise<Record<keyof Tokens, string>> {
   const make = async (user: string, ...flags: string[]) =>

@@ -54,7 +54,7 @@ test("npm packs the code, its types, the documentation and the license", async (
     "wire-text.d.ts",
     "wire-types.d.ts",
   ]);
-}, 30_000);
+}, 120_000);
 
 test("Node imports it, and TypeScript finds its types", async () => {
   const program =
@@ -75,4 +75,4 @@ test("Node imports it, and TypeScript finds its types", async () => {
     .quiet()
     .nothrow();
   expect(checked.stdout.toString()).toBe("");
-}, 60_000);
+}, 120_000);

@@ -21,7 +21,7 @@ import { keptPath } from "../upgrades/kept-data.ts";
 import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let file: string;
@@ -170,7 +170,7 @@ describe("a backup that is cut short", () => {
       const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
       expect(created.status).toBe(201);
     },
-    30_000,
+    120_000,
   );
 
   test("by a full disk leaves nothing, and the service", async () => {
@@ -189,7 +189,7 @@ describe("a backup that is cut short", () => {
     expect(partials()).toEqual([]);
     const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
     expect(created.status).toBe(201);
-  }, 30_000);
+  }, 120_000);
 });
 
 test("a restoration into PostgreSQL that is killed leaves nothing, and can be run again", async () => {
@@ -217,7 +217,7 @@ test("a restoration into PostgreSQL that is killed leaves nothing, and can be ru
   expect(await restore(database.url)).toMatchObject({ exitCode: 0 });
   expect(await countPlants(database.url)).toBe(plants);
   await database.drop();
-}, 60_000);
+}, 120_000);
 
 describe("a damaged backup is refused in one line, and nothing is touched:", () => {
   const flip = (at: (length: number) => number) => (bytes: Buffer) => {

@@ -89,7 +89,7 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     service.signal("SIGTERM");
     await service.exited;
   }
-}, 60_000);
+}, 120_000);
 
 describe("a copy that is cut short leaves nothing in the target, and can be run again", () => {
   test.each<[engine: string, signal: "SIGKILL" | "SIGINT"]>([
@@ -122,7 +122,7 @@ describe("a copy that is cut short leaves nothing in the target, and can be run 
       expect(await copy(source, target)).toMatchObject({ exitCode: 0 });
       expect(await countPlants(target)).toBe(plants);
     },
-    60_000,
+    120_000,
   );
 });
 

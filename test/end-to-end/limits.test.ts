@@ -44,7 +44,7 @@ describe("on one file, with four threads", () => {
       const metrics = await (await callAnew(service, "GET /metrics")).text();
       return metrics.includes('\nplantstore_refusals_total{limit="requests"} 377\n') || undefined;
     });
-  }, 60_000);
+  }, 120_000);
 
   test("exactly as many plants are created as the quota says, and as many again as are deleted", async () => {
     await using service = await start("--garden-plants-max", "57");
@@ -56,7 +56,7 @@ describe("on one file, with four threads", () => {
     for (const id of [1, 2, 3]) await callAnew(service, `DELETE /plants/${id}`, { token });
     expect(await sendMany([service], token, 20, create)).toEqual({ 201: 3, 507: 17 });
     expect(await (await callAnew(service, "GET /plants", { token })).json()).toHaveLength(57);
-  }, 60_000);
+  }, 120_000);
 });
 
 test("an import waits for the rate limit, and stores every line", async () => {
@@ -69,7 +69,7 @@ test("an import waits for the rate limit, and stores every line", async () => {
   const finished = await runProgram(["import", path, "--url", service.url, "--json"], variables);
   expect(finished).toMatchObject({ exitCode: 0 });
   expect(JSON.parse(finished.out)).toEqual({ stored: 60, alreadyThere: 0, refused: 0 });
-}, 60_000);
+}, 120_000);
 
 describe("on one PostgreSQL, with two instances of two threads", () => {
   async function startTwo(...args: string[]) {
@@ -99,7 +99,7 @@ describe("on one PostgreSQL, with two instances of two threads", () => {
     await Bun.sleep(1_500);
     const rest = { 200: 40, 429: 20 };
     expect(await sendToEach(60)).toEqual([rest, rest]);
-  }, 60_000);
+  }, 120_000);
 
   test("a quota is exact over both", async () => {
     await using both = await startTwo("--garden-plants-max", "40");
@@ -110,5 +110,5 @@ describe("on one PostgreSQL, with two instances of two threads", () => {
       token: both.token,
     });
     expect(await plants.json()).toHaveLength(40);
-  }, 60_000);
+  }, 120_000);
 });

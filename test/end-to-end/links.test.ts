@@ -15,7 +15,7 @@ import { fillStore } from "../filled-store.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const user = 1234;
 

@@ -20,7 +20,7 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 let service: RunningService;

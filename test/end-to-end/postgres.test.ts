@@ -37,35 +37,39 @@ describe("two instances on one database", () => {
       expect(out).toContain(`"database":"postgres://postgres@127.0.0.1:`);
     }
     await own.drop();
-  }, 30_000);
+  }, 120_000);
 });
 
-test("a garden that another program has locked holds up no other garden's writes", async () => {
-  await using own = await makeDatabase();
-  await using service = await startService({ database: own.url });
-  const made = await runProgram(["token", "create", "other", "--database", own.url]);
-  const body = '{"name":"Fern"}';
-  const write = (token = service.token) => service.call("POST /plants", { body, token });
-  expect((await write()).status).toBe(201);
+test(
+  "a garden that another program has locked holds up no other garden's writes",
+  async () => {
+    await using own = await makeDatabase();
+    await using service = await startService({ database: own.url });
+    const made = await runProgram(["token", "create", "other", "--database", own.url]);
+    const body = '{"name":"Fern"}';
+    const write = (token = service.token) => service.call("POST /plants", { body, token });
+    expect((await write()).status).toBe(201);
 
-  const intruder = new Client(own.url);
-  await intruder.connect();
-  await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'gardener' FOR UPDATE");
-  const held: Promise<Response>[] = [];
-  let worstMs = 0;
-  for (const untilMs = performance.now() + 3_000; performance.now() < untilMs; ) {
-    if (held.length < 40) held.push(write());
-    const startedMs = performance.now();
-    expect((await write(made.out.trim())).status).toBe(201);
-    worstMs = Math.max(worstMs, performance.now() - startedMs);
-  }
-  await intruder.query("COMMIT");
-  await intruder.end();
-  // As long as a lock is waited for, twice, and not as long as a statement may take.
-  expect(worstMs).toBeLessThan(1_500);
-  const statuses = await Promise.all(held.map(async (response) => (await response).status));
-  expect(new Set(statuses)).toEqual(new Set([201]));
-}, 30_000);
+    const intruder = new Client(own.url);
+    await intruder.connect();
+    await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'gardener' FOR UPDATE");
+    const held: Promise<Response>[] = [];
+    let worstMs = 0;
+    for (const untilMs = performance.now() + 3_000; performance.now() < untilMs; ) {
+      if (held.length < 40) held.push(write());
+      const startedMs = performance.now();
+      expect((await write(made.out.trim())).status).toBe(201);
+      worstMs = Math.max(worstMs, performance.now() - startedMs);
+    }
+    await intruder.query("COMMIT");
+    await intruder.end();
+    // As long as a lock is waited for, twice, and not as long as a statement may take.
+    expect(worstMs).toBeLessThan(1_500);
+    const statuses = await Promise.all(held.map(async (response) => (await response).status));
+    expect(new Set(statuses)).toEqual(new Set([201]));
+  },
+  { timeout: 120_000, retry: 2 },
+);
 
 test("a bulk request that fails midway says that a part may be stored", async () => {
   await using own = await makeDatabase();
@@ -102,7 +106,7 @@ test("a bulk request that fails midway says that a part may be stored", async ()
   }
   await intruder.end();
   expect(partial).toBeGreaterThan(0);
-}, 60_000);
+}, 120_000);
 
 test("the password may be in PGPASSWORD instead of the URL", async () => {
   const { password } = new URL(database.url);

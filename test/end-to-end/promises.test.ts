@@ -44,7 +44,7 @@ describe("a million plants listed without a limit", () => {
 
     await leaveMidway(service);
     expect(residentBytes(service) - before).toBeLessThan(growthBytesMax);
-  }, 60_000);
+  }, 120_000);
 
   async function leaveMidway(service: RunningService): Promise<void> {
     const leaving = new AbortController();
@@ -109,7 +109,7 @@ test.skipIf(skipsOutsideLinux())(
     for (const answer of answers) expect(answer).toStartWith("HTTP/1.1 201");
     expect(mostBytes - beforeBytes).toBeLessThan(80_000_000);
   },
-  30_000,
+  120_000,
 );
 
 function residentBytes(service: RunningService): number {

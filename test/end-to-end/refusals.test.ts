@@ -12,7 +12,7 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { keptPath } from "../upgrades/kept-data.ts";
 import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const usage = 2;
 const failure = 1;

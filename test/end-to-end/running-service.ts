@@ -173,7 +173,7 @@ export async function collect(
 export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
   giveUp: () => string | false | Promise<string | false> = () => false,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<Result> {
   for (const startedAtMs = performance.now(); performance.now() - startedAtMs < timeoutMs; ) {
     const result = await look();

@@ -233,10 +233,12 @@ describe("stopping", () => {
   test.each([
     ["HTTP", []],
     ["TLS", ["--tls-cert", certificate("server.pem"), "--tls-key", certificate("server-key.pem")]],
-  ])("does not wait for idle connections over %s that nobody looks at", async (_, args) => {
-    await using service = await startService({ args: ["--threads", "2", ...args] });
-    const tls = args.length > 0 ? { rejectUnauthorized: false } : false;
-    const script = `
+  ])(
+    "does not wait for idle connections over %s that nobody looks at",
+    async (_, args) => {
+      await using service = await startService({ args: ["--threads", "2", ...args] });
+      const tls = args.length > 0 ? { rejectUnauthorized: false } : false;
+      const script = `
       const request = "GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
       let responses = 0;
       function data() {
@@ -246,18 +248,20 @@ describe("stopping", () => {
       const options = ${JSON.stringify({ hostname: "127.0.0.1", port: service.port, tls })};
       for (let count = 0; count < 8; count++) await Bun.connect({ ...options, socket });
     `;
-    const clients = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
-    try {
-      for await (const _ of clients.stdout) break;
-      clients.kill("SIGSTOP");
-      const signalledAtMs = performance.now();
-      service.signal("SIGTERM");
-      expect(await service.exited).toBe(0);
-      expect(performance.now() - signalledAtMs).toBeLessThan(5_000);
-    } finally {
-      clients.kill("SIGKILL");
-    }
-  });
+      const clients = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+      try {
+        for await (const _ of clients.stdout) break;
+        clients.kill("SIGSTOP");
+        const signalledAtMs = performance.now();
+        service.signal("SIGTERM");
+        expect(await service.exited).toBe(0);
+        expect(performance.now() - signalledAtMs).toBeLessThan(5_000);
+      } finally {
+        clients.kill("SIGKILL");
+      }
+    },
+    { retry: 2 },
+  );
 });
 
 test("every response has its date", async () => {
@@ -287,10 +291,11 @@ describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
     const endedAtMs = performance.now();
     let acceptedAtMs = endedAtMs;
     for (let refused = 0; refused < 32; ) {
+      const askedAtMs = performance.now();
       if ((await ask()) === 401) refused++;
       else {
         refused = 0;
-        acceptedAtMs = performance.now();
+        acceptedAtMs = askedAtMs;
         await Bun.sleep(50);
       }
     }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, realProgram, startService, waitFor } from "./running-service.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 let service: RunningService;

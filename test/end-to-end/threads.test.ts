@@ -93,7 +93,7 @@ test("threads on PostgreSQL share the pool of the process, and count together", 
     const metrics = await (await service.call("GET /metrics")).text();
     return metrics.includes("\nplantstore_writes_total 200\n") || undefined;
   });
-}, 60_000);
+}, 120_000);
 
 describe("a service whose thread dies", () => {
   const program = join(import.meta.dir, "dying-thread.ts");

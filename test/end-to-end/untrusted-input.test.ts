@@ -8,7 +8,7 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, spawnProgram, waitFor } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 const token = makeToken();

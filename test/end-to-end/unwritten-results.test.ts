@@ -7,7 +7,7 @@ import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const program = join(import.meta.dir, "../../src/main.ts");
 const folder = makeTemporaryFolder();

@@ -8,7 +8,7 @@ import { countedIdMax, type Storage } from "../../domain/storage.ts";
 import { applyBatch, FullGardens } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 let database: TestDatabase;
 let storage: Storage;

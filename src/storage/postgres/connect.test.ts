@@ -19,7 +19,7 @@ import { openPostgres } from "./engine.ts";
 import { parseUrl } from "./url.ts";
 
 /** Servers take their time to start. */
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const certificates = join(import.meta.dir, "../../../test/certificates");
 const authority = join(certificates, "authority.pem");

@@ -25,7 +25,7 @@ import { PrimaryPool } from "./pool.ts";
 import { parseUrl } from "./url.ts";
 
 /** Servers take their time to start. */
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 /** Short, so that what does not answer is given up while the test waits. */
 const limits = { poolSize: 3, connectTimeoutMs: 500, statementTimeoutMs: 500 };

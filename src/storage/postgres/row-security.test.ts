@@ -9,7 +9,7 @@ import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { engineOf } from "../open.ts";
 import { openPostgres } from "./engine.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 /** A busy machine takes its time to connect. */
 const limits = { ...defaultConnectionLimits, connectTimeoutMs: 20_000 };

@@ -12,7 +12,7 @@ import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
 import { type Host, parseUrl } from "./url.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 let database: TestDatabase;
 

@@ -31,7 +31,7 @@ import { TransactionRunner } from "./transaction.ts";
 import { createWriter } from "./writer.ts";
 
 /** Servers take their time to start. */
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 let database: TestDatabase;
 let storage: Storage;

@@ -157,7 +157,7 @@ test("a store that a command is writing to is not replaced", async () => {
   command.run("COMMIT");
   command.close();
   expect(await namesIn(path)).toEqual(["changed"]);
-}, 20_000);
+}, 120_000);
 
 test("no service can start while a store is replaced", async () => {
   await (await openWith(path, "old")).close();

@@ -10,7 +10,7 @@ import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 import { readStore, type StoreFiles, writeStore } from "../store-files.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const kinds: readonly Failing["kinds"][number][] = ["open", "close", "sync", "rename", "unlink"];
 /** More than there are of any kind. */

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Case, drill } from "./drill.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 test.each<[Case["from"], Case["to"], Case["loss"]]>([
   ["SQLite", "SQLite", "all but the WAL"],

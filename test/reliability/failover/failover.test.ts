@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { FailoverTrial, losses } from "./failover.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 let trial: FailoverTrial;
 /** Another one in each run; a failure shows it. */

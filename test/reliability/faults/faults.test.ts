@@ -5,7 +5,7 @@ import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { inject } from "./fault-trial.ts";
 import { findInjection, makeScenes } from "./injections.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 /** Every scene, several failures, brief and lasting ones. */
 const sampled = [24 * 40, 24 * 60 + 4, 24 * 30 + 11, 24 * 30 + 13];

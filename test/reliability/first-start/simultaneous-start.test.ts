@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { startAtOnce } from "./simultaneous-start.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 test("ten instances that start at once migrate an empty database once, and all of them serve it", async () => {
   expect(await startAtOnce()).toEqual([]);

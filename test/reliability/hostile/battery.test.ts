@@ -7,7 +7,7 @@ import { chunkCases, lengthCases } from "./framing-cases.ts";
 import { headerCases, lineCases, requestLineCases } from "./head-cases.ts";
 import { victimId } from "./hostile-case.ts";
 
-setDefaultTimeout(20_000);
+setDefaultTimeout(120_000);
 
 let service: RunningService;
 

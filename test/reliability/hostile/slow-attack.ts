@@ -7,7 +7,7 @@ import type { SlowKind, SlowReport } from "./slow-clients.ts";
 /** The list is 7.4 MB: more than the kernel buffers for a connection. */
 const plantsCount = 6_000;
 const plant = JSON.stringify({ name: "🌱".repeat(200) });
-const creatorsCount = 32;
+const bulkCount = 1_000;
 const callEveryMs = 50;
 const arrivalMsMax = 60_000;
 
@@ -25,11 +25,12 @@ export interface Impact {
 
 /** Fills the garden of the first token with long plants. */
 export async function fillGarden(service: RunningService): Promise<void> {
-  let left = plantsCount;
-  const create = async () => {
-    while (left-- > 0) await service.call("POST /plants", { body: plant });
-  };
-  await Promise.all(Array.from({ length: creatorsCount }, create));
+  const headers = { "content-type": "application/jsonl" };
+  const body = `${plant}\n`.repeat(bulkCount);
+  for (let made = 0; made < plantsCount; made += bulkCount) {
+    const { status } = await service.call("POST /plants/bulk", { headers, body });
+    if (status !== 200) throw new Error(`A bulk got ${status}.`);
+  }
 }
 
 export async function makeToken({ database }: RunningService, ...args: string[]): Promise<string> {

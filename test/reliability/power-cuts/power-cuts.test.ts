@@ -5,7 +5,7 @@ import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { PowerCuts } from "./power-cut.ts";
 import { checkpointOften, record } from "./recording.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const seed = 7;
 const writes = 200;
