@@ -22,6 +22,8 @@ export type Me = {
   readonly user: string;
   readonly garden: string;
   readonly scope: "read" | "write";
+  /** Exactly how many plants the garden has now. */
+  readonly plants: bigint;
   /** Absent: never. */
   readonly expiresAt?: string | undefined;
 };

@@ -8,8 +8,8 @@ export type PlantId = bigint;
 
 export const plantIdMin: PlantId = -(2n ** 63n);
 export const plantIdMax: PlantId = 2n ** 63n - 1n;
-/** Ids that the service assigns stay exact in clients that hold numbers as doubles. */
-export const assignedIdMax: PlantId = 2n ** 53n - 1n;
+/** The highest id that the service assigns. Ids above it that clients chose don't matter to it. */
+export const assignedIdMax: PlantId = 2n ** 52n;
 
 export const nameCodePointsMax = 200;
 export const tagCodePointsMax = 100;

@@ -70,6 +70,7 @@ function changeAfterSeek(change: () => Promise<void>): PlantReader {
   let isChanged = false;
   return {
     list: storage.list,
+    countPlants: storage.countPlants,
     async seek(garden, after, count) {
       const found = await storage.seek(garden, after, count);
       if (!isChanged) await change();
@@ -94,6 +95,7 @@ describe("a list without a limit", () => {
       {},
       {
         seek: storage.seek,
+        countPlants: storage.countPlants,
         list(...args) {
           reads++;
           return storage.list(...args);
@@ -127,6 +129,7 @@ describe("a list with a limit", () => {
     const counts: number[] = [];
     const reader: PlantReader = {
       list: storage.list,
+      countPlants: storage.countPlants,
       seek(garden, after, count) {
         counts.push(count);
         return storage.seek(garden, after, count);
@@ -143,6 +146,7 @@ describe("a list with a limit", () => {
     const others: number[] = [];
     let seeks = 0;
     const reader: PlantReader = {
+      countPlants: storage.countPlants,
       list: async () => [{ id: 1n, name: "a".repeat(32 * 1024), tag: "" }],
       async seek() {
         if (++seeks === 1) setImmediate(() => others.push(seeks));
@@ -157,6 +161,7 @@ describe("a list with a limit", () => {
     await growGarden(2);
     const reads: number[] = [];
     const reader: PlantReader = {
+      countPlants: storage.countPlants,
       seek: () => Promise.reject(new Error("This need not seek.")),
       list(garden, after, count, options) {
         reads.push(count);

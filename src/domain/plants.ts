@@ -74,6 +74,8 @@ export interface Plants {
   /** Fails with `not-found` if the caller's garden holds no such plant. */
   get(caller: Caller, id: PlantId): Promise<Plant>;
   list(caller: Caller, query: ListQuery): Promise<Listing>;
+  /** How many plants the caller's garden holds now. */
+  count(caller: Caller): Promise<number>;
   /**
    * Replaces the plant with this id, or creates it. Fails with `precondition-failed` if a
    * precondition doesn't hold, `storage-full` if it would be one plant too many.
@@ -175,6 +177,8 @@ export function createPlants(deps: {
       const scope = { garden, tag };
       return limit === undefined ? lists.all(scope, after) : lists.page(scope, after, limit);
     },
+
+    count: ({ garden }) => reader.countPlants(garden),
 
     async put({ garden }, id, { name, tag }, preconditions) {
       const put = { kind: "put", garden, id, name, tag, preconditions } as const;

@@ -89,6 +89,9 @@ export interface PlantReader {
     count: number,
     tag?: string,
   ): Promise<PlantId | undefined>;
+
+  /** Exactly how many plants the garden holds now: in the same time, however many there are. */
+  countPlants(garden: string): Promise<number>;
 }
 
 export interface ListOptions {
@@ -117,13 +120,13 @@ export interface PlantStorage extends PlantReader {
    * Fails with `GardenLocked`, soon, if another program has locked what the writes need. With
    * `isApart` it waits for that as long as it may, and joins no other writes to these.
    *
-   * An assigned id is one more than the highest id that the garden ever assigned or was given, so
-   * later plants are higher, also after deletions. Ids above `countedIdMax`, zero and negative ids
-   * that a client chose do not count, and are stepped over where they are in the way.
+   * An assigned id is one more than the highest id from 1 to `assignedIdMax` that the garden ever
+   * assigned or was given, so later plants are higher, even after deletions. Once `assignedIdMax`
+   * itself was used, there is none left.
    *
-   * No create adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process
-   * added them, nor a key to one that holds `keysMaxOf(plantsMax)`. A key that was used and an id
-   * that is taken are found before that.
+   * Nothing adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process
+   * added them, nor a key to one that holds ten times as many keys, and at least 10,000. A key that
+   * was used, a precondition and an id that is taken are checked before that.
    *
    * An idempotency key is remembered only with a plant that was created, in the same transaction,
    * and only as a hash, like the request: the id, name and tag that were sent.
@@ -157,7 +160,7 @@ export interface GardenVersion {
   readonly all: number | undefined;
   /**
    * Different after any change but a new plant with an assigned id. Such a plant goes after all
-   * others up to `countedIdMax`, so a page that ends before the last of them stays as it is.
+   * others up to `assignedIdMax`, so a page that ends before the last of them stays as it is.
    */
   readonly withoutAppends: number | undefined;
 }
@@ -218,14 +221,6 @@ export interface StorageShare {
   /** The parts of `state` that must be transferred, not copied. */
   readonly transfer: readonly MessagePort[];
 }
-
-/** How many idempotency keys a garden may hold that may hold `plantsMax` plants. */
-export function keysMaxOf(plantsMax: number): number {
-  return Math.max(10 * plantsMax, 10_000);
-}
-
-/** The highest id chosen by a client that moves the counter of assigned ids. */
-export const countedIdMax: PlantId = 2n ** 52n;
 
 // How storage is opened, backed up and restored: for whoever does that, not for the domain.
 

@@ -341,11 +341,16 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
   },
   Me: {
     type: "object",
-    required: ["user", "garden", "scope"],
+    required: ["user", "garden", "scope", "plants"],
     properties: {
       user: { type: "string" },
       garden: { type: "string" },
       scope: { type: "string", enum: scopes },
+      plants: {
+        type: "integer",
+        format: "int64",
+        description: "Exactly how many plants the garden has now.",
+      },
       expiresAt: { type: "string", format: "date-time", description: "Absent: never." },
     },
     additionalProperties: false,

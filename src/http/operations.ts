@@ -1,7 +1,12 @@
 /** The list of all operations: each with its parameters, its responses, and what it runs. */
 import * as v from "valibot";
-import { plantDraftSchema, plantFields, plantIdMax, plantIdMin } from "../domain/plant.ts";
-import { countedIdMax } from "../domain/storage.ts";
+import {
+  assignedIdMax,
+  plantDraftSchema,
+  plantFields,
+  plantIdMax,
+  plantIdMin,
+} from "../domain/plant.ts";
 import { json, jsonLines } from "./body.ts";
 import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
 import { type DocumentedOperation, plantOperation, type Success } from "./operation.ts";
@@ -205,7 +210,7 @@ const listPlants = plantOperation({
     const headers = listing.next && { Link: linkToNext(basePath, listing.next, { fields, tag }) };
     const reply = jsonReply(200, renderList(listing, fields), headers);
     const lastId = listing.next?.after;
-    return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= countedIdMax };
+    return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= assignedIdMax };
   },
 });
 
@@ -257,15 +262,16 @@ const getMe = plantOperation({
   parameters: {},
   success: {
     status: 200,
-    description: "The user, garden and scope of the token, and when it expires.",
+    description: "The token's user, garden, scope and expiry, and how many plants the garden has.",
     contentType: "application/json",
     schema: "Me",
-    examples: { never: { value: { user: "ada", garden: "home", scope: "write" } } },
+    examples: { never: { value: { user: "ada", garden: "home", scope: "write", plants: 4821 } } },
   },
-  async run(_, { caller }) {
+  async run({ plants }, { caller }) {
     const { user, garden, scope, expiresAtMs } = caller;
+    const count = await plants.count(caller);
     const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
-    return jsonReply(200, JSON.stringify({ user, garden, scope, expiresAt }));
+    return jsonReply(200, JSON.stringify({ user, garden, scope, plants: count, expiresAt }));
   },
 });
 

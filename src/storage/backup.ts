@@ -207,19 +207,7 @@ interface Backup {
   readonly madeAt: string;
   /** How long its SQLite file is, by that file's header. */
   readonly unpackedBytes: number;
-  /** Of a backup that 0.2 or 0.3 made. */
-  readonly old?: OldFormat;
 }
-
-/** 0.2 and 0.3 wrote the SQLite file itself, a line of JSON, and the SHA-256 of both. */
-interface OldFormat {
-  readonly databaseBytes: number;
-  readonly hashedBytes: number;
-  readonly sha256: string;
-}
-
-const oldEnd = /(\{"kind":"plantstore backup 1",[^{}\n]*\}\n)([0-9a-f]{64})\n$/;
-const oldEndBytesMax = 1_024;
 
 /** Whether a file looks like a backup, whole or not. */
 export function isBackup(path: string): boolean {
@@ -231,7 +219,7 @@ export function isBackup(path: string): boolean {
   }
 }
 
-/** Looks at both ends of the file only. Fails unless it looks like a backup. */
+/** Looks at the start of the file only. Fails unless it looks like a backup. */
 function readBackup(path: string): Backup {
   try {
     refuseForeignLinks(path);
@@ -239,7 +227,7 @@ function readBackup(path: string): Backup {
     const stats = statSync(path);
     if (!stats.isFile() && !stats.isDirectory()) throw notBackup(path);
     const start = readBytes(path, 0, 4_096);
-    if (isStore(start)) return readOldFormat(path, stats.size);
+    if (isStore(start)) throw notBackup(path, storeItself);
     const options = { finishFlush: constants.Z_SYNC_FLUSH };
     const header = start[0] === 0x1f ? gunzipSync(start, options) : start;
     if (!isStore(header)) throw notBackup(path);
@@ -253,42 +241,26 @@ function readBackup(path: string): Backup {
   }
 }
 
-function notBackup(path: string): PlantStoreError {
-  const reason = "it is not a backup of Plant Store, or not complete";
+const storeItself =
+  "it is a store itself, not a backup (if 0.2 or 0.3 made it as a backup: restore it with 0.5 first)";
+
+function notBackup(
+  path: string,
+  reason = "it is not a backup of Plant Store, or not complete",
+): PlantStoreError {
   return new PlantStoreError("unavailable", `Cannot restore ${path}: ${reason}.`);
-}
-
-function readOldFormat(path: string, size: number): Backup {
-  const from = Math.max(0, size - oldEndBytesMax);
-  const end = readBytes(path, from, oldEndBytesMax).toString("latin1");
-  const [whole = "", line = "", sha256 = ""] = oldEnd.exec(end) ?? [];
-  if (whole === "") throw notBackup(path);
-  const databaseBytes = size - whole.length;
-  const old = { databaseBytes, hashedBytes: databaseBytes + line.length, sha256 };
-  const madeAt = new Date(JSON.parse(line).madeAt).toISOString();
-  return { path, madeAt, unpackedBytes: databaseBytes, old };
-}
-
-async function checkHash(path: string, old: OldFormat, signal: AbortSignal): Promise<void> {
-  const hash = new Bun.CryptoHasher("sha256");
-  const chunks = createReadStream(path, { end: old.hashedBytes - 1, signal });
-  for await (const chunk of chunks) hash.update(chunk);
-  if (hash.digest("hex") === old.sha256) return;
-  throw new PlantStoreError("unavailable", "its checksum is wrong");
 }
 
 /** Makes a SQLite file of it, and checks both, whole. */
 async function unpack(backup: Backup, target: string, work: BackupWork): Promise<BackupSummary> {
-  const { path, madeAt, unpackedBytes, old } = backup;
+  const { path, madeAt, unpackedBytes } = backup;
   const { signal } = work;
   work.onPhase("Unpacking");
   try {
     requireRoom(dirname(target), unpackedBytes);
-    if (old) await checkHash(path, old, signal);
-    const reading = createReadStream(path, old && { end: old.databaseBytes - 1 });
+    const reading = createReadStream(path);
     const writing = createWriteStream(target, { flags: "wx", mode: 0o600 });
-    const unpacking = old ? [] : [createGunzip(), boundBytes(unpackedBytes)];
-    await pipeline([reading, ...unpacking, writing], { signal });
+    await pipeline([reading, createGunzip(), boundBytes(unpackedBytes), writing], { signal });
     work.onPhase("Checking");
     return { madeAt, ...(await inspectFile(target, { mustBeWhole: true })) };
   } catch (error) {

@@ -30,7 +30,7 @@ let places: Record<string, string>;
 beforeAll(async () => {
   served = await startService();
   [empty, full, older] = await Promise.all([makeDatabase(), makeDatabase(), makeDatabase()]);
-  await older.query(await Bun.file(keptPath("0.1.0", "postgres.sql")).text());
+  await older.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
   await fillStore(inFolder("plants.db"), 1);
   await fillStore(inFolder("own.db"), 1);
   await fillStore(full.url, 1);
@@ -124,7 +124,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["restore NEW --database NEW", failure, "there is no such file"],
   ["restore NEW --database SERVED", failure, "there is no such file"],
   ["restore FOLDER --database NEW", failure, "it is a folder"],
-  ["restore FILE --database NEW", failure, "it is not a backup of Plant Store, or not complete"],
+  ["restore FILE --database NEW", failure, "it is a store itself, not a backup"],
   ["restore PIPE --database NEW", failure, "it is not a backup of Plant Store, or not complete"],
   ["restore BACKUP --database BACKUP --force", usage, "cannot be restored into itself"],
   [
@@ -205,7 +205,7 @@ test("an environment variable that is empty is named", async () => {
 });
 
 test("an older PostgreSQL database is as it was after a refused restore", async () => {
-  expect(await older.query("SELECT version FROM plantstore_schema")).toEqual([{ version: "1" }]);
+  expect(await older.query("SELECT version FROM plantstore_schema")).toEqual([{ version: "5" }]);
 });
 
 const canMount =

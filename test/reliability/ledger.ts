@@ -3,7 +3,7 @@
  * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name, or
  * that of the batch that it was sent in.
  */
-import { keyHashOf, linesPerRow } from "../../src/storage/key-rows.ts";
+import { placeOfKey, toBytes } from "../../src/storage/keys.ts";
 
 /** `unknown`: a request is under way, or its response leaves open what happened. */
 export type State = "present" | "absent" | "unknown";
@@ -249,6 +249,6 @@ export class Ledger {
 
 /** Where a key is stored: the hash of a row and, for the line of a batch, a place in that row. */
 export function keyOf(name: string, batch?: BatchLine): string {
-  if (batch === undefined) return keyHashOf({ key: name }).toString("hex");
-  return `${keyHashOf(batch).toString("hex")}/${batch.line % linesPerRow}`;
+  const { row, entry } = placeOfKey(batch ?? { key: name });
+  return `${toBytes(row).toString("hex")}/${entry}`;
 }

@@ -98,6 +98,26 @@ export function describeKeys(tested: () => TestedStorage): void {
       expect(await apply(line(0, "other", dayMs))).toEqual([created(3n)]);
     });
 
+    test("that are alike at their start or end are not taken for each other", async () => {
+      const keys = ["k", "kk", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
+      const writes = keys.map((key) =>
+        create({ idempotency: { key, nowMs: 0, expiresAtMs: dayMs } }),
+      );
+      expect(await apply(...writes)).toEqual(writes.map((_, index) => created(BigInt(index + 1))));
+      expect(await apply(...writes)).toEqual(
+        writes.map((_, index) => created(BigInt(index + 1), true)),
+      );
+    });
+
+    test("replay beside new ones in a group, and add no row", async () => {
+      await apply(keyed("r"));
+      const other = { idempotency: { key: "other", nowMs: 0, expiresAtMs: dayMs } };
+      expect(await apply(create(other), keyed("r"), create())).toEqual([
+        ...[created(2n), created(1n, true), created(3n)],
+      ]);
+      expect(await tested().storage.countPlants("home")).toBe(3);
+    });
+
     test("hold for another process too", async () => {
       await apply(keyed("r"));
       const other = await tested().openAgain();

@@ -1,11 +1,18 @@
 /** The promises of src/domain/storage.ts as tests. Every engine runs them; none is named here. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { assignedIdMax, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
-import { countedIdMax, type Outcome, type Storage, type Write } from "../../src/domain/storage.ts";
+import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
+import type { Outcome, Storage, Write } from "../../src/domain/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
-import { create, created, remove, type StorageWish, type TestedStorage } from "./tested-storage.ts";
+import {
+  create,
+  created,
+  put,
+  remove,
+  type StorageWish,
+  type TestedStorage,
+} from "./tested-storage.ts";
 import { describeTokens } from "./tokens-contract.ts";
 
 export function describeStorage(
@@ -150,49 +157,153 @@ export function describeStorage(
       });
 
       test("are not moved by given ids outside the counted range", async () => {
-        const outside = [0n, -5n, plantIdMax, assignedIdMax, countedIdMax + 1n];
-        await apply(...outside.map((id) => create({ id })));
+        const outside = [0n, -5n, plantIdMax, assignedIdMax + 1n];
+        await apply(...outside.map((id) => create({ id })), put({ id: assignedIdMax + 2n }));
         expect(await apply(create())).toEqual([created(1n)]);
       });
 
-      test("step over given ids that are in the way", async () => {
-        await apply(create({ id: countedIdMax }));
-        await apply(create({ id: countedIdMax + 1n }), create({ id: countedIdMax + 2n }));
-        expect(await apply(create(), create())).toEqual([
-          created(countedIdMax + 3n),
-          created(countedIdMax + 4n),
+      test("end at the highest, with ids above it in use or not", async () => {
+        await apply(create({ id: assignedIdMax - 2n }), create({ id: assignedIdMax + 1n }));
+        const exhausted: Outcome = { kind: "exhausted" };
+        expect(await apply(create(), create(), create())).toEqual([
+          ...[created(assignedIdMax - 1n), created(assignedIdMax), exhausted],
         ]);
+        expect(await apply(create(), create({ id: 5n }))).toEqual([exhausted, created(5n)]);
+        await apply(remove(assignedIdMax));
+        expect(await apply(create())).toEqual([exhausted]);
       });
 
-      test.each([[[]], [[assignedIdMax - 1n]]])(
-        "end with the highest, where the ids %p are in the way",
-        async (inTheWay) => {
-          const lastId = assignedIdMax - 1n - BigInt(inTheWay.length);
-          await tested.execute(`INSERT INTO gardens (garden, last_id) VALUES ('home', ${lastId})`);
-          await apply(...inTheWay.map((id) => create({ id })));
-          const exhausted: Outcome = { kind: "exhausted" };
-          expect(await apply(create())).toEqual([created(assignedIdMax)]);
-          expect(await apply(create(), create({ id: 5n }))).toEqual([exhausted, created(5n)]);
-          expect(await apply(create())).toEqual([exhausted]);
-        },
-      );
-
-      test("end before the highest, where that is taken", async () => {
-        const lastId = assignedIdMax - 2n;
-        await tested.execute(`INSERT INTO gardens (garden, last_id) VALUES ('home', ${lastId})`);
-        await apply(create({ id: assignedIdMax }));
-        expect(await apply(create(), create())).toEqual([
-          created(assignedIdMax - 1n),
-          { kind: "exhausted" },
-        ]);
-      });
-
-      test("count in each garden for itself, also where some are in the way", async () => {
+      test("count in each garden for itself", async () => {
         await apply(create({ id: 100n }));
         expect(await apply(create({ garden: "other" }))).toEqual([created(1n)]);
-        await apply(create({ id: countedIdMax }), create({ id: countedIdMax + 1n }));
-        await apply(create({ id: countedIdMax + 2n, garden: "other" }));
-        expect(await apply(create())).toEqual([created(countedIdMax + 2n)]);
+        expect(await apply(create(), create({ garden: "other" }))).toEqual([
+          ...[created(101n), created(2n)],
+        ]);
+      });
+    });
+
+    describe("a put", () => {
+      const failed: Outcome = { kind: "precondition-failed" };
+      const replaced: Outcome = { kind: "replaced" };
+      const plants = () => storage.list("home", undefined, 10);
+      const hashOf = (name: string) => contentHash({ name, tag: "" });
+
+      test("creates a plant, or replaces its name and tag", async () => {
+        expect(await apply(put({ name: "Ivy" }))).toEqual([created(7n)]);
+        expect(await apply(put({ name: "Fern", tag: "hall" }))).toEqual([replaced]);
+        expect(await plants()).toEqual([{ id: 7n, name: "Fern", tag: "hall" }]);
+        const tagged = await storage.list("home", undefined, 10, { tag: "hall" });
+        expect(tagged).toEqual(await plants());
+        expect(await storage.list("other", undefined, 10)).toEqual([]);
+      });
+
+      test("counts for assigned ids as a given id does", async () => {
+        await apply(put({ id: 41n }), put({ id: assignedIdMax + 1n }), put({ id: -1n }));
+        expect(await apply(create())).toEqual([created(42n)]);
+      });
+
+      test("is decided in the order of its group, with creates and deletions", async () => {
+        const outcomes = await apply(
+          ...[put({ name: "a" }), create({ id: 7n }), put({ name: "b" }), remove(7n), remove(7n)],
+          ...[
+            put({ name: "c" }),
+            create(),
+            put({ id: 8n, name: "d" }),
+            put({ id: 9n }),
+            remove(9n),
+          ],
+        );
+        expect(outcomes.map(({ kind }) => kind)).toEqual([
+          ...(["created", "taken", "replaced", "deleted", "missing"] as const),
+          ...(["created", "created", "replaced", "created", "deleted"] as const),
+        ]);
+        expect((await plants()).map(({ id, name }) => [id, name])).toEqual([
+          ...[
+            [7n, "c"],
+            [8n, "d"],
+          ],
+        ]);
+        expect(await storage.countPlants("home")).toBe(2);
+        expect(await apply(create())).toEqual([created(10n)]);
+      });
+
+      test("happens only if the plant is as expected", async () => {
+        const ifMatch = (names: string[]) => ({ preconditions: { ifMatch: names.map(hashOf) } });
+        await apply(put({ name: "a" }));
+        expect(await apply(put({ name: "b", ...ifMatch(["x"]) }))).toEqual([failed]);
+        expect(await apply(put({ name: "b", ...ifMatch([]) }))).toEqual([failed]);
+        expect(await apply(put({ name: "b", ...ifMatch(["x", "a"]) }))).toEqual([replaced]);
+        expect(await apply(put({ name: "c", ...ifMatch(["a"]) }))).toEqual([failed]);
+        expect(await apply(put({ id: 8n, ...ifMatch(["Fern"]) }))).toEqual([failed]);
+        expect(await plants()).toEqual([{ id: 7n, name: "b", tag: "" }]);
+      });
+
+      test("happens only if the plant is there, or only if it isn't", async () => {
+        const there = { preconditions: { ifMatch: "*" } } as const;
+        const absent = { preconditions: { ifNoneMatch: "*" } } as const;
+        const both = { preconditions: { ifMatch: "*", ifNoneMatch: "*" } } as const;
+        expect(await apply(put(there), put(absent), put(absent), put(there), put(both))).toEqual([
+          ...[failed, created(7n), failed, replaced, failed],
+        ]);
+      });
+
+      test("of several with the same precondition succeeds once, in a group and at once", async () => {
+        await apply(put({ name: "a" }));
+        const rename = (name: string) => put({ name, preconditions: { ifMatch: [hashOf("a")] } });
+        expect(await apply(rename("b"), rename("c"))).toEqual([replaced, failed]);
+        await apply(put({ name: "a" }));
+        const names = Array.from({ length: 20 }, (_, index) => `name ${index}`);
+        const outcomes = await Promise.all(names.map((name) => apply(rename(name))));
+        expect(outcomes.flat().filter(({ kind }) => kind === "replaced")).toHaveLength(1);
+        const winner = outcomes.findIndex(([outcome]) => outcome?.kind === "replaced");
+        expect((await plants())[0]?.name).toBe(`name ${winner}`);
+      });
+
+      test("changes the version, also of lists without appends", async () => {
+        await apply(put());
+        const before = storage.version("home");
+        if (before === undefined) return;
+        await apply(put({ name: "other" }));
+        expect(storage.version("home")?.all).not.toBe(before.all);
+        expect(storage.version("home")?.withoutAppends).not.toBe(before.withoutAppends);
+      });
+    });
+
+    test("a delete happens only if the plant is as expected", async () => {
+      const failed: Outcome = { kind: "precondition-failed" };
+      await apply(create({ id: 7n }));
+      const expecting = (ifMatch: "*" | string[], id = 7n) => ({
+        ...remove(id),
+        preconditions: { ifMatch },
+      });
+      const hash = contentHash({ name: "Fern", tag: "" });
+      expect(await apply(expecting(["x"]), expecting("*", 8n), expecting([hash], 8n))).toEqual([
+        ...[failed, failed, failed],
+      ]);
+      expect(await apply(expecting(["x", hash]), expecting("*"))).toEqual([
+        ...[{ kind: "deleted" } as const, failed],
+      ]);
+    });
+
+    describe("the count of plants", () => {
+      test("is exact after writes of every kind, in every garden", async () => {
+        expect(await storage.countPlants("home")).toBe(0);
+        const keyed = create({ idempotency: { key: "k", nowMs: 0, expiresAtMs: 9 } });
+        await apply(create(), keyed, keyed, create({ id: 1n }), create({ garden: "other" }));
+        expect(await storage.countPlants("home")).toBe(2);
+        await apply(create(), create());
+        await apply(put(), put(), remove(7n), remove(7n), remove(1n), put({ id: -3n }));
+        expect(await storage.countPlants("home")).toBe(4);
+        expect(await storage.countPlants("other")).toBe(1);
+        expect(await ids()).toHaveLength(4);
+      });
+
+      test("is as before when a group fails", async () => {
+        await apply(create());
+        const broken = create({ name: null as unknown as string });
+        expect(await apply(create(), broken).catch((error) => error)).toBeInstanceOf(Error);
+        expect(await apply(put(), broken).catch((error) => error)).toBeInstanceOf(Error);
+        expect(await storage.countPlants("home")).toBe(1);
       });
     });
 

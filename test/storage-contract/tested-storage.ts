@@ -4,10 +4,11 @@
  */
 import type {
   CreateWrite,
+  DeleteWrite,
   OpenOptions,
   Outcome,
+  PutWrite,
   Storage,
-  Write,
 } from "../../src/domain/storage.ts";
 
 export type StorageWish = Pick<OpenOptions, "plantsMax">;
@@ -33,7 +34,11 @@ export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
   };
 }
 
-export function remove(id: bigint, garden = "home"): Write {
+export function put(fields: Partial<PutWrite> = {}): PutWrite {
+  return { kind: "put", garden: "home", id: 7n, name: "Fern", tag: "", ...fields };
+}
+
+export function remove(id: bigint, garden = "home"): DeleteWrite {
   return { kind: "delete", garden, id };
 }
 

@@ -3,9 +3,10 @@
  * versions can be tested with them.
  */
 import { Database } from "bun:sqlite";
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
+import schema from "../../src/storage/postgres/migrations/schema-6.sql" with { type: "text" };
 import { runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -15,7 +16,7 @@ const { version } = manifest;
 /** Far enough away for a test of any day. */
 const neverMs = Date.parse("2999-01-01T00:00:00Z");
 
-const timesOfKeys = "UPDATE idempotency_hashes SET expires_at_ms =";
+const timesOfKeys = "UPDATE idempotency_keys SET expires_at_ms =";
 const timeOfToken = "UPDATE tokens SET expires_at_ms = 1 WHERE note = 'expired'";
 
 using folder = makeTemporaryFolder();
@@ -86,20 +87,11 @@ async function keepFile(): Promise<void> {
   await runProgram(["backup", keptPath(version, "plants.backup"), "--database", file]);
 }
 
-/** The steps that lead to the schema, and then every row. */
+/** The newest schema, and then every row. */
 async function renderStatements(database: TestDatabase): Promise<string> {
   await database.query(`${timesOfKeys} $1`, [neverMs]);
   await database.query(timeOfToken);
-  const steps = join(import.meta.dir, "../../src/storage/postgres/migrations");
-  const statements = await Promise.all(
-    readdirSync(steps)
-      .toSorted()
-      .map(async (name) => {
-        const text = await Bun.file(join(steps, name)).text();
-        // They are loaded in one transaction, which can't make an index concurrently.
-        return text.replace("CONCURRENTLY", "");
-      }),
-  );
+  const statements = [schema];
   statements.unshift(
     "CREATE TABLE plantstore_schema (one bigint NOT NULL PRIMARY KEY, version bigint NOT NULL);",
   );

@@ -62,6 +62,8 @@ async function checkData(database: string, answers: KeptAnswers): Promise<void> 
   );
   const deleted = await service.call(`DELETE ${location}`, { token });
   expect(deleted.status).toBe(204);
+  const me = await service.call("GET /me", { token });
+  expect((await me.json()).plants).toBe(JSON.parse(plants).length);
   const refused = await service.call("POST /plants", { token: readToken, body });
   expect(refused.status).toBe(403);
   for (const invalid of [expiredToken, revokedToken]) {
@@ -79,14 +81,14 @@ describe.each(keptVersions)("the data of version %s", (version) => {
 
 test("a command doesn't migrate a file that a service of an older version is serving", async () => {
   const database = join(folder.path, "served.db");
-  copyFileSync(keptPath("0.4.0", "plants.db"), database);
+  copyFileSync(keptPath("0.5.0", "plants.db"), database);
   const list = () => runProgram(["token", "list", "--database", database]);
   const service = lockForServing(database);
   const refused = await list();
   service.close();
   expect(refused.exitCode).toBe(1);
   expect(refused.errors).toContain("an older version is serving it");
-  expect((await list()).errors).toContain("from schema 2 to 3");
+  expect((await list()).errors).toContain("from schema 3 to 4");
 });
 
 describe.each(backupVersions)("a backup that version %s made", (version) => {

@@ -1,5 +1,5 @@
 /** Tokens: who gets in, what a refusal shows, what a read-only token may do; who a token is. */
-import { anonymous, as, each, list, plant, type ResponseCheck, rowsOf } from "../row.ts";
+import { anonymous, as, create, each, list, plant, type ResponseCheck, rowsOf } from "../row.ts";
 
 const realm = 'Bearer realm="plants"';
 const challenge = (status: number, value: string) => ({
@@ -64,11 +64,12 @@ const tokenRows = rowsOf("tokens", {
 
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const isMe: ResponseCheck = ({ json }) => {
-  const { user, garden, scope, expiresAt, ...others } = json ?? {};
+  const { user, garden, scope, plants, expiresAt, ...others } = json ?? {};
   for (const [name, value] of Object.entries({ user, garden })) {
     if (typeof value !== "string" || value === "") return `${name} is ${JSON.stringify(value)}`;
   }
   if (scope !== "read" && scope !== "write") return `scope is ${JSON.stringify(scope)}`;
+  if (!Number.isSafeInteger(plants) || plants < 0) return `plants is ${JSON.stringify(plants)}`;
   if (expiresAt !== undefined && !time.test(expiresAt)) return `expiresAt is ${expiresAt}`;
   const [other] = Object.keys(others);
   return other && `${other} must not be there`;
@@ -77,13 +78,29 @@ const hasScope =
   (scope: string): ResponseCheck =>
   ({ json }) =>
     json?.scope === scope ? undefined : `the scope must be ${scope}, and is ${json?.scope}`;
+/** Compared with the first response of the row. */
+const counts =
+  (more: number): ResponseCheck =>
+  ({ json }, [first]) => {
+    const expected = first?.json?.plants + more;
+    return json?.plants === expected
+      ? undefined
+      : `plants must be ${expected}, and is ${json?.plants}`;
+  };
 const noStore = { "Content-Type": /^application\/json\b/, "Cache-Control": ["no-store"] };
 
 const meRows = rowsOf("me", {
-  "/me shows user, garden, scope and expiry of the token": [
+  "/me shows user, garden, scope, number of plants and expiry of the token": [
     ["GET /me", { headers: noStore, check: isMe }],
     ["GET /me", { check: hasScope("write") }],
     ["HEAD /me", { same: ["status", "Content-Type", "Content-Length"] }],
+  ],
+  "/me counts the plants of the garden": [
+    ["GET /me", {}],
+    create(plant(1)),
+    ["GET /me", { check: counts(1) }],
+    ["DELETE /plants/{1}", 204],
+    ["GET /me", { check: counts(0) }],
   ],
   "/me shows that a token may only read": [as("read", "GET /me"), { check: hasScope("read") }],
 });

@@ -13,7 +13,7 @@ import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
 /** In the order in which they are filled. Both engines use the same names of tables and columns. */
-const tables = ["tokens", "gardens", "idempotency_hashes", "plants"] as const;
+const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
 
 const batchRows = 2_000;
 const transactionMs = 7 * 24 * 60 * 60 * 1000;
@@ -84,8 +84,8 @@ async function fillDatabase(
 ): Promise<void> {
   let pool: PrimaryPool | undefined;
   try {
-    pool = await PrimaryPool.open(url, limits, async (client, withConnection) => {
-      await migrate(client, { withConnection });
+    pool = await PrimaryPool.open(url, limits, async (client) => {
+      await migrate(client);
       await requireRights(client);
     });
     await transact(pool, "write", async (client) => {
@@ -106,8 +106,8 @@ function transact<Result>(
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
   return new TransactionRunner(pool).run(
-    (client, commit) =>
-      runLong(client, kind, () => work(client), kind === "write" ? commit : undefined),
+    (client, announceCommit) =>
+      runLong(client, kind, () => work(client), kind === "write" ? announceCommit : undefined),
     {
       dueAtMs: performance.now() + transactionMs,
       advice: "The database now holds all of the backup, or nothing.",
@@ -148,7 +148,7 @@ async function readTable(
        VALUES (${columns.map(() => "?")})`,
   );
   const names = columns.map(({ name }) => name);
-  const keyLength = table === "plants" || table === "idempotency_hashes" ? 2 : 1;
+  const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
   // In the order of the key, in which SQLite stores them fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR

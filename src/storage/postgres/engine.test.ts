@@ -21,7 +21,7 @@ describeStorage("PostgreSQL", async (options) => {
     async remove() {
       await storage.close();
       // Emptying the tables takes far less time than a new database for each test.
-      const tables = ["plants", "gardens", "idempotency_hashes", "tokens"];
+      const tables = ["plants", "gardens", "idempotency_keys", "tokens"];
       await database.query(tables.map((table) => `DELETE FROM ${table}`).join("; "));
     },
   };

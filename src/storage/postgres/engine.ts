@@ -6,7 +6,8 @@ import {
   type PlantReader,
   type Storage,
 } from "../../domain/storage.ts";
-import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
+import type { Limits } from "../rules.ts";
+import { migrate, readOlderKeysEnd, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
 import { ReadGroup } from "./read-group.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -22,32 +23,40 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   if (options.share !== undefined) {
     const pool = new PrimaryPool(parseUrl(url), options.limits ?? defaultConnectionLimits);
     await pool.settle();
-    return createStorage(pool, options);
+    return createStorage(pool, options, options.share as Share);
   }
-  const pool = await PrimaryPool.open(url, options.limits, async (client, withConnection) => {
+  let olderKeysUntilMs = 0;
+  const pool = await PrimaryPool.open(url, options.limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchema(client)) === 0;
-    await migrate(client, { withConnection, onMigration: options.onMigration });
+    await migrate(client, options.onMigration);
     await requireRights(client);
+    olderKeysUntilMs = await readOlderKeysEnd(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");
     options.onNewSchema?.(String(rows[0]?.name));
   });
-  return createStorage(pool, options);
+  return createStorage(pool, options, { olderKeysUntilMs });
 }
 
-function createStorage(pool: PrimaryPool, { plantsMax, onRead }: OpenOptions): Storage {
+/** What another thread can't see for itself. It makes connections of its own. */
+type Share = Pick<Limits, "olderKeysUntilMs">;
+
+function createStorage(
+  pool: PrimaryPool,
+  { plantsMax, onRead }: OpenOptions,
+  share: Share,
+): Storage {
   const runner = new TransactionRunner(pool);
   return {
     ...createReader(runner, onRead),
-    ...createWriter(runner, plantsMax),
+    ...createWriter(runner, { plantsMax, ...share }),
     ...createTokenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
     pool: () => pool.usage(),
     ping: () => runner.ping(),
-    // Another thread makes connections of its own.
-    share: () => ({ state: true, transfer: [] }),
+    share: () => ({ state: share, transfer: [] }),
     close: () => pool.close(),
   };
 }
@@ -149,6 +158,10 @@ function createReader(
       );
       onRead(performance.now() - startedAtMs);
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
+    },
+    async countPlants(garden) {
+      const { rows } = await runner.read("SELECT plants FROM gardens WHERE garden = $1", [garden]);
+      return Number(rows[0]?.plants ?? 0);
     },
   };
 }

@@ -1,15 +1,11 @@
 /** Migrations on real databases: each once, all or nothing, and no hand on what is not ours. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { keptPath } from "../../../test/upgrades/kept-data.ts";
+import { assignedIdMax } from "../../domain/plant.ts";
 import { openPostgres } from "./engine.ts";
 import { migrate } from "./migrate.ts";
-
-const first = "CREATE TABLE a (x bigint); INSERT INTO a VALUES (1);";
-const second = "CREATE TABLE b (y bigint); UPDATE a SET x = x + 1;";
-const broken = "CREATE TABLE c (z bigint); INSERT INTO missing VALUES (1);";
 
 let database: TestDatabase;
 let client: Client;
@@ -25,11 +21,24 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** None of the steps needs a second connection. */
-const withConnection = () => Promise.reject(new Error("There is no second connection."));
+/** What 0.5 left. */
+async function bringFive(): Promise<void> {
+  await database.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
+}
 
-function migrateBy(steps: readonly string[], by = client): Promise<void> {
-  return migrate(by, { steps, withConnection });
+const ourTables = [
+  ...["gardens", "idempotency_keys", "plants", "plantstore_schema", "token_changes", "tokens"],
+];
+
+/** Every column, index and constraint, but of the table that holds its version. */
+async function describeSchema(): Promise<unknown[]> {
+  return database.query(`
+    SELECT what FROM (SELECT format('%s.%s %s %s', table_name, column_name, data_type, column_default) AS what
+      FROM information_schema.columns WHERE table_schema = 'public'
+    UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL SELECT conrelid::regclass || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+      WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
+    ) AS parts WHERE what NOT LIKE '%plantstore_schema%' ORDER BY 1`);
 }
 
 async function tables(): Promise<unknown[]> {
@@ -46,25 +55,7 @@ async function refusal(): Promise<string> {
 }
 
 describe("migrate", () => {
-  test("applies each step once, in this or in a later run", async () => {
-    await migrateBy([first]);
-    await migrateBy([first]);
-    await migrateBy([first, second]);
-    await migrateBy([first, second]);
-    expect(await database.query("SELECT x FROM a")).toEqual([{ x: "2" }]);
-    expect(await tables()).toEqual(["a", "b", "plantstore_schema"]);
-  });
-
-  test("leaves everything as it was when a step fails halfway, and can be done over", async () => {
-    await migrateBy([first]);
-    const failure = await migrateBy([first, second, broken]).catch((error) => error);
-    expect(failure.code).toBe("42P01");
-    expect(await tables()).toEqual(["a", "plantstore_schema"]);
-    await migrateBy([first, second]);
-    expect(await database.query("SELECT x FROM a")).toEqual([{ x: "2" }]);
-  });
-
-  test("is done once by ten that start at the same time", async () => {
+  test("is done once by ten that start at the same time, on an empty database and on 0.5's", async () => {
     const clients = await Promise.all(
       Array.from({ length: 10 }, async () => {
         const each = new Client(database.url);
@@ -74,99 +65,53 @@ describe("migrate", () => {
     );
     // The first statement of a connection is slow, and would set them apart.
     await Promise.all(clients.map((each) => each.query("SELECT 1")));
-    for (const steps of [[first], [first, second]]) {
-      await Promise.all(clients.map((each) => migrateBy(steps, each)));
-    }
-    await Promise.all(clients.map((each) => each.end()));
-    expect(await database.query("SELECT x FROM a")).toEqual([{ x: "2" }]);
-  });
-});
-
-describe("the index of tags", () => {
-  const addPlant = (id: number) =>
-    database.query("INSERT INTO plants VALUES ('home', $1, 'Fern', 'a')", [id]);
-  const open = (onMigration?: (work: string) => void) =>
-    openPostgres(database.url, { isServing: true, onMigration });
-
-  async function expectIndex(): Promise<void> {
-    const indexes = await database.query(
-      "SELECT indisvalid FROM pg_index WHERE indexrelid = 'plants_by_tag'::regclass",
-    );
-    expect(indexes).toEqual([{ indisvalid: true }]);
-    expect(await database.query("SELECT version FROM plantstore_schema")).toEqual([
-      { version: "5" },
-    ]);
-  }
-
-  beforeEach(async () => {
-    await database.query(await Bun.file(keptPath("0.4.0", "postgres.sql")).text());
-  });
-
-  test("is made while others write, which is reported", async () => {
-    await client.query("BEGIN; INSERT INTO plants VALUES ('home', 1, 'Fern', 'a')");
-    const reported = Promise.withResolvers<string>();
-    const opening = open(reported.resolve);
-    // It waits for those who have begun, and nobody waits for it.
-    expect(await reported.promise).toContain("making the index plants_by_tag");
-    await waitForIndex("plants_by_tag");
-    await addPlant(2);
-    await client.query("COMMIT");
-    const storage = await opening;
-    expect(await storage.list("home", undefined, 9, { tag: "a" })).toHaveLength(2);
-    await storage.close();
-    await expectIndex();
-  });
-
-  test("is made once by five that start at the same time", async () => {
     const reports: string[] = [];
-    const opened = await Promise.all(
-      Array.from({ length: 5 }, () => open((work) => reports.push(work))),
-    );
-    await Promise.all(opened.map((storage) => storage.close()));
-    expect(reports).toHaveLength(1);
-    await expectIndex();
+    const migrateAll = () =>
+      Promise.all(clients.map((each) => migrate(each, (work) => reports.push(work))));
+    await migrateAll();
+    const fresh = await describeSchema();
+    expect(await tables()).toEqual(ourTables);
+    expect(reports).toEqual([]);
+    await client.query(`DROP TABLE ${ourTables}`);
+    await bringFive();
+    await migrateAll();
+    await Promise.all(clients.map((each) => each.end()));
+    expect(reports).toEqual(["from schema 5 to 6; this may take minutes"]);
+    expect(await describeSchema()).toEqual(fresh);
   });
 
-  test("is made again where an attempt has failed", async () => {
-    await client.query("INSERT INTO plants VALUES ('two', 1, '', ''), ('two', 2, '', '')");
-    const failing = "CREATE UNIQUE INDEX CONCURRENTLY plants_by_tag ON plants (garden, tag)";
-    await expect(client.query(failing)).rejects.toThrow("could not create unique index");
-    await (await open()).close();
-    await expectIndex();
+  test("counts the plants and keys of 0.5, whatever ids they have", async () => {
+    await bringFive();
+    const high = assignedIdMax + 5n;
+    await client.query(`INSERT INTO gardens VALUES ('high', ${high}, NULL, 7);
+      INSERT INTO plants VALUES ('high', ${high}, 'Fern', ''), ('low', -1, 'Ivy', '')`);
+    await migrate(client);
+    const rows = await database.query("SELECT * FROM gardens ORDER BY garden");
+    expect(rows).toEqual([
+      { garden: "ada", last_id: "9", plants: "6", keys: "1" },
+      { garden: "high", last_id: String(assignedIdMax), plants: "1", keys: "0" },
+      { garden: "low", last_id: "0", plants: "1", keys: "0" },
+    ]);
   });
 
-  test("is left to an attempt whose process has ended, but that is still at work", async () => {
-    await client.query("BEGIN; INSERT INTO plants VALUES ('home', 1, 'Fern', 'a')");
-    const left = database.query(
-      'CREATE INDEX CONCURRENTLY plants_by_tag ON plants (garden, tag COLLATE "C", id)',
-    );
-    await waitForIndex("plants_by_tag");
-    const reported = Promise.withResolvers<string>();
-    const opening = open(reported.resolve);
-    await reported.promise;
-    await client.query("COMMIT");
-    await left;
-    await (await opening).close();
-    await expectIndex();
+  test("leaves everything as it was when it fails halfway", async () => {
+    await bringFive();
+    await client.query("DROP TABLE rate_buckets");
+    const before = await describeSchema();
+    expect((await migrate(client).catch((error) => error)).code).toBe("42P01");
+    expect(await describeSchema()).toEqual(before);
   });
-
-  /** It is there, but not whole. */
-  function waitForIndex(name: string): Promise<unknown> {
-    return waitFor(async () => {
-      const found = await database.query("SELECT FROM pg_class WHERE relname = $1", [name]);
-      return found.length > 0 || undefined;
-    });
-  }
 });
 
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
-  test("it is of a newer version", async () => {
-    await migrateBy([first, second]);
-    await database.query("UPDATE plantstore_schema SET version = 99");
-    expect(await refusal()).toMatch(
-      /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/,
-    );
-    expect(await tables()).toEqual(["a", "b", "plantstore_schema"]);
+  test.each([
+    [99, /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/],
+    [4, /^Cannot open postgres:\S+: its schema is 4, .* before 0\.5: upgrade to 0\.5 first/],
+  ])("its schema is %i", async (version, reason) => {
+    await migrate(client);
+    await database.query(`UPDATE plantstore_schema SET version = ${version}`);
+    expect(await refusal()).toMatch(reason);
+    expect(await tables()).toEqual(ourTables);
   });
 
   test("it holds tables of another program", async () => {

@@ -45,9 +45,6 @@ interface UseOptions {
   readonly leavesOne?: boolean;
 }
 
-/** Runs work on a connection of its own, on which a statement may take as long as it must. */
-export type WithConnection = (work: (client: ClientBase) => Promise<void>) => Promise<void>;
-
 export class PrimaryPool {
   readonly #limits: ConnectionLimits;
   /** Leaves one connection free, so that writes always find one. */
@@ -69,26 +66,20 @@ export class PrimaryPool {
   }
 
   /**
-   * Connects at the start of a process. `prepare` checks the database, and may migrate it, also on
-   * a second connection. Fails with `unavailable`, in one line that names the database and no
-   * secret.
+   * Connects at the start of a process. `prepare` checks the database, and may migrate it. Fails
+   * with `unavailable`, in one line that names the database and no secret.
    */
   static async open(
     url: string,
     limits: ConnectionLimits = defaultConnectionLimits,
-    prepare: (client: ClientBase, withConnection: WithConnection) => Promise<void>,
+    prepare: (client: ClientBase) => Promise<void>,
   ): Promise<PrimaryPool> {
     const parsed = parseUrl(url);
     const pool = new PrimaryPool(parsed, limits);
     try {
       const server = await findServer(pool.#target);
       // With the role's own search path, which may lead to another store than the first of it.
-      await withConnection(pool.#target, server, (client) =>
-        prepare(client, (work) => {
-          const patient = { ...pool.#target, limits: { ...limits, statementTimeoutMs: 0 } };
-          return withConnection(patient, server, work);
-        }),
-      );
+      await withConnection(pool.#target, server, prepare);
       pool.#connectTo(server);
       // So that the first request finds a connection.
       await pool.ping();

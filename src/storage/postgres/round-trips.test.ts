@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type CountingProxy, startCountingProxy } from "../../../test/counting-proxy.ts";
 import { makeDatabase, sharedPostgres, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { countedIdMax, type OpenOptions, type Write } from "../../domain/storage.ts";
+import { create, put, remove } from "../../../test/storage-contract/tested-storage.ts";
+import type { OpenOptions, Write } from "../../domain/storage.ts";
 import { openPostgres } from "./engine.ts";
 
 let database: TestDatabase;
@@ -21,8 +21,9 @@ afterAll(async () => {
 });
 
 const idempotency = (key: string) => ({ key, nowMs: 0, expiresAtMs: 1_000 });
+const keyed = (size: number, index: number) =>
+  create({ idempotency: idempotency(`used ${size} ${index}`) });
 const gardenOf = (index: number, size: number) => ({ garden: `garden ${size} ${index}` });
-const high = (size: number) => ({ garden: `high ${size}` });
 
 interface Case {
   readonly options?: Partial<OpenOptions>;
@@ -34,7 +35,15 @@ interface Case {
 
 const cases: Record<string, Case> = {
   "creates without ids": { write: (index) => create(gardenOf(index % 7, 0)), roundTrips: 1 },
-  deletions: { write: (index) => remove(BigInt(index)), roundTrips: 1 },
+  "creates with keys, without ids": {
+    write: (index, size) => create({ idempotency: idempotency(`key ${size} ${index}`) }),
+    roundTrips: 1,
+  },
+  deletions: { write: (index) => remove(BigInt(index)), roundTrips: 2 },
+  puts: {
+    write: (index, size) => put({ garden: `put ${size}`, id: BigInt(index) }),
+    roundTrips: 2,
+  },
   "writes of all kinds": {
     write: (index, size) =>
       [
@@ -42,43 +51,30 @@ const cases: Record<string, Case> = {
         create({ ...gardenOf(index, size), id: BigInt(index) }),
         create({ ...gardenOf(index, size), idempotency: idempotency(`k${index % 5}`) }),
         remove(BigInt(index), `garden ${size} ${index - 1}`),
-      ][index % 4] as Write,
-    roundTrips: 2,
-  },
-  "creates with keys": {
-    write: (index, size) => create({ idempotency: idempotency(`key ${size} ${index}`) }),
+        put({ ...gardenOf(index, size), id: BigInt(index), preconditions: { ifMatch: "*" } }),
+      ][index % 5] as Write,
     roundTrips: 2,
   },
   "lines with a key": {
     write: (line, size) => create({ idempotency: { ...idempotency(`lines ${size}`), line } }),
     roundTrips: 2,
   },
-  "creates above 2^52, every second id of which is taken": {
-    before: (size) => [
-      create({ ...high(size), id: countedIdMax }),
-      ...Array.from({ length: size }, (_, index) =>
-        create({ ...high(size), id: countedIdMax + 2n * BigInt(index + 1) }),
-      ),
-    ],
-    write: (_, size) => create(high(size)),
-    // One statement, a batch that is rolled back, and a batch that looks for free ids.
-    roundTrips: 6,
-  },
   "creates with a quota, without ids": {
     options: { plantsMax: 1_000 },
     write: (index, size) => create({ garden: `counted ${size} ${index % 7}` }),
-    roundTrips: 1,
-  },
-  "deletions with a quota": {
-    options: { plantsMax: 1_000 },
-    write: (index) => remove(BigInt(index)),
     roundTrips: 1,
   },
   "creates in many gardens with a quota, all of them full": {
     options: { plantsMax: 1 },
     before: (size) => Array.from({ length: size }, (_, index) => create(gardenOf(index, size))),
     write: (index, size) => create(gardenOf(index, size)),
-    roundTrips: 2,
+    // One statement that is refused, then a batch.
+    roundTrips: 3,
+  },
+  "creates with keys that were used": {
+    before: (size) => Array.from({ length: size }, (_, index) => keyed(size, index)),
+    write: (index, size) => keyed(size, index),
+    roundTrips: 3,
   },
   "creates with keys and a quota, and deletions": {
     options: { plantsMax: 4 },

@@ -14,8 +14,8 @@ const pauseMaxMs = 250;
 /** Serialization failures and deadlocks, which the server rolled back; and see `nameFailures`. */
 const races = ["40001", "40P01", ...nameFailures];
 
-/** `commit` is called just before anything is sent that may make the work last. */
-export type Work<Result> = (client: ClientBase, commit: () => void) => Promise<Result>;
+/** `announceCommit` is called just before anything is sent that may make the work last. */
+export type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<Result>;
 
 interface RunOptions {
   /** Further SQLSTATEs that are races. */
@@ -52,8 +52,8 @@ export class TransactionRunner {
   /** One statement as a transaction of its own. */
   write(text: string, values: readonly unknown[] = [], advice?: string): Promise<QueryResult> {
     return this.run(
-      (client, commit) => {
-        commit();
+      (client, announceCommit) => {
+        announceCommit();
         return send(client, text, values);
       },
       { advice },
@@ -61,19 +61,19 @@ export class TransactionRunner {
   }
 
   /**
-   * Runs the work again after a race, and once if the connection was lost before `commit`. All
+   * Runs the work again after a race, and once if the connection was lost before the commit. All
    * tries together end by `dueAtMs`.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
     const { alsoRaces = [], dueAtMs = this.dueAtMs(), leavesOne = false, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
-      const commit = () => {
+      const announceCommit = () => {
         isCommitting = true;
       };
       try {
         const [result, warning] = await this.#pool.use(
-          (client) => withWarnings(client, () => work(client, commit)),
+          (client) => withWarnings(client, () => work(client, announceCommit)),
           { dueAtMs, leavesOne },
         );
         if (isCommitting && warning !== undefined) throw warning;
@@ -129,7 +129,7 @@ export async function runLong<Result>(
   client: ClientBase,
   kind: keyof typeof begins,
   work: () => Promise<Result>,
-  commit: () => void = () => {},
+  announceCommit: () => void = () => {},
 ): Promise<Result> {
   await client.query(begins[kind]);
   try {
@@ -139,7 +139,7 @@ export async function runLong<Result>(
          'idle_in_transaction_session_timeout', 'transaction_timeout')`,
     );
     const result = await work();
-    commit();
+    announceCommit();
     await client.query("COMMIT");
     return result;
   } catch (error) {

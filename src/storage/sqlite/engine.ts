@@ -60,7 +60,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       // A service of an older version would not start again on what a command has migrated.
       const lock = !isServing && isOlder(database) ? lockForServing(file, olderService) : undefined;
       try {
-        migrate(database, undefined, options.onMigration);
+        migrate(database, options.onMigration);
       } finally {
         lock?.close();
       }
@@ -87,7 +87,7 @@ function createStorage(
   { file, identity, database, opened, share }: OpenFile,
   options: OpenOptions,
 ): Storage {
-  const { list, seek } = createReader(database, options.onRead);
+  const { list, seek, countPlants } = createReader(database, options.onRead);
   const tokens = createTokenStorage(database);
   // A thread that joins uses the files that the worker has open.
   const files = share?.files ?? identify(file, identity);
@@ -103,6 +103,7 @@ function createStorage(
   return {
     list: mapErrors(list),
     seek: mapErrors(seek),
+    countPlants: mapErrors(countPlants),
     // A command has no use for it, and no worker.
     version: (garden) => (options.isServing ? startedWorker() : worker)?.versions.read(garden),
     findToken: mapErrors(tokens.findToken),
@@ -169,7 +170,14 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
     "plants INDEXED BY plants_by_tag WHERE garden = ? AND tag = ?",
   );
 
+  const findCount = database.query<{ plants: bigint }, [string]>(
+    "SELECT plants FROM gardens WHERE garden = ?",
+  );
+
   return {
+    async countPlants(garden) {
+      return Number(findCount.get(garden)?.plants ?? 0n);
+    },
     async list(garden, after, count, { textMax, tag } = {}) {
       const { fromStart, fromAfter } = tag === undefined ? all : tagged;
       const scope = tag === undefined ? [garden] : [garden, tag];

@@ -1,17 +1,15 @@
 /** Migrations on real files: each once, all or nothing, and no hand on files that are not ours. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { touch } from "../../../test/temporary-folder.ts";
+import { keptPath } from "../../../test/upgrades/kept-data.ts";
+import { assignedIdMax } from "../../domain/plant.ts";
 import { openSqlite } from "./engine.ts";
-import { checkFile, migrate } from "./migrate.ts";
+import { checkFile, migrate, requireExactSchema } from "./migrate.ts";
 import { applicationId, connect, readPragma } from "./open.ts";
-
-const first = "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);";
-const second = "CREATE TABLE b (y INTEGER) STRICT; UPDATE a SET x = x + 1;";
-const broken = "CREATE TABLE c (z INTEGER) STRICT; INSERT INTO missing VALUES (1);";
 
 let folder: string;
 let path: string;
@@ -41,78 +39,90 @@ function tables(database: Database): string[] {
   return rows.all().map((row) => row.name);
 }
 
-function counterOf(database: Database): bigint | undefined {
-  return database.query<{ x: bigint }, []>("SELECT x FROM a").get()?.x;
+/** A copy of what 0.5 left, with its log. */
+function bringFive(): void {
+  for (const name of ["plants.db", "plants.db-wal"] as const) {
+    copyFileSync(keptPath("0.5.0", name), join(folder, name));
+  }
 }
 
 describe("migrate", () => {
-  test("brings an empty file to the newest schema and marks it as ours", () => {
-    const database = open();
-    migrate(database, [first, second]);
-    expect(tables(database)).toEqual(["a", "b"]);
-    expect(readPragma(database, "user_version")).toBe(2n);
-    expect(readPragma(database, "application_id")).toBe(BigInt(applicationId));
-  });
-
-  test("applies each step once, in this or in a later run", () => {
-    migrate(open(), [first]);
-    migrate(open(), [first]);
-    migrate(open(), [first, second]);
-    migrate(open(), [first, second]);
-    expect(counterOf(open())).toBe(2n);
-  });
-
-  test("leaves everything as it was when a step fails halfway, and can be done again", () => {
-    migrate(open(), [first]);
-    const database = open();
-    expect(() => migrate(database, [first, second, broken])).toThrow("missing");
-    expect(database.inTransaction).toBe(false);
-    expect(tables(database)).toEqual(["a"]);
-    expect(counterOf(database)).toBe(1n);
-    expect(readPragma(database, "user_version")).toBe(1n);
-    migrate(database, [first, second]);
-    expect(tables(database)).toEqual(["a", "b"]);
-  });
-
-  test("is reported if there is something to migrate", () => {
+  test("brings an empty file to the newest schema, once, and marks it as ours", () => {
     const reports: string[] = [];
-    const report = (work: string) => reports.push(work);
-    for (const steps of [[first], [first, second], [first, second]]) {
-      migrate(open(), steps, report);
+    for (const database of [open(), open()]) {
+      migrate(database, (work) => reports.push(work));
+      expect(tables(database)).toEqual([
+        ...["gardens", "idempotency_keys", "plants", "token_changes", "tokens"],
+      ]);
+      expect(readPragma(database, "user_version")).toBe(4n);
+      expect(readPragma(database, "application_id")).toBe(BigInt(applicationId));
     }
-    expect(reports).toEqual(["from schema 1 to 2; this may take minutes"]);
+    expect(reports).toEqual([]);
   });
 
-  test("makes the tables that the service needs", () => {
+  test("brings a file of 0.5 to exactly the same schema, counts, and reports it", () => {
+    bringFive();
     const database = open();
-    migrate(database);
-    expect(tables(database)).toEqual([
-      "gardens",
-      "idempotency_hashes",
-      "idempotency_keys",
-      "plants",
-      "token_changes",
-      "tokens",
+    requireExactSchema(database);
+    const reports: string[] = [];
+    migrate(database, (work) => reports.push(work));
+    expect(reports).toEqual(["from schema 3 to 4; this may take minutes"]);
+    requireExactSchema(database);
+    expect(database.query("SELECT * FROM gardens").all()).toEqual([
+      { garden: "ada", last_id: 9n, plants: 6n, keys: 1n },
     ]);
+  });
+
+  test("counts gardens that have no row or only an id above 2^52, and ends their ids there", () => {
+    bringFive();
+    const database = open();
+    database.run(`INSERT INTO gardens VALUES ('high', ${assignedIdMax + 5n});
+      INSERT INTO plants VALUES ('high', ${assignedIdMax + 5n}, 'Fern', ''), ('low', -1, 'Ivy', '')`);
+    migrate(database);
+    const counts = "SELECT garden, last_id, plants, keys FROM gardens WHERE garden <> 'ada'";
+    expect(database.query(counts).all()).toEqual([
+      { garden: "high", last_id: assignedIdMax, plants: 1n, keys: 0n },
+      { garden: "low", last_id: 0n, plants: 1n, keys: 0n },
+    ]);
+  });
+
+  test("leaves everything as it was when it fails halfway", () => {
+    bringFive();
+    const database = open();
+    database.run("DROP TABLE idempotency_hashes");
+    const before = tables(database);
+    expect(() => migrate(database)).toThrow("idempotency_hashes");
+    expect(database.inTransaction).toBe(false);
+    expect(tables(database)).toEqual(before);
+    expect(readPragma(database, "user_version")).toBe(3n);
   });
 });
 
 describe("the check of a file", () => {
-  test("passes a new file, and one of ours", () => {
+  test("passes a new file, one of ours, and one of 0.5", () => {
     checkFile(open());
     migrate(open());
+    checkFile(open());
+    rmSync(path);
+    bringFive();
     checkFile(open());
   });
 
   test.each([
-    [1, 1, true],
-    [1, 2, true],
-    [2, 1, false],
-  ])("with schema %i in the file and %i known passes: %p", (kept, known, passes) => {
-    migrate(open(), [first, second].slice(0, kept));
-    const check = () => checkFile(open(), known);
-    if (passes) expect(check).not.toThrow();
-    else expect(check).toThrow("use a newer version");
+    [2, "its schema is 2, of a version before 0.5: upgrade to 0.5 first"],
+    [5, "its schema is 5, and this version knows schemas up to 4: use a newer version"],
+  ])("refuses the schema %i", (schema, reason) => {
+    const database = open();
+    migrate(database);
+    database.run(`PRAGMA user_version = ${schema}`);
+    expect(() => checkFile(database)).toThrow(reason);
+  });
+
+  test("refuses a schema of 0.5 that 0.5 did not make", () => {
+    bringFive();
+    const database = open();
+    database.run("CREATE TRIGGER t AFTER INSERT ON plants BEGIN DELETE FROM tokens; END");
+    expect(() => requireExactSchema(database)).toThrow("not the one that 0.5 creates");
   });
 });
 

@@ -2,32 +2,30 @@
 import { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { OpenOptions } from "../../domain/storage.ts";
-import { sha256 } from "../key-rows.ts";
-import start from "./migrations/0001-start.sql" with { type: "text" };
-import keyHashes from "./migrations/0002-key-hashes.sql" with { type: "text" };
-import tagsAndLines from "./migrations/0003-tags-and-lines.sql" with { type: "text" };
+import { SchemaSteps } from "../schema-steps.ts";
+import fromFive from "./migrations/from-0.5.sql" with { type: "text" };
+import schema from "./migrations/schema-4.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";
 
-type Step = string | ((database: Database) => void);
+const schemaOfFive = 3;
+const steps = new SchemaSteps([
+  { from: 0, to: 4, statements: schema },
+  { from: schemaOfFive, to: 4, statements: fromFive },
+]);
 
-/** The n-th entry leads from schema n to schema n + 1. Entries are only ever added. */
-const migrations: readonly Step[] = [start, hashKeys, tagsAndLines];
+/** SHA-256 of everything in it. */
+const fingerprintOfFive = "01e6da122c3740120a6d64dbccf6f3d8258a2f270b0f12055290c802db488b22";
 
-/** Fails, before anything is written, if the file is another program's or of a newer version. */
-export function checkFile(database: Database, known = migrations.length): void {
-  const schema = readPragma(database, "user_version");
+/** Fails, before anything is written, if the file is another program's or of an unknown version. */
+export function checkFile(database: Database): void {
+  const found = Number(readPragma(database, "user_version"));
   const owner = readPragma(database, "application_id");
   const isEmpty = readPragma(database, "schema_version") === 0n;
-  if (isEmpty && owner === 0n && schema === 0n) return;
+  if (isEmpty && owner === 0n && found === 0) return;
   if (owner !== BigInt(applicationId)) {
     throw new PlantStoreError("unavailable", "it is a SQLite database of another program");
   }
-  if (schema > BigInt(known)) {
-    throw new PlantStoreError(
-      "unavailable",
-      `its schema is ${schema}, and this version knows schemas up to ${known}: use a newer version`,
-    );
-  }
+  steps.check(found);
 }
 
 /** Fails as well if nothing was ever stored in it. */
@@ -39,34 +37,25 @@ export function requireStore(database: Database): void {
 
 /** Whether an older version of the program made it. */
 export function isOlder(database: Database): boolean {
-  const schema = readPragma(database, "user_version");
-  return schema > 0n && schema < BigInt(migrations.length);
+  const found = readPragma(database, "user_version");
+  return found > 0n && found < BigInt(steps.newest);
 }
 
-export function migrate(
-  database: Database,
-  steps: readonly Step[] = migrations,
-  onMigration?: OpenOptions["onMigration"],
-): void {
-  if (readPragma(database, "user_version") === BigInt(steps.length)) return;
+export function migrate(database: Database, onMigration?: OpenOptions["onMigration"]): void {
+  const { newest } = steps;
+  const readSchema = () => Number(readPragma(database, "user_version"));
+  if (readSchema() === newest) return;
   // The lock comes first, so that of two processes that start at once only one migrates.
   database
     .transaction(() => {
-      checkFile(database, steps.length);
-      const from = Number(readPragma(database, "user_version"));
-      if (from > 0) onMigration?.(`from schema ${from} to ${steps.length}; this may take minutes`);
-      applySteps(database, steps.slice(from));
+      checkFile(database);
+      const from = readSchema();
+      if (from > 0) onMigration?.(`from schema ${from} to ${newest}; this may take minutes`);
+      for (const statements of steps.leadingFrom(from)) database.run(statements);
       database.run(`PRAGMA application_id = ${applicationId}`);
-      database.run(`PRAGMA user_version = ${steps.length}`);
+      database.run(`PRAGMA user_version = ${newest}`);
     })
     .immediate();
-}
-
-function applySteps(database: Database, steps: readonly Step[]): void {
-  for (const step of steps) {
-    if (typeof step === "string") database.run(step);
-    else step(database);
-  }
 }
 
 /**
@@ -74,11 +63,16 @@ function applySteps(database: Database, steps: readonly Step[]): void {
  * could change tokens or copy plants, and without an index or a table the service would fail later.
  */
 export function requireExactSchema(database: Database): void {
-  const version = Number(readPragma(database, "user_version"));
+  const objects = readObjects(database);
+  if (readPragma(database, "user_version") === BigInt(schemaOfFive)) {
+    const fingerprint = Bun.SHA256.hash(JSON.stringify([...objects].sort()), "hex");
+    if (fingerprint === fingerprintOfFive) return;
+    throw new PlantStoreError("unavailable", "its schema is not the one that 0.5 creates");
+  }
   using expected = new Database(":memory:");
-  applySteps(expected, migrations.slice(0, version));
+  expected.run(schema);
   const missing = readObjects(expected);
-  for (const [object, definition] of readObjects(database)) {
+  for (const [object, definition] of objects) {
     const known = missing.get(object);
     missing.delete(object);
     if (known === definition) continue;
@@ -106,23 +100,4 @@ function readObjects(database: Database): Map<string, string> {
     return [`${type} ${JSON.stringify(name)}`, JSON.stringify([tbl_name, sql])] as const;
   });
   return new Map(objects);
-}
-
-interface KeyRow {
-  readonly garden: string;
-  readonly key: string;
-  readonly request: string;
-  readonly plant_id: bigint;
-  readonly expires_at_ms: bigint;
-}
-
-/** In code, because SQLite has no SHA-256. */
-function hashKeys(database: Database): void {
-  database.run(keyHashes);
-  const keys = database.query<KeyRow, []>("SELECT * FROM idempotency_keys");
-  const insert = database.query("INSERT INTO idempotency_hashes VALUES (?, ?, ?, ?, ?)");
-  for (const { garden, key, request, plant_id, expires_at_ms } of keys.iterate()) {
-    insert.run(garden, sha256(key), sha256(request), plant_id, expires_at_ms);
-  }
-  database.run("DELETE FROM idempotency_keys");
 }

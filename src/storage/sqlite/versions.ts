@@ -38,7 +38,7 @@ export class GardenVersions {
    * gets a response. In between, lists are read but not cached: some clients already see the
    * writes, and must not get an older list from the cache next.
    */
-  begin(writes: readonly Write[]): () => void {
+  begin(writes: readonly Pick<Write, "kind" | "garden" | "id">[]): () => void {
     const changing = new Set<number>();
     for (const write of writes) {
       const slot = slotOf(write.garden);

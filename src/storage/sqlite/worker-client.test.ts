@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import { prepare } from "../rules.ts";
 import { packOutcomes, packWrites, unpackOutcomes, unpackWrites } from "./wire.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -47,15 +48,16 @@ test("of writes that waited when the worker broke down the outcome is unknown", 
 });
 
 test("writes arrive at the worker as they were sent", () => {
-  const idempotency = { key: "k", request: '["7","a",""]', nowMs: 1, expiresAtMs: 2 };
+  const idempotency = { key: "k", line: 130, nowMs: 1, expiresAtMs: 2 };
   const plant = { kind: "create", garden: "g", name: 'a "b" \\ \u{1f33f}\n', tag: "" } as const;
   const writes: Write[] = [
     { ...plant, id: undefined, idempotency: undefined },
     { ...plant, id: plantIdMin, idempotency },
     { ...plant, id: 0n, idempotency: undefined },
-    { kind: "delete", garden: "g", id: plantIdMax },
+    { ...plant, kind: "put", id: 7n, preconditions: { ifMatch: ["a"], ifNoneMatch: "*" } },
+    { kind: "delete", garden: "g", id: plantIdMax, preconditions: { ifMatch: "*" } },
   ];
-  expect(unpackWrites(packWrites(writes))).toEqual(writes);
+  expect(unpackWrites(packWrites(writes))).toEqual(prepare(writes));
 });
 
 test("outcomes come back as they were sent", () => {
@@ -64,7 +66,9 @@ test("outcomes come back as they were sent", () => {
     { kind: "taken" },
     { kind: "exhausted" },
     { kind: "mismatch" },
+    { kind: "replaced" },
     { kind: "deleted" },
+    { kind: "precondition-failed" },
     { kind: "missing" },
   ];
   expect(unpackOutcomes(packOutcomes(outcomes))).toEqual(outcomes);

@@ -5,7 +5,8 @@
  */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { Outcome, Write } from "../../domain/storage.ts";
+import type { Outcome } from "../../domain/storage.ts";
+import type { PreparedWrite } from "../rules.ts";
 import { mapError, unavailable } from "./errors.ts";
 import { connect, readPragma } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
@@ -23,7 +24,7 @@ type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 /** The writes of one request that wait for a commit. */
 interface Group {
   readonly port: Port;
-  readonly writes: readonly Write[];
+  readonly writes: readonly PreparedWrite[];
   readonly isApart: boolean;
 }
 
@@ -130,7 +131,7 @@ function commit(groups: readonly Group[]): void {
   }
 }
 
-function apply(writes: readonly Write[]): Outcome[] {
+function apply(writes: readonly PreparedWrite[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);

@@ -1,78 +1,36 @@
 /**
- * Applies a group of writes to a SQLite connection in one durable transaction. Runs in the worker.
+ * Applies a group of writes to a SQLite connection in one durable transaction: looks up what the
+ * rules ask for, and stores what they decide. Runs in the worker.
  */
 import type { Database } from "bun:sqlite";
-import { assignedIdMax } from "../../domain/plant.ts";
-import {
-  type CreateWrite,
-  countedIdMax,
-  type DeleteWrite,
-  keysMaxOf,
-  type Outcome,
-  type PutWrite,
-  type TokenUse,
-  type Write,
-} from "../../domain/storage.ts";
-import { isKeyed, type KeyRow, KeyRows } from "../key-rows.ts";
+import type { PlantId } from "../../domain/plant.ts";
+import type { Outcome, TokenUse } from "../../domain/storage.ts";
+import { toBytes } from "../keys.ts";
+import { decide, type GardenChanges, type LookUp, type PreparedWrite } from "../rules.ts";
 import { mapCommitError } from "./errors.ts";
-import { Quota } from "./quota.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
 
 export interface Writer {
-  apply(writes: readonly Write[]): Outcome[];
+  apply(writes: readonly PreparedWrite[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }
 
-interface StoredKey {
-  readonly request_hash: Uint8Array;
-  readonly plant_id: bigint;
-  readonly lines: Uint8Array | null;
-  readonly expires_at_ms: bigint;
-}
-
 export function createWriter(database: Database, plantsMax?: number): Writer {
-  const isLimited = plantsMax !== undefined;
-  const plantQuota = isLimited ? new Quota(database, "plants", plantsMax) : undefined;
-  const keyQuota = isLimited
-    ? new Quota(database, "idempotency_hashes", keysMaxOf(plantsMax))
-    : undefined;
   const begin = database.query("BEGIN IMMEDIATE");
   const commit = database.query("COMMIT");
-  const insertPlant = database.query(
-    "INSERT INTO plants (garden, id, name, tag) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-  );
-  const findPlant = database.query("SELECT 1 FROM plants WHERE garden = ? AND id = ?");
-  const deletePlant = database.query("DELETE FROM plants WHERE garden = ? AND id = ?");
-  const findFreeId = database.query<{ id: bigint | null }, [string, bigint, string]>(
-    `SELECT min(id) + 1 AS id FROM plants AS taken WHERE garden = ? AND id >= ? AND NOT EXISTS
-       (SELECT 1 FROM plants WHERE garden = ? AND id = taken.id + 1)`,
-  );
-  const findLastId = database.query<{ last_id: bigint }, [string]>(
-    "SELECT last_id FROM gardens WHERE garden = ?",
-  );
-  const keepLastId = database.query(
-    `INSERT INTO gardens (garden, last_id) VALUES (?, ?)
-       ON CONFLICT DO UPDATE SET last_id = excluded.last_id`,
-  );
-  const findKey = database.query<StoredKey, [string, Buffer]>(
-    `SELECT request_hash, plant_id, lines, expires_at_ms FROM idempotency_hashes
-       WHERE garden = ? AND key_hash = ?`,
-  );
-  const keepKey = database.query(
-    `INSERT INTO idempotency_hashes
-       (garden, key_hash, request_hash, plant_id, lines, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, lines = excluded.lines,
-         plant_id = excluded.plant_id, expires_at_ms = excluded.expires_at_ms`,
-  );
+  const lookUp = createLookUp(database);
+  const store = prepareStore(database);
+  const limits = { plantsMax, olderKeysUntilMs: readOlderKeysEnd(database) };
   const forgetKeys = database.query<{ garden: string }, [number]>(
-    `DELETE FROM idempotency_hashes WHERE (garden, key_hash) IN (
-       SELECT garden, key_hash FROM idempotency_hashes
+    `DELETE FROM idempotency_keys WHERE (garden, key) IN (
+       SELECT garden, key FROM idempotency_keys
          WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})
        RETURNING garden`,
   );
+  const countForgotten = database.query("UPDATE gardens SET keys = keys - ? WHERE garden = ?");
   const noteUse = database.query(
     `UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE id = ?`,
   );
@@ -87,116 +45,15 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       return result;
     } catch (error) {
       if (database.inTransaction) database.run("ROLLBACK");
-      plantQuota?.forget();
-      keyQuota?.forget();
       throw isWritten ? mapCommitError(error) : error;
     }
-  }
-
-  /** The counters of the gardens that a group touches are read once and written once. */
-  class Counters {
-    readonly #counters = new Map<string, { lastId: bigint; storedId: bigint }>();
-
-    of(garden: string): { lastId: bigint } {
-      let counter = this.#counters.get(garden);
-      if (counter === undefined) {
-        const { last_id: storedId } = findLastId.get(garden) ?? { last_id: 0n };
-        counter = { lastId: storedId, storedId };
-        this.#counters.set(garden, counter);
-      }
-      return counter;
-    }
-
-    keep(): void {
-      for (const [garden, { lastId, storedId }] of this.#counters) {
-        if (lastId !== storedId) keepLastId.run(garden, lastId);
-      }
-    }
-  }
-
-  function loadKey(garden: string, keyHash: Buffer): KeyRow | undefined {
-    const found = findKey.get(garden, keyHash);
-    return found
-      ? {
-          garden,
-          keyHash,
-          requestHash: Buffer.from(found.request_hash),
-          plantId: found.plant_id,
-          lines: found.lines && Buffer.from(found.lines),
-          expiresAtMs: Number(found.expires_at_ms),
-        }
-      : undefined;
-  }
-
-  function keepKeys(rows: readonly KeyRow[]): void {
-    for (const { garden, keyHash, requestHash, plantId, lines, expiresAtMs } of rows) {
-      keepKey.run(garden, keyHash, requestHash, plantId, lines, expiresAtMs);
-    }
-  }
-
-  function insertWithGivenId(write: CreateWrite, id: bigint, counters: Counters): Outcome {
-    const counter = counters.of(write.garden);
-    const { changes } = insertPlant.run(write.garden, id, write.name, write.tag);
-    if (changes === 0) return { kind: "taken" };
-    if (id > counter.lastId && id <= countedIdMax) counter.lastId = id;
-    return { kind: "created", id, replayed: false };
-  }
-
-  function insertWithNextId(write: CreateWrite, counters: Counters): Outcome {
-    const { garden, name, tag } = write;
-    const counter = counters.of(garden);
-    let id = counter.lastId + 1n;
-    if (id > assignedIdMax) return { kind: "exhausted" };
-    if (insertPlant.run(garden, id, name, tag).changes === 0) {
-      id = findFreeId.get(garden, id, garden)?.id ?? id;
-      if (id > assignedIdMax) return { kind: "exhausted" };
-      if (insertPlant.run(garden, id, name, tag).changes === 0) throw new Error("Not stored.");
-    }
-    counter.lastId = id;
-    return { kind: "created", id, replayed: false };
-  }
-
-  function create(write: CreateWrite, counters: Counters, keys: KeyRows): Outcome {
-    const { garden } = write;
-    const keyed = isKeyed(write) ? write : undefined;
-    const earlier = keyed && keys.recall(keyed);
-    if (earlier) return earlier;
-    const isNewKey = keyed !== undefined && keys.needsRow(keyed);
-    const isTaken = () => write.id !== undefined && findPlant.get(garden, write.id) !== null;
-    if (plantQuota?.isFull(garden)) {
-      return isTaken() ? { kind: "taken" } : { kind: "full", limit: "plants", max: plantQuota.max };
-    }
-    if (isNewKey && keyQuota?.isFull(garden)) {
-      return isTaken() ? { kind: "taken" } : { kind: "full", limit: "keys", max: keyQuota.max };
-    }
-    const outcome =
-      write.id === undefined
-        ? insertWithNextId(write, counters)
-        : insertWithGivenId(write, write.id, counters);
-    if (outcome.kind !== "created") return outcome;
-    plantQuota?.count(garden, 1);
-    if (isNewKey) keyQuota?.count(garden, 1);
-    if (keyed) keys.remember(keyed, outcome.id);
-    return outcome;
-  }
-
-  function remove({ kind, garden, id }: DeleteWrite | PutWrite): Outcome {
-    if (kind === "put") throw new Error("Not implemented.");
-    if (deletePlant.run(garden, id).changes === 0) return { kind: "missing" };
-    plantQuota?.count(garden, -1);
-    return { kind: "deleted" };
   }
 
   return {
     apply(writes) {
       return transact(() => {
-        const counters = new Counters();
-        const keys = new KeyRows(loadKey);
-        const outcomes = writes.map((write) =>
-          write.kind === "create" ? create(write, counters, keys) : remove(write),
-        );
-        counters.keep();
-        keepKeys(keys.changed());
+        const { outcomes, changes } = decide(writes, lookUp, limits);
+        for (const each of changes) store(each);
         return outcomes;
       });
     },
@@ -204,7 +61,9 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
     forgetKeys(nowMs) {
       return transact(() => {
         const forgotten = forgetKeys.all(nowMs);
-        for (const { garden } of forgotten) keyQuota?.count(garden, -1);
+        for (const [garden, keys] of Map.groupBy(forgotten, ({ garden }) => garden)) {
+          countForgotten.run(keys.length, garden);
+        }
         return forgotten.length === forgottenKeysMax;
       });
     },
@@ -214,5 +73,64 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
         for (const { id, usedAtMs } of uses) noteUse.run(usedAtMs, id);
       });
     },
+  };
+}
+
+/** When the last key that 0.5 has stored expires. */
+function readOlderKeysEnd(database: Database): number {
+  const end = "SELECT max(expires_at_ms) AS end FROM idempotency_keys WHERE key < x'21'";
+  return Number(database.query<{ end: bigint | null }, []>(end).get()?.end ?? 0);
+}
+
+function createLookUp(database: Database): LookUp {
+  const findGarden = database.query<Record<"last_id" | "plants" | "keys", bigint>, [string]>(
+    "SELECT last_id, plants, keys FROM gardens WHERE garden = ?",
+  );
+  const findPlant = database.query<{ name: string; tag: string }, [string, PlantId]>(
+    "SELECT name, tag FROM plants WHERE garden = ? AND id = ?",
+  );
+  const findKey = database.query<{ entries: Uint8Array; expires_at_ms: bigint }, [string, Buffer]>(
+    "SELECT entries, expires_at_ms FROM idempotency_keys WHERE garden = ? AND key = ?",
+  );
+  return {
+    garden(garden) {
+      const row = findGarden.get(garden);
+      if (row === null) return undefined;
+      return { lastId: row.last_id, plants: Number(row.plants), keys: Number(row.keys) };
+    },
+    plant: (garden, id) => findPlant.get(garden, id) ?? undefined,
+    key(garden, row) {
+      const found = findKey.get(garden, toBytes(row));
+      if (found === null) return undefined;
+      return { entries: found.entries, expiresAtMs: Number(found.expires_at_ms) };
+    },
+  };
+}
+
+function prepareStore(database: Database): (changes: GardenChanges) => void {
+  const storeGarden = database.query(
+    `INSERT INTO gardens (garden, last_id, plants, keys) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE
+         SET last_id = excluded.last_id, plants = excluded.plants, keys = excluded.keys`,
+  );
+  const insertPlant = database.query(
+    "INSERT INTO plants (garden, id, name, tag) VALUES (?, ?, ?, ?)",
+  );
+  const replacePlant = database.query(
+    "UPDATE plants SET name = ?, tag = ? WHERE garden = ? AND id = ?",
+  );
+  const deletePlant = database.query("DELETE FROM plants WHERE garden = ? AND id = ?");
+  const storeKey = database.query(
+    `INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET entries = excluded.entries, expires_at_ms = excluded.expires_at_ms`,
+  );
+  return ({ garden, lastId, plants, keys, inserted, replaced, deleted, keyRows }) => {
+    storeGarden.run(garden, lastId, plants, keys);
+    for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
+    for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
+    for (const id of deleted) deletePlant.run(garden, id);
+    for (const { key, entries, expiresAtMs } of keyRows) {
+      storeKey.run(garden, toBytes(key), entries, expiresAtMs);
+    }
   };
 }

@@ -5,7 +5,7 @@
  */
 import { cpSync, existsSync, realpathSync } from "node:fs";
 import { join, relative } from "node:path";
-import { linesPerRow } from "../../../src/storage/key-rows.ts";
+import { linesPerRow } from "../../../src/storage/keys.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";

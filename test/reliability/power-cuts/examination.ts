@@ -2,7 +2,9 @@
 import type { Database } from "bun:sqlite";
 import { createLog } from "../../../src/log.ts";
 import { assemble } from "../../../src/server/assembly.ts";
+import { entryBytes } from "../../../src/storage/keys.ts";
 import { openStorage } from "../../../src/storage/open.ts";
+import { prepare } from "../../../src/storage/rules.ts";
 import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
@@ -21,8 +23,7 @@ import type { Dice } from "./tearing.ts";
 export type Gardens = ReadonlyMap<string, { readonly token: string; readonly ledger: Ledger }>;
 
 const repeatsMax = 3;
-/** Of a line in a row of keys. */
-const lineBytes = 24;
+/** Of an entry in a row of keys, which starts with a hash. */
 const hashBytes = 16;
 
 /** In this process, which is fast. Only the writer thread is missing. */
@@ -33,7 +34,7 @@ export async function examineHere(path: string, gardens: Gardens, dice: Dice): P
     const writer = createWriter(database);
     const { app } = assemble(
       { basePath: "", corsOrigins: "*" },
-      { ...storage, apply: async (writes) => writer.apply(writes) },
+      { ...storage, apply: async (writes) => writer.apply(prepare(writes)) },
       createLog("off", () => {}),
     );
     const call: Caller["call"] = async (request, { token, body, headers } = {}) => {
@@ -84,6 +85,7 @@ async function examine(
     const plants = readList(await list.text());
     const keys = readKeys(database, garden);
     faults.push(...ledger.audit(plants), ...ledger.auditKeys(plants, keys));
+    faults.push(...auditCounts(database, garden));
     const { keyed } = ledger;
     for (let count = 0; count < repeatsMax && keyed.length > 0; count++) {
       const [sent] = keyed.splice(dice(keyed.length), 1) as [(typeof keyed)[number]];
@@ -106,25 +108,37 @@ async function examine(
 /** As in `Ledger.auditKeys`. */
 function readKeys(database: Database, garden: string): Map<string, string> {
   const rows = database
-    .query<{ hash: string; id: string; lines: Uint8Array | null }, [string]>(
-      `SELECT lower(hex(key_hash)) AS hash, CAST(plant_id AS TEXT) AS id, lines
-         FROM idempotency_hashes WHERE garden = ?`,
+    .query<{ key: string; entries: Uint8Array }, [string]>(
+      "SELECT lower(hex(key)) AS key, entries FROM idempotency_keys WHERE garden = ?",
     )
     .all(garden);
-  const keys = new Map<string, string>();
-  for (const { hash, id, lines } of rows) {
-    if (lines === null) keys.set(hash, id);
-    else for (const [place, lineId] of readLineIds(lines)) keys.set(`${hash}/${place}`, lineId);
-  }
-  return keys;
+  const ids = rows.flatMap(({ key, entries }) =>
+    readIds(entries).map(([entry, id]) => [`${key}/${entry}`, id] as const),
+  );
+  return new Map(ids);
 }
 
 /** By place in the row. A place without a hash is free. */
-function readLineIds(lines: Uint8Array): [number, string][] {
-  const row = Buffer.from(lines);
-  return Array.from({ length: row.length / lineBytes }, (_, place) => place)
-    .filter((place) => row.subarray(place * lineBytes, place * lineBytes + hashBytes).some(Boolean))
-    .map((place) => [place, String(row.readBigInt64BE(place * lineBytes + hashBytes))]);
+function readIds(entries: Uint8Array): [number, string][] {
+  const row = Buffer.from(entries);
+  return Array.from({ length: row.length / entryBytes }, (_, place) => place)
+    .filter((place) =>
+      row.subarray(place * entryBytes, place * entryBytes + hashBytes).some(Boolean),
+    )
+    .map((place) => [place, String(row.readBigInt64BE(place * entryBytes + hashBytes))]);
+}
+
+/** What a garden's row counts that isn't there. */
+function auditCounts(database: Database, garden: string): string[] {
+  const counts = database.query<Record<string, bigint>, [string]>(
+    `SELECT plants, (SELECT count(*) FROM plants AS held WHERE held.garden = gardens.garden) AS held,
+         keys, (SELECT count(*) FROM idempotency_keys AS key WHERE key.garden = gardens.garden) AS known
+       FROM gardens WHERE garden = ?`,
+  );
+  const { plants, held, keys, known } = counts.get(garden) ?? {};
+  return plants === held && keys === known
+    ? []
+    : [`counted ${plants} plants of ${held}, ${keys} keys of ${known}`];
 }
 
 /** What was stored in a garden when it was opened. */

@@ -9,24 +9,29 @@ CREATE TABLE plants (
   PRIMARY KEY (garden, id)
 );
 
--- The highest id that a garden assigned or was given, so that no assigned id comes twice. Whoever
--- creates plants in a garden locks its row first.
+-- Lists by tag.
+CREATE INDEX plants_by_tag ON plants (garden, tag COLLATE "C", id);
+
+-- The highest id from 1 to 2^52 that the garden assigned or was given, and exactly how many plants and
+-- keys it has. Whoever writes to a garden locks its row first, and keeps it in the same transaction.
 CREATE TABLE gardens (
   garden text COLLATE "C" NOT NULL PRIMARY KEY,
-  last_id bigint NOT NULL CHECK (last_id <= 9007199254740991)
+  last_id bigint NOT NULL DEFAULT 0 CHECK (last_id <= 4503599627370496),
+  plants bigint NOT NULL DEFAULT 0,
+  keys bigint NOT NULL DEFAULT 0
 );
 
--- The request is kept to tell a repeated one from another one under the same key.
+-- See keys.ts. Rows of 0.5 start with a zero byte, and expire a day after the upgrade.
 CREATE TABLE idempotency_keys (
   garden text COLLATE "C" NOT NULL,
-  key text COLLATE "C" NOT NULL,
-  request text NOT NULL,
-  plant_id bigint NOT NULL,
+  key bytea NOT NULL,
+  entries bytea NOT NULL,
   expires_at_ms bigint NOT NULL,
   PRIMARY KEY (garden, key)
 );
 
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
+CREATE INDEX idempotency_keys_of_05 ON idempotency_keys (expires_at_ms) WHERE key < '\x21'::bytea;
 
 -- The position tells which of two tokens of the same moment was made first.
 CREATE TABLE tokens (

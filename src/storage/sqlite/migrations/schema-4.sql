@@ -7,23 +7,29 @@ CREATE TABLE plants (
   PRIMARY KEY (garden, id)
 ) STRICT, WITHOUT ROWID;
 
--- The highest id that a garden assigned or was given, so that no assigned id comes twice.
+-- Lists by tag. With the name, a list is one range read, as it is without a tag.
+CREATE INDEX plants_by_tag ON plants (garden, tag, id, name);
+
+-- The highest id from 1 to 2^52 that the garden assigned or was given, and exactly how many plants and
+-- keys it has. Every write keeps it, in its own transaction.
 CREATE TABLE gardens (
   garden TEXT NOT NULL PRIMARY KEY,
-  last_id INTEGER NOT NULL
+  last_id INTEGER NOT NULL CHECK (last_id <= 4503599627370496),
+  plants INTEGER NOT NULL,
+  keys INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The request is kept to tell a repeated one from another one under the same key.
+-- See keys.ts. Rows of 0.5 start with a zero byte, and expire a day after the upgrade.
 CREATE TABLE idempotency_keys (
   garden TEXT NOT NULL,
-  key TEXT NOT NULL,
-  request TEXT NOT NULL,
-  plant_id INTEGER NOT NULL,
+  key BLOB NOT NULL,
+  entries BLOB NOT NULL,
   expires_at_ms INTEGER NOT NULL,
   PRIMARY KEY (garden, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
+CREATE INDEX idempotency_keys_of_05 ON idempotency_keys (expires_at_ms) WHERE key < x'21';
 
 CREATE TABLE tokens (
   id TEXT NOT NULL PRIMARY KEY,
