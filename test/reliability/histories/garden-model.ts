@@ -1,36 +1,27 @@
 /** A sequential model of a garden, by docs/interface.md. */
 import type { Create, List, Operation, Plant } from "./history.ts";
 
-const countedIdMax = 2n ** 52n;
+const assignedIdMax = 2n ** 52n;
 
 /** By key: the request that it was first sent with, and its plant. */
 type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint }>;
 
 export class Garden {
-  static readonly empty = new Garden([], 0n, new Map(), new Set());
+  static readonly empty = new Garden([], 0n, new Map());
   /** Equal for equal gardens. */
   readonly fingerprint: string;
   readonly #plants: readonly Plant[];
   /** The highest id that was assigned, or chosen and counts. */
   readonly #lastId: bigint;
   readonly #keys: Keys;
-  /** Chosen ids that do not count, also of deleted plants. */
-  readonly #uncounted: ReadonlySet<bigint>;
 
-  private constructor(
-    plants: readonly Plant[],
-    lastId: bigint,
-    keys: Keys,
-    uncounted: ReadonlySet<bigint>,
-  ) {
+  private constructor(plants: readonly Plant[], lastId: bigint, keys: Keys) {
     this.#plants = plants;
     this.#lastId = lastId;
     this.#keys = keys;
-    this.#uncounted = uncounted;
     const present = plants.map(({ id, name, tag }) => `${id} ${name} ${tag}`);
     const kept = Array.from(keys, ([key, { request, id }]) => `${key} ${request} ${id}`);
-    const given = Array.from(uncounted, String).toSorted();
-    this.fingerprint = [lastId, ...present, ...kept.toSorted(), ...given].join("\n");
+    this.fingerprint = [lastId, ...present, ...kept.toSorted()].join("\n");
   }
 
   /**
@@ -46,7 +37,7 @@ export class Garden {
         const rest = this.#plants.filter(({ id }) => id !== call.id);
         if (rest.length === this.#plants.length) return this.#refuse(404, result);
         if (result && result.kind !== "deleted") return undefined;
-        return new Garden(rest, this.#lastId, this.#keys, this.#uncounted);
+        return new Garden(rest, this.#lastId, this.#keys);
       }
       case "list":
         return this.#isListed(call, result) ? this : undefined;
@@ -59,26 +50,14 @@ export class Garden {
     const kept = key === undefined ? undefined : this.#keys.get(key);
     if (kept && kept.request !== request) return this.#refuse(422, result);
     if (kept) return isCreated(result, kept.id, true) ? this : undefined;
-    const id = call.id ?? this.#nextId(result);
-    if (this.#isTaken(id)) return this.#refuse(409, result);
+    const id = call.id ?? this.#lastId + 1n;
+    const isExhausted = call.id === undefined && id > assignedIdMax;
+    if (isExhausted || this.#isTaken(id)) return this.#refuse(409, result);
     if (!isCreated(result, id, false)) return undefined;
     const plants = [...this.#plants, { id, name, tag }].toSorted(byId);
-    const isCounted = call.id === undefined || id <= countedIdMax;
-    const lastId = isCounted && id > this.#lastId ? id : this.#lastId;
+    const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
     const keys = key === undefined ? this.#keys : new Map(this.#keys).set(key, { request, id });
-    const uncounted = isCounted ? this.#uncounted : new Set(this.#uncounted).add(id);
-    return new Garden(plants, lastId, keys, uncounted);
-  }
-
-  /**
-   * The next free id. It may also skip a chosen one whose plant is deleted at that moment: the
-   * interface promises a free and higher id, not the first of them.
-   */
-  #nextId(result: Operation["result"]): bigint {
-    const assigned = result?.kind === "created" ? result.id : undefined;
-    let id = this.#lastId + 1n;
-    while (this.#isTaken(id) || (assigned && assigned > id && this.#uncounted.has(id))) id++;
-    return id;
+    return new Garden(plants, lastId, keys);
   }
 
   #isTaken(id: bigint): boolean {
