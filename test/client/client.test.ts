@@ -12,7 +12,7 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { clientCases } from "./client-cases.ts";
 
 const root = join(import.meta.dir, "../..");
-const nodeMs = 60_000;
+const nodeMs = 120_000;
 const folder = makeTemporaryFolder();
 let service: RunningService;
 

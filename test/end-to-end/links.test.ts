@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fillStore } from "../filled-store.ts";
+import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
@@ -19,7 +20,7 @@ setDefaultTimeout(120_000);
 
 const user = 1234;
 
-describe.skipIf(process.getuid?.() !== 0)("as root", () => {
+describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root", () => {
   const folder = makeTemporaryFolder();
   const inRoots = (name: string) => `${folder.path}/root/${name}`;
   const inUsers = (name: string) => `${folder.path}/user/${name}`;

@@ -46,6 +46,7 @@ test(
     await using own = await makeDatabase();
     await using service = await startService({ database: own.url });
     const made = await runProgram(["token", "create", "other", "--database", own.url]);
+    expect(made).toMatchObject({ exitCode: 0 });
     const body = '{"name":"Fern"}';
     const write = (token = service.token) => service.call("POST /plants", { body, token });
     expect((await write()).status).toBe(201);
@@ -53,20 +54,21 @@ test(
     const intruder = new Client(own.url);
     await intruder.connect();
     await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'gardener' FOR UPDATE");
-    const held: Promise<Response>[] = [];
+    const held: Promise<number | string>[] = [];
     let worstMs = 0;
-    for (const untilMs = performance.now() + 3_000; performance.now() < untilMs; ) {
-      if (held.length < 40) held.push(write());
-      const startedMs = performance.now();
-      expect((await write(made.out.trim())).status).toBe(201);
-      worstMs = Math.max(worstMs, performance.now() - startedMs);
+    try {
+      for (const untilMs = performance.now() + 3_000; performance.now() < untilMs; ) {
+        if (held.length < 40) held.push(write().then(({ status }) => status, String));
+        const startedMs = performance.now();
+        expect((await write(made.out.trim())).status).toBe(201);
+        worstMs = Math.max(worstMs, performance.now() - startedMs);
+      }
+    } finally {
+      await intruder.end();
     }
-    await intruder.query("COMMIT");
-    await intruder.end();
     // As long as a lock is waited for, twice, and not as long as a statement may take.
     expect(worstMs).toBeLessThan(1_500);
-    const statuses = await Promise.all(held.map(async (response) => (await response).status));
-    expect(new Set(statuses)).toEqual(new Set([201]));
+    expect(new Set(await Promise.all(held))).toEqual(new Set([201]));
   },
   { timeout: 120_000, retry: 2 },
 );

@@ -28,7 +28,7 @@ import { parseUrl } from "./url.ts";
 setDefaultTimeout(120_000);
 
 /** Short, so that what does not answer is given up while the test waits. */
-const limits = { poolSize: 3, connectTimeoutMs: 500, statementTimeoutMs: 500 };
+const limits = { poolSize: 3, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 };
 
 let servers: [PostgresServer, PostgresServer];
 const opened: Storage[] = [];
@@ -241,7 +241,7 @@ describe("a connection that fails while it is made", () => {
       const storage = await open(url, { ...limits, poolSize: 1 });
       second.turn("passed");
       first.turn(fate);
-      const isOver = AbortSignal.timeout(10_000);
+      const isOver = AbortSignal.timeout(60_000);
       let isFound = false;
       const ask = async () => {
         while (!isFound && !isOver.aborted) {
