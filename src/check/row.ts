@@ -15,7 +15,8 @@
  * - `{name}`: a name that marks the plants of this run; `{key}`: a new idempotency key
  * - `{each}`: the value that the row runs with
  * - `{base}`: the base path; `{host}`; `{token}`, and `{wrong-token}`: it with a character changed
- * - `{assigned}`: the id in the last `Location`; `{next}`: the target of the last `Link`
+ * - `{assigned}`: the id in the last `Location`; `{next}`: the target of the last `Link`; `{etag}`:
+ *   the last `ETag`
  */
 import type { SentHeaders, ServiceResponse } from "./service.ts";
 

@@ -4,6 +4,7 @@ import { rows as createRows } from "./rows/create.ts";
 import { rows as limitRows } from "./rows/limits-and-health.ts";
 import { rows as listRows } from "./rows/list-and-delete.ts";
 import { rows as plantRows } from "./rows/plant.ts";
+import { rows as putRows } from "./rows/put.ts";
 import { rows as requestRows } from "./rows/requests.ts";
 import { rows as responseRows } from "./rows/responses.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
@@ -20,6 +21,7 @@ export const contract: readonly Row[] = [
   ...plantRows,
   ...createRows,
   ...listRows,
+  ...putRows,
   ...tokenRows,
   ...responseRows,
   ...limitRows,

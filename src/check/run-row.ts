@@ -106,8 +106,10 @@ class RowRun {
     const response = await this.#service.send(request, parts).catch((error: Error) => error);
     const received = response instanceof Error ? undefined : response;
     // A broken service may create a plant without a token, too.
-    const isCreate = request.startsWith("POST ");
-    if (isCreate) this.#gardens.note(token ?? tokens.write, String(body), received);
+    const [, putId] = /^PUT \S*\/plants\/(-?\d+)/.exec(request) ?? [];
+    const created = putId === undefined ? String(body) : `"id":${putId}`;
+    const mayCreate = request.startsWith("POST ") || putId !== undefined;
+    if (mayCreate) this.#gardens.note(token ?? tokens.write, created, received);
     if (response instanceof Error) throw response;
     this.#remember(response);
     return response;
@@ -116,6 +118,7 @@ class RowRun {
   #remember(response: ServiceResponse): void {
     this.#responses.push(response);
     if (response.locatedId !== undefined) this.#values.assigned = String(response.locatedId);
+    this.#values.etag = response.header("ETag") ?? this.#values.etag ?? "";
     const [, target] = /^<([^>]*)>\s*;\s*rel="?next"?$/.exec(response.header("Link") ?? "") ?? [];
     if (target === undefined) return;
     const { pathname, search } = new URL(target, `http://${this.#service.host}`);

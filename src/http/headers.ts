@@ -5,6 +5,7 @@ const exposed = [
   "Location",
   "Link",
   "X-Request-Id",
+  "ETag",
   "Idempotency-Replayed",
   "Retry-After",
   "RateLimit",
@@ -69,7 +70,8 @@ export function preflightHeaders(allow: string): Record<string, string> {
   return {
     Allow: allow,
     "Access-Control-Allow-Methods": allow,
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Request-Id",
+    "Access-Control-Allow-Headers":
+      "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id",
     "Access-Control-Max-Age": String(preflightSeconds),
   };
 }

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { scopes } from "../domain/caller.ts";
+import { type Scope, scopes } from "../domain/caller.ts";
 import { type ErrorCode, errorCodes } from "../domain/errors.ts";
 import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import type {
@@ -9,6 +9,7 @@ import type {
   HeaderDescription,
   RequestBody,
   SchemaName,
+  Success,
 } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
@@ -150,7 +151,7 @@ function describeOperation(operation: DocumentedOperation): Json {
 /** The same without bodies. The API reference leaves it out. */
 function describeHead(operation: DocumentedOperation, get: Json): Json {
   const described = [
-    [operation.success.status, describeSuccess(operation)] as const,
+    ...describeSuccesses(operation),
     ...problemCodes(operation).map(
       (code) => [errorCodes[code].status, describeProblem(code)] as const,
     ),
@@ -186,16 +187,19 @@ function describeParameter(name: string, parameter: Parameter): Json {
 }
 
 function describeResponses(operation: DocumentedOperation): Json {
-  const responses: Record<string, Json> = {
-    [operation.success.status]: describeSuccess(operation),
-  };
+  const responses: Record<string, Json> = Object.fromEntries(describeSuccesses(operation));
   for (const code of problemCodes(operation)) {
     responses[errorCodes[code].status] = refer("responses", code);
   }
   return responses;
 }
 
-function describeSuccess({ success, scope }: DocumentedOperation): Json {
+function describeSuccesses({ success, otherSuccess, scope }: DocumentedOperation) {
+  const all = otherSuccess ? [success, otherSuccess] : [success];
+  return all.map((each) => [each.status, describeSuccess(each, scope)] as const);
+}
+
+function describeSuccess(success: Success, scope: Scope | undefined): Json {
   const { description, headers, contentType, schema, examples } = success;
   const content = contentType && {
     [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },

@@ -41,7 +41,7 @@ export interface Reply {
 /** An operation as the pipeline sees it. */
 export interface Operation {
   readonly name: string;
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   /** The scope that the token needs; absent: no token is needed. */
   readonly scope?: Scope;
@@ -78,6 +78,8 @@ export interface DocumentedOperation extends Operation {
   readonly summary: string;
   readonly description: string;
   readonly success: Success;
+  /** What else is not a problem. */
+  readonly otherSuccess?: Success;
   /** Problems of this operation, besides those that every operation can have. */
   readonly problems?: readonly ErrorCode[];
 }

@@ -10,15 +10,26 @@ import {
 import { json, jsonLines } from "./body.ts";
 import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
 import { type DocumentedOperation, plantOperation, type Success } from "./operation.ts";
-import { integerText, keyText, namesText, tagText } from "./parameters.ts";
 import {
+  asteriskText,
+  entityTagsText,
+  integerText,
+  keyText,
+  namesText,
+  tagText,
+} from "./parameters.ts";
+import { refuse } from "./request.ts";
+import {
+  entityTag,
   jsonReply,
   linkToNext,
+  matchesTag,
   plainText,
   plantLocation,
   renderList,
   renderPlant,
   textReply,
+  toContentHashes,
 } from "./response.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
@@ -45,6 +56,26 @@ const idempotencyKey = (charactersMax: number) =>
     description: `1 to ${charactersMax} visible ASCII characters, bare or in double quotes.`,
     example: "6b1f7c9e-order-17",
   }) as const;
+
+const ifMatch = {
+  in: "header",
+  schema: entityTagsText,
+  description: "Entity tags, or `*`: only if the plant exists and has one of them.",
+} as const;
+
+const etag = {
+  ETag: {
+    description: "Identifies what the plant says: the same for the same name and tag.",
+    example: '"8Zk2qW0aJr9yTn4uVb6xCd"',
+    required: true,
+  },
+};
+
+const locationHeader = {
+  description: "The path of the plant, with the base path. The last segment is the id.",
+  example: "/plants/7",
+  required: true,
+};
 
 const plantId = {
   in: "path",
@@ -78,11 +109,7 @@ const createPlant = plantOperation({
     status: 201,
     description: "The plant is stored.",
     headers: {
-      Location: {
-        description: "The path of the plant, with the base path. The last segment is the id.",
-        example: "/plants/7",
-        required: true,
-      },
+      Location: locationHeader,
       "Idempotency-Replayed": {
         description: "`true` if an earlier request with the same key created the plant.",
         example: "true",
@@ -221,17 +248,92 @@ const getPlant = plantOperation({
   scope: "read",
   summary: "Get a plant",
   description: "The plant that `Location` names after a create.",
-  parameters: { id: { ...plantId, example: 7 }, fields },
+  parameters: {
+    id: { ...plantId, example: 7 },
+    fields,
+    "If-None-Match": {
+      in: "header",
+      schema: entityTagsText,
+      description: "Entity tags, or `*`. If the plant has one of them, the response is 304.",
+    },
+  },
   success: {
     status: 200,
     description: "The plant.",
+    headers: etag,
     contentType: "application/json",
     schema: "Plant",
     examples: { plain: { value: examplePlant } },
   },
+  otherSuccess: {
+    status: 304,
+    description: "The plant is as `If-None-Match` knows it.",
+    headers: etag,
+  },
   problems: ["not-found"],
   async run({ plants }, { caller, parameters }) {
-    return jsonReply(200, renderPlant(await plants.get(caller, parameters.id), parameters.fields));
+    const plant = await plants.get(caller, parameters.id);
+    const ETag = entityTag(plant);
+    const known = parameters["If-None-Match"];
+    if (known && matchesTag(known, ETag)) return { status: 304, headers: { ETag } };
+    return jsonReply(200, renderPlant(plant, parameters.fields), { ETag });
+  },
+});
+
+const putPlant = plantOperation({
+  name: "putPlant",
+  method: "PUT",
+  path: "/plants/{id}",
+  scope: "write",
+  summary: "Replace or create a plant",
+  description:
+    "The plant with this id becomes what the body says; without a `tag`, it has none. Responds once " +
+    "the plant is on stable storage. To change a plant and not overwrite somebody else's change, " +
+    "send the `ETag` that you read as `If-Match`.",
+  parameters: {
+    id: { ...plantId, example: 7 },
+    fields,
+    "If-Match": ifMatch,
+    "If-None-Match": {
+      in: "header",
+      schema: asteriskText,
+      description: "`*`: only if there is no such plant.",
+    },
+  },
+  body: {
+    type: json,
+    schema: plantDraftSchema,
+    schemaName: "PlantDraft",
+    examples: { plant: { value: examplePlant } },
+  },
+  success: {
+    status: 200,
+    description: "The plant is replaced.",
+    headers: etag,
+    contentType: "application/json",
+    schema: "Plant",
+    examples: { replaced: { value: examplePlant } },
+  },
+  otherSuccess: {
+    status: 201,
+    description: "The plant is new.",
+    headers: { Location: locationHeader, ...etag },
+    contentType: "application/json",
+    schema: "Plant",
+    examples: { created: { value: examplePlant } },
+  },
+  problems: ["precondition-failed", "too-large", "unsupported-media-type", "storage-full"],
+  async run({ plants, basePath }, { caller, body, parameters }) {
+    const { id, fields, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
+    if (body.id !== undefined && body.id !== id) {
+      throw refuse({ pointer: "/id", detail: "must be the id in the path, or left out." });
+    }
+    const ifMatch = tags && toContentHashes(tags);
+    const plant = await plants.put(caller, id, body, { ifMatch, ifNoneMatch });
+    const ETag = entityTag(plant);
+    const text = renderPlant(plant, fields);
+    if (!plant.isNew) return jsonReply(200, text, { ETag });
+    return jsonReply(201, text, { ETag, Location: plantLocation(basePath, id) });
   },
 });
 
@@ -243,11 +345,15 @@ const deletePlant = plantOperation({
   summary: "Delete a plant",
   description: "Responds once the deletion is on stable storage.",
   // The API reference fills the example in, so it is an id that the service never assigns.
-  parameters: { id: { ...plantId, example: 9_000_000_000_000_000 } },
+  parameters: {
+    id: { ...plantId, example: 9_000_000_000_000_000 },
+    "If-Match": ifMatch,
+  },
   success: { status: 204, description: "The plant is gone." },
-  problems: ["not-found", "storage-full"],
+  problems: ["not-found", "precondition-failed", "storage-full"],
   async run({ plants }, { caller, parameters }) {
-    await plants.delete(caller, parameters.id);
+    const tags = parameters["If-Match"];
+    await plants.delete(caller, parameters.id, { ifMatch: tags && toContentHashes(tags) });
     return { status: 204 };
   },
 });
@@ -342,6 +448,7 @@ export const operations: readonly DocumentedOperation[] = [
   createPlants,
   listPlants,
   getPlant,
+  putPlant,
   deletePlant,
   getMe,
   readOpenApi,

@@ -56,6 +56,28 @@ export const tagText = v.pipe(
   v.metadata({ jsonSchema: { type: "string", maxLength: tagCodePointsMax } }),
 );
 
+const entityTag = '(?:W/)?"[!#-~\\x80-\\xff]*"';
+const entityTags = new RegExp(`^(?:\\s*${entityTag}\\s*,)*\\s*${entityTag}\\s*$`);
+
+/** `*`, or the entity tags of a precondition (RFC 9110), weak ones with their `W/`. */
+export const entityTagsText = v.pipe(
+  v.string(),
+  v.check(
+    (text) => text === "*" || entityTags.test(text),
+    'must be * or a list of entity tags, such as "6nXa"',
+  ),
+  v.transform((text): "*" | readonly string[] =>
+    text === "*" ? text : (text.match(new RegExp(entityTag, "g")) ?? []),
+  ),
+  v.metadata({ jsonSchema: { type: "string" } }),
+);
+
+export const asteriskText = v.pipe(
+  v.string(),
+  v.literal("*", "must be * here"),
+  v.metadata({ jsonSchema: { type: "string", enum: ["*"] } }),
+);
+
 /** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
 export function keyText(charactersMax: number) {
   return v.pipe(

@@ -1,5 +1,5 @@
 /** Renders plants, links and locations. */
-import type { Plant, PlantField, PlantId } from "../domain/plant.ts";
+import { contentHash, type Plant, type PlantField, type PlantId } from "../domain/plant.ts";
 import type { Listing, ListQuery, PlantPages } from "../domain/plants.ts";
 import type { Reply } from "./operation.ts";
 import type { TextSource } from "./stream.ts";
@@ -73,6 +73,22 @@ function exactId(id: PlantId): unknown {
 
 export function plantLocation(basePath: string, id: PlantId): string {
   return `${basePath}/plants/${id}`;
+}
+
+/** Made of the name and tag: no version is stored, and none is needed to compare and set. */
+export function entityTag(plant: Plant): string {
+  return `"${contentHash(plant)}"`;
+}
+
+/** The contents that a strong comparison matches: a weak tag never does (RFC 9110, 8.8.3.2). */
+export function toContentHashes(tags: "*" | readonly string[]): "*" | readonly string[] {
+  if (tags === "*") return tags;
+  return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
+}
+
+/** Weak comparison, as for reads. */
+export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
+  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
 }
 
 export function linkToNext(

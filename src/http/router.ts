@@ -18,7 +18,7 @@ export interface Match {
 }
 
 /** In the order in which `Allow` lists them. */
-const methods = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"];
+const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
 export type Router = (path: string) => Match | undefined;
 

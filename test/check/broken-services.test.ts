@@ -114,6 +114,20 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
         : forward(request),
     "a plant of another garden is 404 in the same way, and stays",
   ],
+  put: [
+    "ignores the id in the body of a put",
+    (request, forward) =>
+      forward(request.method === "PUT" ? replaceText(request, /,"id":\d+/, "") : request),
+    "an id in the body must be the one in the path",
+  ],
+  preconditions: [
+    "ignores If-Match on a delete",
+    (request, forward) =>
+      forward(request.method === "DELETE" ? withHeader(request, "If-Match", undefined) : request),
+    "PUT and DELETE with an If-Match that doesn't match are 412, and change nothing",
+    "If-Match on a plant that isn't there is 412",
+    "a malformed precondition is 400 and named",
+  ],
   tokens: [
     "reads tokens from the query",
     (request, forward) => {

@@ -111,7 +111,7 @@ const skip: ResponseCheck = (response) =>
     : undefined;
 
 const exposed = [
-  ...["Location", "Link", "X-Request-Id", "Idempotency-Replayed", "Retry-After"],
+  ...["Location", "Link", "X-Request-Id", "ETag", "Idempotency-Replayed", "Retry-After"],
   ...["RateLimit", "RateLimit-Policy"],
 ];
 
@@ -142,7 +142,10 @@ const browserRows = rowsOf("browser clients", {
       preflight("OPTIONS /plants", "POST"),
       allows(["GET", "POST"], ["Authorization", "Content-Type", "Idempotency-Key", "X-Request-Id"]),
     ],
-    [preflight("OPTIONS /plants/{1}", "DELETE"), allows(["GET", "DELETE"], ["Authorization"])],
+    [
+      preflight("OPTIONS /plants/{1}", "PUT"),
+      allows(["GET", "PUT", "DELETE"], ["Authorization", "If-Match", "If-None-Match"]),
+    ],
     [preflight("OPTIONS /me", "GET"), allows(["GET"], ["Authorization"])],
   ],
   "every response has an X-Request-Id, and X-Content-Type-Options: nosniff": every(samples, {
