@@ -4,7 +4,7 @@ interface ErrorInfo {
   /** Of the HTTP response. */
   readonly status: number;
   readonly title: string;
-  /** What the client does about it: shown in the API reference. docs/problems.md says more. */
+  /** What the client does about it: shown in the API reference. docs/interface.md says more. */
   readonly help: string;
 }
 

@@ -9,7 +9,7 @@ import {
 } from "../domain/plant.ts";
 import { json, jsonLines } from "./body.ts";
 import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
-import { type DocumentedOperation, plantOperation, type Success } from "./operation.ts";
+import { type DocumentedOperation, plantOperation } from "./operation.ts";
 import {
   asteriskText,
   entityTagsText,
@@ -24,13 +24,12 @@ import {
   jsonReply,
   linkToNext,
   matchesTag,
-  plainText,
   plantLocation,
   renderList,
   renderPlant,
-  textReply,
   toContentHashes,
 } from "./response.ts";
+import { serviceOperations } from "./service-operations.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
@@ -381,68 +380,6 @@ const getMe = plantOperation({
   },
 });
 
-const readOpenApi: DocumentedOperation = {
-  name: "readOpenApi",
-  method: "GET",
-  path: "/openapi.json",
-  summary: "This document",
-  description: "The OpenAPI description of the service.",
-  success: {
-    status: 200,
-    description: "An OpenAPI 3.1 document.",
-    contentType: "application/json",
-    schema: "Document",
-  },
-  problems: ["unavailable"],
-  run: async ({ renderOpenApi }) => jsonReply(200, await renderOpenApi()),
-};
-
-const checkHealth: DocumentedOperation = {
-  name: "checkHealth",
-  method: "GET",
-  path: "/healthz",
-  isProbe: true,
-  summary: "Alive",
-  description: "Responds while the process is alive.",
-  success: textSuccess("The process is alive.", { alive: { value: "ok\n" } }),
-  run: async () => textReply("ok\n"),
-};
-
-const checkReadiness: DocumentedOperation = {
-  name: "checkReadiness",
-  method: "GET",
-  path: "/readyz",
-  isProbe: true,
-  summary: "Ready",
-  description: "200 while the storage responds and takes writes, otherwise 503.",
-  success: textSuccess("Requests can be served.", { ready: { value: "ready\n" } }),
-  problems: ["unavailable"],
-  async run({ checkStorage }) {
-    await checkStorage();
-    return textReply("ready\n");
-  },
-};
-
-const prometheusText = "text/plain; version=0.0.4; charset=utf-8";
-
-const readMetrics: DocumentedOperation = {
-  name: "readMetrics",
-  method: "GET",
-  path: "/metrics",
-  isProbe: true,
-  summary: "Metrics",
-  description: "Counters, gauges and histograms in the Prometheus text format.",
-  success: {
-    ...textSuccess("The metrics.", { some: { value: "plantstore_commits_total 42\n" } }),
-    contentType: prometheusText,
-  },
-  run: async ({ renderMetrics }) => textReply(await renderMetrics(), prometheusText),
-};
-
-function textSuccess(description: string, examples: Record<string, unknown>): Success {
-  return { status: 200, description, contentType: plainText, schema: "Text", examples };
-}
-
 export const operations: readonly DocumentedOperation[] = [
   createPlant,
   createPlants,
@@ -451,8 +388,5 @@ export const operations: readonly DocumentedOperation[] = [
   putPlant,
   deletePlant,
   getMe,
-  readOpenApi,
-  checkHealth,
-  checkReadiness,
-  readMetrics,
+  ...serviceOperations,
 ];
