@@ -154,11 +154,11 @@ export function createPlants(deps: {
       try {
         let committing: Promise<void> = Promise.resolve();
         for await (const slice of slices) {
-          // The next slice is validated and sent while this one is committed.
-          const earlier = committing;
+          // The next slice is validated while this one is committed. It is sent only once this one
+          // is stored: if this one failed, later lines would get lower ids than these.
+          await committing;
           committing = commit(slice);
           committing.catch(() => {});
-          await earlier;
         }
         await committing;
       } catch (error) {
