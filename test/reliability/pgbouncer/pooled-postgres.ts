@@ -16,7 +16,7 @@ export type Failure = "restarted" | "killed" | "frozen";
 
 const pgbouncer = Bun.which("pgbouncer") ?? "/usr/sbin/pgbouncer";
 
-/** As in docs/high-availability.md. */
+/** As in docs/postgresql.md. */
 const settings = {
   pool_mode: "transaction",
   auth_type: "scram-sha-256",
