@@ -88,7 +88,7 @@ export function sortedGardens(writes: readonly { readonly garden: string }[]): s
 }
 
 /** One text for a garden and a name in it. No name of a garden holds the character between them. */
-function pair(garden: string, rest: string | PlantId): string {
+export function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
 

@@ -39,7 +39,11 @@ const cases: Record<string, Case> = {
     write: (index, size) => create({ idempotency: idempotency(`key ${size} ${index}`) }),
     roundTrips: 1,
   },
-  deletions: { write: (index) => remove(BigInt(index)), roundTrips: 2 },
+  deletions: { write: (index) => remove(BigInt(index)), roundTrips: 1 },
+  "deletions with a precondition": {
+    write: (index) => ({ ...remove(BigInt(index)), preconditions: { ifMatch: "*" } }),
+    roundTrips: 2,
+  },
   puts: {
     write: (index, size) => put({ garden: `put ${size}`, id: BigInt(index) }),
     roundTrips: 2,

@@ -1,13 +1,18 @@
 /**
- * Applies a group of writes to PostgreSQL: creates without an id in one statement, any other group
- * as a batch. Both lock the row of every garden first, so instances take turns in a garden.
+ * Applies a group of writes to PostgreSQL: creates without an id, and deletes, in one statement; any
+ * other group as a batch. All lock the row of every garden first, so instances take turns in it.
  */
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
-import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/storage.ts";
+import {
+  type DeleteWrite,
+  GardenLocked,
+  type Outcome,
+  type PlantStorage,
+} from "../../domain/storage.ts";
 import { type KeyUse, toBytes } from "../keys.ts";
 import { keysMaxOf, type Limits, type PreparedWrite, prepare } from "../rules.ts";
-import { applyBatch, columns, lockTimeoutMs, sortedGardens } from "./batch.ts";
+import { applyBatch, columns, lockTimeoutMs, pair, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
@@ -28,6 +33,7 @@ export function createWriter(
   ): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both ways together still end in time.
     const dueAtMs = runner.dueAtMs();
+    if (!isApart && isAllDeletes(writes)) return deleteAll(runner, writes);
     if (!isApart && isAllPlain(writes, limits)) {
       const outcomes = await createAll(runner, writes, limits);
       if (outcomes) return outcomes;
@@ -75,6 +81,23 @@ const forgetStatement = `
       WHERE gardens.garden = lost.garden)
   SELECT count(*) FROM forgotten`;
 
+function isAllDeletes(writes: readonly PreparedWrite[]): writes is DeleteWrite[] {
+  return writes.every((write) => write.kind === "delete" && write.preconditions === undefined);
+}
+
+/** Of equal places the first finds the plant, and the others find it gone. */
+async function deleteAll(
+  runner: TransactionRunner,
+  deletes: readonly DeleteWrite[],
+): Promise<Outcome[]> {
+  const places = columns(deletes, "garden", "id");
+  const { rows } = await runner.write(deleteStatement, [sortedGardens(deletes), ...places]);
+  const found = new Set(rows.map(({ garden, id }) => pair(garden, id)));
+  return deletes.map(({ garden, id }) => ({
+    kind: found.delete(pair(garden, id)) ? "deleted" : "missing",
+  }));
+}
+
 type PlainCreate = Extract<PreparedWrite, { kind: "create" }>;
 
 function isAllPlain(writes: readonly PreparedWrite[], limits: Limits): writes is PlainCreate[] {
@@ -114,14 +137,16 @@ async function createAll(
   );
   let result: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await runner.write(createStatement, [
+    result = await runner.write(keyed.length > 0 ? createWithKeysStatement : createStatement, [
       [...added.keys()],
       ...columns([...added.values()], "plants", "keys"),
       plantsMax ?? unlimited,
       plantsMax === undefined ? unlimited : keysMaxOf(plantsMax),
       ...columns(writes, "garden", "name", "tag"),
       after,
-      ...columns(keyed, "garden", "after", "row", "request", "expiresAtMs"),
+      ...(keyed.length > 0
+        ? columns(keyed, "garden", "after", "row", "request", "expiresAtMs")
+        : []),
     ]);
   } catch (error) {
     if (hasState(error, ...creationFailures)) return undefined;
@@ -147,11 +172,26 @@ const unlimited = 2n ** 63n - 1n;
  */
 const briefly = `(SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)) AS briefly`;
 
+const deleteStatement = `
+  WITH locked AS (
+    SELECT garden FROM unnest($1::text[]) WITH ORDINALITY AS named (garden, position)
+      JOIN gardens USING (garden) CROSS JOIN ${briefly} ORDER BY position FOR UPDATE OF gardens),
+  deleted AS (
+    DELETE FROM plants USING unnest($2::text[], $3::bigint[]) AS gone (garden, id)
+      WHERE (SELECT count(*) FROM locked) > 0
+        AND plants.garden = gone.garden AND plants.id = gone.id
+      RETURNING plants.garden, plants.id),
+  counted AS (
+    UPDATE gardens SET plants = gardens.plants - lost.plants
+      FROM (SELECT garden, count(*) AS plants FROM deleted GROUP BY garden) AS lost
+      WHERE gardens.garden = lost.garden)
+  SELECT garden, id FROM deleted`;
+
 /**
  * A garden without room is not counted. Its plants then get a null id, and NOT NULL refuses the
  * statement.
  */
-const createStatement = `
+const countedAndStored = `
   WITH counted AS (
     INSERT INTO gardens (garden, last_id, plants, keys)
       SELECT garden, plants, plants, keys
@@ -166,7 +206,11 @@ const createStatement = `
       SELECT garden, last_id - after, name, tag
         FROM unnest($6::text[], $7::text[], $8::text[], $9::bigint[])
           AS plant (garden, name, tag, after)
-        LEFT JOIN counted USING (garden)),
+        LEFT JOIN counted USING (garden))`;
+
+const createStatement = `${countedAndStored} SELECT garden, last_id FROM counted`;
+
+const createWithKeysStatement = `${countedAndStored},
   remembered AS (
     INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)
       SELECT garden, key, request || int8send(last_id - after), expires_at_ms
