@@ -1,7 +1,7 @@
 /** Reads settings: from a flag, else from the environment, else the default. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
-import { type ConnectionLimits, defaultConnectionLimits } from "./domain/storage.ts";
+import { type ConnectionLimits, defaultConnectionLimits } from "./storage/storage.ts";
 
 /** How the text of a setting or a flag is checked and read. */
 export interface Check<Value> {

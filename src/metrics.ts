@@ -1,5 +1,5 @@
 /** Counters, gauges and histograms, rendered in the text format of Prometheus. */
-import type { PoolUse } from "./domain/storage.ts";
+import type { PoolUse } from "./storage/storage.ts";
 
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,

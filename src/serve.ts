@@ -1,7 +1,6 @@
 /** The wiring of the process: opens the storage, listens on the configured threads, and stops. */
 import type { Config } from "./config.ts";
 import { PlantStoreError } from "./domain/errors.ts";
-import type { ConnectionLimits, Storage } from "./domain/storage.ts";
 import type { Log } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
@@ -11,6 +10,7 @@ import { ListenerThread } from "./server/listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
 import { createDoubtMemory } from "./server/readiness.ts";
 import { openStorage } from "./storage/open.ts";
+import type { ConnectionLimits, Storage } from "./storage/storage.ts";
 import { version } from "./version.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */

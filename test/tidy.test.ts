@@ -56,7 +56,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "check",
     "plant-file",
   ],
-  config: ["domain"],
+  config: ["domain", "storage"],
   tracing: [],
   serve: ["config", "log", "metrics", "version", "server", "rate-limit", "storage", "domain"],
   server: [

@@ -1,7 +1,8 @@
 /** The same pool without HTTP: single inserts against the engine's groups. */
 import { Pool } from "pg";
-import { defaultConnectionLimits, type Write } from "../../src/domain/storage.ts";
+import type { Write } from "../../src/domain/storage.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { defaultConnectionLimits } from "../../src/storage/storage.ts";
 import type { TestDatabase } from "../../test/postgres-server.ts";
 import { showProgress } from "../output.ts";
 import type { Timing } from "../plan.ts";

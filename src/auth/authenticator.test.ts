@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Storage } from "../domain/storage.ts";
 import { openStorage } from "../storage/open.ts";
+import type { Storage } from "../storage/storage.ts";
 import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
 import { issueToken, type NewToken } from "./opaque-token.ts";
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Storage } from "../domain/storage.ts";
 import { openStorage } from "../storage/open.ts";
+import type { Storage } from "../storage/storage.ts";
 import { hashToken, issueToken, isTokenForm, makeIdentifier, makeToken } from "./opaque-token.ts";
 
 describe("a new token", () => {

@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStorage } from "../storage/open.ts";
+import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
 import type { Plant } from "./plant.ts";
 import { createPlants, type Listing, type ListQuery } from "./plants.ts";
-import type { PlantReader, Storage, Write } from "./storage.ts";
+import type { PlantReader, Write } from "./storage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plantstore-list-"));
 let storage: Storage;

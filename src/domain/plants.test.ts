@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
+import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
 import { PlantStoreError, retryWithKey } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
 import { createPlants, type Plants } from "./plants.ts";
-import type { Outcome, Storage, Write } from "./storage.ts";
+import type { Outcome, Write } from "./storage.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
 const dayMs = 24 * 60 * 60 * 1000;

@@ -124,7 +124,7 @@ export interface PlantStorage extends PlantReader {
    * assigned or was given, so later plants are higher, even after deletions. Once `assignedIdMax`
    * itself was used, there is none left.
    *
-   * Nothing adds to a garden that holds `OpenOptions.plantsMax` plants or more, whichever process
+   * With a quota, nothing adds to a garden that holds as many plants as it may, whichever process
    * added them, nor a key to one that holds ten times as many keys, and at least 10,000. A key that
    * was used, a precondition and an id that is taken are checked before that.
    *
@@ -136,7 +136,7 @@ export interface PlantStorage extends PlantReader {
   /**
    * The garden's version; absent where the engine has none that is cheaper than reading, because
    * every list asks for it. What was read after a version holds while it stands. What `apply` has
-   * returned, on any thread, always counts; what another process wrote may count a second later.
+   * returned in this process always counts; what another process wrote may count a second later.
    */
   version(garden: string): GardenVersion | undefined;
 
@@ -190,87 +190,3 @@ export interface TokenStorage {
   /** Notes when tokens were last used. Never moves a time back, and is not a token change. */
   noteTokenUses(uses: readonly TokenUse[]): Promise<void>;
 }
-
-export interface Storage extends PlantStorage, TokenStorage {
-  /** Absent where there is no pool of connections. */
-  readonly pool?: () => PoolUse;
-
-  /** Resolves if a query can be answered now. */
-  ping(): Promise<void>;
-
-  /** What another thread of this process needs to open the same storage. */
-  share(): StorageShare;
-
-  /** Finishes what is under way and lets go of everything. */
-  close(): Promise<void>;
-}
-
-/** How a thread's connections are used right now. */
-export interface PoolUse {
-  readonly connectionsMax: number;
-  readonly busy: number;
-  readonly idle: number;
-  /** Operations that wait for a connection. */
-  readonly waiting: number;
-}
-
-/** For one thread. Only the engine knows what is in it. */
-export interface StorageShare {
-  /** Post it to the thread, which opens the storage with it as `OpenOptions.share`. */
-  readonly state: unknown;
-  /** The parts of `state` that must be transferred, not copied. */
-  readonly transfer: readonly MessagePort[];
-}
-
-// How storage is opened, backed up and restored: for whoever does that, not for the domain.
-
-/** How a process means to use the storage that it opens. */
-export interface OpenOptions {
-  /** The process is a service. An engine may allow one at a time. */
-  readonly isServing: boolean;
-  /** Called when a part of the engine has broken down for good, and the process must not go on. */
-  readonly onFailure?: (message: string) => void;
-  /**
-   * `StorageShare.state`, in another thread of the process that serves the storage. That it can't
-   * be reached just now is then no failure.
-   */
-  readonly share?: unknown;
-  /** Called after each read of plants that succeeded. */
-  readonly onRead?: ((durationMs: number) => void) | undefined;
-  /** How many plants a garden may hold; absent: as many as there is room for. */
-  readonly plantsMax?: number | undefined;
-  /** It makes no new storage where there is none. */
-  readonly mustExist?: boolean;
-  /** Called with the schema's name when a new store was created in it; only where there are any. */
-  readonly onNewSchema?: ((name: string) => void) | undefined;
-  /** Called before a migration that may take minutes, with what it does. */
-  readonly onMigration?: ((work: string) => void) | undefined;
-  /** The default unless given. An engine without connections has no use for it. */
-  readonly limits?: ConnectionLimits;
-}
-
-/** How everything that an engine stores is written to a SQLite file, or taken over from one. */
-export interface TransferOptions {
-  readonly limits: ConnectionLimits;
-  /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */
-  readonly signal: AbortSignal;
-  /** A backup fails if a service is using the storage, where the engine can tell. */
-  readonly mustBeIdle?: boolean;
-  /** A restore replaces a store, if the engine can keep the old one; else it must be empty. */
-  readonly mayReplace?: boolean;
-}
-
-/** How an engine behind a network is connected to. */
-export interface ConnectionLimits {
-  readonly poolSize: number;
-  readonly connectTimeoutMs: number;
-  /** An operation takes a second longer than this at the most, with all its tries. */
-  readonly statementTimeoutMs: number;
-}
-
-/** Together below the deadline of a commit and the time after which idle clients are dropped. */
-export const defaultConnectionLimits: ConnectionLimits = {
-  poolSize: 10,
-  connectTimeoutMs: 3_000,
-  statementTimeoutMs: 5_000,
-};

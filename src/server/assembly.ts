@@ -3,7 +3,6 @@ import { Authenticator, type RefreshableTokens } from "../auth/authenticator.ts"
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { createPlants } from "../domain/plants.ts";
-import type { Storage } from "../domain/storage.ts";
 import { Admission } from "../http/admission.ts";
 import { type App, createApp } from "../http/app.ts";
 import { memoizeAsync } from "../http/web-pages.ts";
@@ -16,6 +15,7 @@ import {
   unlimited,
 } from "../rate-limit/rate-limiter.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
+import type { Storage } from "../storage/storage.ts";
 import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";

@@ -1,8 +1,9 @@
 /**
  * The main thread's end of a thread that listens beside it: starts it, passes on its log, stops it.
  */
-import type { StorageShare } from "../domain/storage.ts";
+
 import type { Log, LogFormat, LogLevel } from "../log.ts";
+import type { StorageShare } from "../storage/storage.ts";
 import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
 

@@ -1,11 +1,11 @@
 /** What each thread runs: listens on the port, serves from its own storage, and drains. */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Storage } from "../domain/storage.ts";
 import type { App } from "../http/app.ts";
 import type { Log } from "../log.ts";
 import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
+import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";

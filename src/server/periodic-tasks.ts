@@ -1,6 +1,7 @@
 /** What the service does besides serving requests, and how often. */
-import type { Storage } from "../domain/storage.ts";
+
 import type { Log } from "../log.ts";
+import type { Storage } from "../storage/storage.ts";
 import type { Assembly } from "./assembly.ts";
 
 export const defaultIntervals = {

@@ -3,7 +3,8 @@
  * all threads. While in doubt, each check commits a write itself: no client may come to do it.
  */
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Storage, Write } from "../domain/storage.ts";
+import type { Write } from "../domain/storage.ts";
+import type { Storage } from "../storage/storage.ts";
 
 /** Below the timeouts of usual health checks. */
 const checkMs = 2_000;

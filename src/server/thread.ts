@@ -1,9 +1,10 @@
 /// <reference lib="webworker" />
 /** A listener in its own thread. It logs through the main thread. */
-import type { Storage } from "../domain/storage.ts";
+
 import { createLog, type Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { openStorage } from "../storage/open.ts";
+import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { FromThread, ToThread } from "./listener-thread.ts";

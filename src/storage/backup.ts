@@ -17,7 +17,6 @@ import { pipeline } from "node:stream/promises";
 import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zlib";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
-import type { TransferOptions } from "../domain/storage.ts";
 import {
   makeTemporaryFolder,
   refuseForeignLinks,
@@ -26,6 +25,7 @@ import {
 } from "./durable-file.ts";
 import { engineOf, inspectFile, isFile, maskAddress } from "./open.ts";
 import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
+import type { TransferOptions } from "./storage.ts";
 
 interface Contents {
   readonly plants: number;

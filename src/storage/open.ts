@@ -1,7 +1,7 @@
 /** The engines, and which of them an address belongs to: the only place that chooses. */
 import { statSync } from "node:fs";
-import type { OpenOptions, Storage, TransferOptions } from "../domain/storage.ts";
 import { maskUrl } from "./postgres/url.ts";
+import type { OpenOptions, Storage, TransferOptions } from "./storage.ts";
 
 /** What an engine can do with an address of its own. Each is loaded when it is first used. */
 interface Engine {

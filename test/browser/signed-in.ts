@@ -1,8 +1,8 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
 import type { Page } from "playwright-core";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import type { Storage } from "../../src/domain/storage.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 import type { RunningService } from "../end-to-end/running-service.ts";
 import { create } from "../storage-contract/tested-storage.ts";
 import { type OpenPage, openPage, type PageOptions } from "./browser.ts";

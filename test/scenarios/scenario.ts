@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import type { Storage } from "../../src/domain/storage.ts";
 import { createLog } from "../../src/log.ts";
 import { type Assembly, assemble } from "../../src/server/assembly.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { create } from "../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";

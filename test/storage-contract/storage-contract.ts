@@ -1,7 +1,8 @@
 /** The promises of src/domain/storage.ts as tests. Every engine runs them; none is named here. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
-import type { Outcome, Storage, Write } from "../../src/domain/storage.ts";
+import type { Outcome, Write } from "../../src/domain/storage.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";

@@ -2,14 +2,8 @@
  * What the storage contract is tested with: an open storage, and short forms of writes and
  * outcomes.
  */
-import type {
-  CreateWrite,
-  DeleteWrite,
-  OpenOptions,
-  Outcome,
-  PutWrite,
-  Storage,
-} from "../../src/domain/storage.ts";
+import type { CreateWrite, DeleteWrite, Outcome, PutWrite } from "../../src/domain/storage.ts";
+import type { OpenOptions, Storage } from "../../src/storage/storage.ts";
 
 export type StorageWish = Pick<OpenOptions, "plantsMax">;
 

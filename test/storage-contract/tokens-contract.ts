@@ -1,7 +1,7 @@
 /** What storage promises of tokens. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { Storage } from "../../src/domain/storage.ts";
 import type { TokenRecord } from "../../src/domain/token.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 import type { TestedStorage } from "./tested-storage.ts";
 
 function tokenRecord(fields: Partial<TokenRecord> = {}): TokenRecord {

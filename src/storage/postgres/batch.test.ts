@@ -4,8 +4,8 @@ import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, put, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { issueToken } from "../../auth/opaque-token.ts";
-import type { Storage } from "../../domain/storage.ts";
 import { prepare } from "../rules.ts";
+import type { Storage } from "../storage.ts";
 import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
 

@@ -13,7 +13,7 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
-import { defaultConnectionLimits } from "../../domain/storage.ts";
+import { defaultConnectionLimits } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
 import { parseUrl } from "./url.ts";

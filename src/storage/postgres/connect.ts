@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Client, type ClientBase, type ClientConfig, DatabaseError, types } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { ConnectionLimits } from "../../domain/storage.ts";
+import type { ConnectionLimits } from "../storage.ts";
 import { ConnectionLost, explain, hasState, reasonOf } from "./errors.ts";
 import { allowNames } from "./statement.ts";
 import { type DatabaseUrl, describeHost, type Host } from "./url.ts";

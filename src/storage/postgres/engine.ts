@@ -1,12 +1,8 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
 import { type Plant, type PlantId, plantIdMax, plantIdMin } from "../../domain/plant.ts";
-import {
-  defaultConnectionLimits,
-  type OpenOptions,
-  type PlantReader,
-  type Storage,
-} from "../../domain/storage.ts";
+import type { PlantReader } from "../../domain/storage.ts";
 import type { Limits } from "../rules.ts";
+import { defaultConnectionLimits, type OpenOptions, type Storage } from "../storage.ts";
 import { migrate, readOlderKeysEnd, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
 import { ReadGroup } from "./read-group.ts";

@@ -1,8 +1,8 @@
 /** Brings a database to the newest schema, in one transaction. */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { OpenOptions } from "../../domain/storage.ts";
 import { SchemaSteps } from "../schema-steps.ts";
+import type { OpenOptions } from "../storage.ts";
 import fromFive from "./migrations/from-0.5.sql" with { type: "text" };
 import schema from "./migrations/schema-6.sql" with { type: "text" };
 import { runLong } from "./transaction.ts";

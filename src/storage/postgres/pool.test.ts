@@ -19,7 +19,7 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
-import type { Storage } from "../../domain/storage.ts";
+import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 import { PrimaryPool } from "./pool.ts";
 import { parseUrl } from "./url.ts";

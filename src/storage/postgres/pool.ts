@@ -4,11 +4,7 @@
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import {
-  type ConnectionLimits,
-  defaultConnectionLimits,
-  type PoolUse,
-} from "../../domain/storage.ts";
+import { type ConnectionLimits, defaultConnectionLimits, type PoolUse } from "../storage.ts";
 import {
   checkServer,
   clientConfig,

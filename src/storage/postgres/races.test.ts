@@ -5,13 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, put, remove } from "../../../test/storage-contract/tested-storage.ts";
-import {
-  type CreateWrite,
-  GardenLocked,
-  type Outcome,
-  type Storage,
-  type Write,
-} from "../../domain/storage.ts";
+import { type CreateWrite, GardenLocked, type Outcome, type Write } from "../../domain/storage.ts";
+import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
 let database: TestDatabase;

@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
-import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
+import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 import { ReadGroup } from "./read-group.ts";
 

@@ -5,8 +5,8 @@ import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { engineOf } from "../open.ts";
+import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(120_000);

@@ -6,8 +6,8 @@ import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.t
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { startPooler } from "../../../test/transaction-pooler.ts";
-import { defaultConnectionLimits, type Storage } from "../../domain/storage.ts";
 import { engineOf } from "../open.ts";
+import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
 import { type Host, parseUrl } from "./url.ts";

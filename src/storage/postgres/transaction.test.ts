@@ -21,8 +21,9 @@ import {
 } from "../../../test/postgres-server.ts";
 import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { defaultConnectionLimits, GardenLocked, type Storage } from "../../domain/storage.ts";
+import { GardenLocked } from "../../domain/storage.ts";
 import { engineOf, openStorage } from "../open.ts";
+import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 import { ConnectionLost } from "./errors.ts";
 import type { PrimaryPool } from "./pool.ts";

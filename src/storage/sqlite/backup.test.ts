@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { skipsUnless } from "../../../test/skipping.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import type { Storage } from "../../domain/storage.ts";
+import type { Storage } from "../storage.ts";
 import { backupSqlite, restoreSqlite } from "./backup.ts";
 import { openSqlite } from "./engine.ts";
 import { connect } from "./open.ts";

@@ -2,9 +2,9 @@
 import type { Database } from "bun:sqlite";
 import { closeSync, existsSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { TransferOptions } from "../../domain/storage.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { headerBytes, isDatabase, isStore, isUnused, readBytes } from "../sqlite-header.ts";
+import type { TransferOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";
 import { migrate, requireExactSchema, requireStore } from "./migrate.ts";
 import {

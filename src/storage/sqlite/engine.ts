@@ -3,8 +3,9 @@ import type { Database } from "bun:sqlite";
 import { type Stats, statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
-import type { OpenOptions, PlantReader, Storage } from "../../domain/storage.ts";
+import type { PlantReader } from "../../domain/storage.ts";
 import { removeLeftover } from "../durable-file.ts";
+import type { OpenOptions, Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { checkFile, isOlder, migrate } from "./migrate.ts";
 import {

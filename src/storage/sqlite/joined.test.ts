@@ -7,8 +7,8 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
-import type { Storage } from "../../domain/storage.ts";
 import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
+import type { Storage } from "../storage.ts";
 import { openSqlite } from "./engine.ts";
 
 /** The storage of two threads on one file. */

@@ -1,8 +1,8 @@
 /** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
 import { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { OpenOptions } from "../../domain/storage.ts";
 import { SchemaSteps } from "../schema-steps.ts";
+import type { OpenOptions } from "../storage.ts";
 import fromFive from "./migrations/from-0.5.sql" with { type: "text" };
 import schema from "./migrations/schema-4.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";

@@ -1,6 +1,7 @@
 /** A thread's connection to the worker: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
-import type { ApplyOptions, OpenOptions, Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import type { ApplyOptions, Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import type { OpenOptions } from "../storage.ts";
 import { unknownOutcome } from "./errors.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";

@@ -1,7 +1,7 @@
 /** Every kind of credential for a garden, good and bad, and what it permits. */
 import { exportSPKI, importJWK, SignJWT } from "jose";
 import { issueToken, makeToken, type NewToken } from "../../../src/auth/opaque-token.ts";
-import type { Storage } from "../../../src/domain/storage.ts";
+import type { Storage } from "../../../src/storage/storage.ts";
 import {
   encodePart,
   makeSigningKey,
