@@ -72,7 +72,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "domain",
   ],
   log: [],
-  metrics: ["domain"],
+  metrics: ["storage"],
   version: [],
   "json-text": [],
   http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
@@ -147,7 +147,9 @@ describe("imports", () => {
     visit("src/main.ts");
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
-      [...loaded].filter((path) => /-commands?\.ts$|^src\/(?!main|config|cli|domain)/.test(path)),
+      [...loaded].filter((path) =>
+        /-commands?\.ts$|^src\/(?!main|config|cli|domain|storage\/storage)/.test(path),
+      ),
     ).toEqual([]);
   });
 
