@@ -1,6 +1,7 @@
 /**
- * Applies a group of writes to PostgreSQL: creates without an id, and deletes, in one
- * statement, any other group as a batch. Whoever writes to a garden locks its row first, so instances take turns.
+ * Applies a group of writes to PostgreSQL: creates without an id, and deletes, in one statement,
+ * any other group as a batch. Whoever writes to a garden locks its row first, so instances take
+ * turns.
  */
 import type { QueryResult } from "pg";
 import type { PlantId } from "../../domain/plant.ts";
