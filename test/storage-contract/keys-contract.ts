@@ -1,11 +1,11 @@
 /** What storage promises of idempotency keys. */
 import { describe, expect, test } from "bun:test";
 import type { CreateWrite, Write } from "../../src/domain/storage.ts";
-import { create, created, remove, type TestedStorage } from "./tested-storage.ts";
+import { applyPatiently, create, created, remove, type TestedStorage } from "./tested-storage.ts";
 
 export function describeKeys(tested: () => TestedStorage): void {
   describe("idempotency keys", () => {
-    const apply = (...writes: Write[]) => tested().storage.apply(writes);
+    const apply = (...writes: Write[]) => applyPatiently(tested().storage, writes);
     const ids = async () =>
       (await tested().storage.list("home", undefined, 1_000)).map(({ id }) => id);
 

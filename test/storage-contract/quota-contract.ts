@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Outcome, Write } from "../../src/domain/storage.ts";
 import {
+  applyPatiently,
   create,
   created,
   put,
@@ -26,7 +27,7 @@ export function describeQuota(
 
     afterEach(() => tested.remove());
 
-    const apply = (...writes: Write[]) => tested.storage.apply(writes);
+    const apply = (...writes: Write[]) => applyPatiently(tested.storage, writes);
     const kinds = async (...writes: Write[]) => (await apply(...writes)).map(({ kind }) => kind);
     const countPlants = async (garden = "home") =>
       (await tested.storage.list(garden, undefined, 1_000)).length;

@@ -7,6 +7,7 @@ import { waitFor } from "../end-to-end/running-service.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
 import {
+  applyPatiently,
   create,
   created,
   put,
@@ -32,7 +33,7 @@ export function describeStorage(
     afterEach(() => tested.remove());
 
     async function apply(...writes: Write[]): Promise<readonly Outcome[]> {
-      return storage.apply(writes);
+      return applyPatiently(storage, writes);
     }
 
     async function ids(garden = "home"): Promise<bigint[]> {

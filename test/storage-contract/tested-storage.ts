@@ -2,7 +2,14 @@
  * What the storage contract is tested with: an open storage, and short forms of writes and
  * outcomes.
  */
-import type { CreateWrite, DeleteWrite, Outcome, PutWrite } from "../../src/domain/storage.ts";
+import {
+  type CreateWrite,
+  type DeleteWrite,
+  GardenLocked,
+  type Outcome,
+  type PutWrite,
+  type Write,
+} from "../../src/domain/storage.ts";
 import type { OpenOptions, Storage } from "../../src/storage/storage.ts";
 
 export type StorageWish = Pick<OpenOptions, "plantsMax">;
@@ -38,4 +45,15 @@ export function remove(id: bigint, garden = "home"): DeleteWrite {
 
 export function created(id: bigint, replayed = false): Outcome {
   return { kind: "created", id, replayed };
+}
+
+/** As group commit does: on a busy machine a garden may be locked for longer than a group waits. */
+export async function applyPatiently(
+  storage: Storage,
+  writes: readonly Write[],
+): Promise<readonly Outcome[]> {
+  return storage.apply(writes).catch((error) => {
+    if (!(error instanceof GardenLocked)) throw error;
+    return storage.apply(writes, { isApart: true });
+  });
 }

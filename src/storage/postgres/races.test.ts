@@ -4,8 +4,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, put, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { type CreateWrite, GardenLocked, type Outcome, type Write } from "../../domain/storage.ts";
+import {
+  applyPatiently,
+  create,
+  put,
+  remove,
+} from "../../../test/storage-contract/tested-storage.ts";
+import type { CreateWrite, Outcome, Write } from "../../domain/storage.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
@@ -24,14 +29,6 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** On a busy machine one instance may wait longer for another than a joint commit does. */
-async function patiently(storage: Storage, group: Write[]): Promise<readonly Outcome[]> {
-  return storage.apply(group).catch((error) => {
-    if (!(error instanceof GardenLocked)) throw error;
-    return storage.apply(group, { isApart: true });
-  });
-}
-
 /**
  * Each instance applies its groups one after the other, as it would; all do so at the same time.
  */
@@ -39,7 +36,7 @@ async function applyAll(groupsOf: (instance: number) => Write[][]): Promise<Outc
   const outcomes = await Promise.all(
     instances.map(async (storage, instance) => {
       const own: Outcome[] = [];
-      for (const group of groupsOf(instance)) own.push(...(await patiently(storage, group)));
+      for (const group of groupsOf(instance)) own.push(...(await applyPatiently(storage, group)));
       return own;
     }),
   );
@@ -142,7 +139,7 @@ test("a quota holds and its counts stay exact, whatever instances add and delete
       const one = () => create({ garden: garden() });
       const other = () => remove(BigInt(1 + pick(round + 5)), garden());
       const either = () => (pick(2) === 0 ? one() : other());
-      await patiently(storage, times(1 + pick(8), [one, other, either][pick(3)] ?? one));
+      await applyPatiently(storage, times(1 + pick(8), [one, other, either][pick(3)] ?? one));
     }
   });
   await Promise.all(work);
@@ -170,7 +167,7 @@ test("keys that are forgotten while others are added stay exactly counted", asyn
   };
   const work = instances.map(async (storage) => {
     for (let round = 0; round < 40; round++) {
-      await patiently(
+      await applyPatiently(
         storage,
         times(1 + pick(6), () => write(round)),
       );
