@@ -46,6 +46,8 @@ test.each<Case>([
   [["help", "token", "c"], ["create"]],
   [["help", "token", "create", "l"], []],
   [["--v"], ["--version"]],
+  [["plants", "e"], ["edit"]],
+  [["plants", "edit", "7", "--n"], ["--name"]],
   [["plants", "delete", "--j"], ["--json"]],
   [
     ["plants", "delete", "7", "--"],

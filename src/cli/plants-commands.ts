@@ -7,7 +7,7 @@ import {
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
 import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
-import { CliError, exitCodes } from "./cli-error.ts";
+import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import {
   type Call,
   type Command,
@@ -114,6 +114,39 @@ export const getPlantsCommand: Command = {
   },
 };
 
+export const editPlantCommand: Command = {
+  name: "plants edit",
+  summary: "Change a plant's name, tag or both.",
+  words: ["ID"],
+  flags: {
+    name: { placeholder: "TEXT", help: "its new name", fallback: "as it is" },
+    tag: { placeholder: "TEXT", help: "its new tag; --tag= removes it", fallback: "as it is" },
+    json: jsonFlag,
+  },
+  settings: ["url"],
+  variables,
+  examples: [
+    'plantstore plants edit 7 --name "Royal fern"',
+    "plantstore plants edit 7 --tag pond",
+    "plantstore plants edit --tag pond -- -7",
+  ],
+  async run(call) {
+    const change = { name: textFlag(call, "name"), tag: textFlag(call, "tag") };
+    if (change.name === undefined && change.tag === undefined) {
+      throw usageError("Nothing to change. Give the plant a new --name, --tag or both.");
+    }
+    return forEachPlant(call, async (store, id) => {
+      const seen: Plant[] = [];
+      const after = await store.update(id, (plant) => {
+        seen.push(plant);
+        return change;
+      });
+      // The last one is the one that was changed.
+      reportEdit(call, seen.at(-1) ?? after, after);
+    });
+  },
+};
+
 export const deletePlantCommand: Command = {
   name: "plants delete",
   summary: "Delete plants by their ids.",
@@ -190,9 +223,24 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
   else terminal.out(`Plant ${id} is gone. A response was lost, so it may have been gone before.\n`);
 }
 
-function describe({ id, name, tag }: Plant): string {
-  const suffix = tag === "" ? "" : ` (${showSafely(tag)})`;
-  return `plant ${id}: ${showSafely(name)}${suffix}`;
+function reportEdit(call: Call, before: Plant, after: Plant): void {
+  const { terminal } = call;
+  const changed = before.name !== after.name || before.tag !== after.tag;
+  if (!isForPeople(call)) {
+    terminal.out(`${renderJsonPlant(after).slice(0, -1)},"changed":${changed}}\n`);
+  } else if (changed) {
+    terminal.out(`Changed ${describe(before)} is now ${describeContent(after)}.\n`);
+  } else {
+    terminal.out(`Nothing to change: plant ${after.id} is already ${describeContent(after)}.\n`);
+  }
+}
+
+function describe(plant: Plant): string {
+  return `plant ${plant.id}: ${describeContent(plant)}`;
+}
+
+function describeContent({ name, tag }: Plant): string {
+  return showSafely(name) + (tag === "" ? "" : ` (${showSafely(tag)})`);
 }
 
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {

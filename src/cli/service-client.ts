@@ -156,14 +156,18 @@ const adviceByCode: Readonly<Record<string, Outcome>> = {
   forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
   "not-found": [exitCodes.failed, "Check --url."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
+  "precondition-failed": [exitCodes.conflict, "Try again."],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, ""],
   "storage-full": [exitCodes.unavailable, ""],
 };
 
-/** What the service says about a token is meant for whoever writes the header. */
-const tokenRefused =
-  "The service refuses the token: it is expired, revoked, or not in the service's store.";
+/** What the service says about headers is meant for whoever writes them. */
+const saidByCode: Readonly<Record<string, string>> = {
+  unauthenticated:
+    "The service refuses the token: it is expired, revoked, or not in the service's store.",
+  "precondition-failed": "Somebody else keeps changing this plant.",
+};
 
 export const olderService = "The service is older than this command: upgrade the service.";
 
@@ -178,7 +182,7 @@ function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
   const inLog = `See request ${problem.requestId} in the service's log.`;
   const [exitCode, advice] = adviceByCode[problem.code] ?? [exitCodes.failed, inLog];
   const place = problem.code === "not-found" ? `${url}: ` : "";
-  const said = problem.code === "unauthenticated" ? tokenRefused : describeErrors(problem);
+  const said = saidByCode[problem.code] ?? describeErrors(problem);
   return [exitCode, `${place}${said} ${advice}`.trimEnd()];
 }
 

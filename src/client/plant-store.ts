@@ -2,22 +2,27 @@
  * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, uses only the
  * HTTP API, and imports nothing else of the project.
  */
-import { PlantStoreProblem } from "./problem-error.ts";
+import { PlantStoreProblem, type ProblemCode } from "./problem-error.ts";
 import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
   CreatedPlant,
   CreateOptions,
   CreateResult,
+  DeleteOptions,
   DeleteResult,
   Deletion,
   ListOptions,
   Me,
   Page,
   Plant,
+  PlantChange,
   PlantDraft,
   PlantField,
   PlantStoreOptions,
+  PutOptions,
+  PutPlant,
+  StoredPlant,
 } from "./types.ts";
 import {
   formatId,
@@ -26,6 +31,7 @@ import {
   parse,
   parseId,
   parseNext,
+  parsePlant,
   parsePlants,
   parseResults,
   renderDraft,
@@ -44,7 +50,7 @@ export type * from "./types.ts";
 export { makeIdempotencyKey } from "./wire-text.ts";
 
 interface CallDetails extends CreateOptions {
-  readonly headers?: Record<string, string>;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly body?: string;
   /** How many plants or results the response may have. */
   readonly items?: number;
@@ -58,6 +64,8 @@ const itemBytesMax = 2 * 1024;
 const deletionsMax = 16;
 /** Leaves room for the number of a batch. */
 const manyKeyCharactersMax = 230;
+/** Each 412 means that somebody else's change was stored, so few updates need many tries. */
+const updateTriesMax = 100;
 /** A longer timer fires at once. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -103,8 +111,7 @@ export class PlantStore {
       body: renderDraft(draft),
       ...{ idempotencyKey, signal },
     });
-    if (response.status !== 201) throw new PlantStoreProblem(response);
-    return parse(response, ({ text, headers }) => ({
+    return parse(response, 201, ({ text, headers }) => ({
       ...(requireTexts(JSON.parse(text), ["name", "tag"]) as Pick<Plant, "name" | "tag">),
       id: parseId(headers.get("location")?.split("/").at(-1)),
       replayed: headers.get("idempotency-replayed") === "true",
@@ -132,30 +139,74 @@ export class PlantStore {
         items: lines.length,
         ...{ idempotencyKey, signal },
       });
-      if (response.status !== 200) throw new PlantStoreProblem(response);
-      for (const result of parse(response, ({ text }) => parseResults(text, lines.length))) {
-        results.push(result);
-      }
+      const parsed = parse(response, 200, ({ text }) => parseResults(text, lines.length));
+      for (const result of parsed) results.push(result);
     }
     return results;
   }
 
   /** No such plant: a problem, `not-found`. */
-  async get(id: bigint | number, options: CallOptions = {}): Promise<Plant> {
-    const path = `/plants/${formatId(id)}?fields=id,name,tag`;
-    const response = await this.#call("GET", path, options);
-    if (response.status !== 200) throw new PlantStoreProblem(response);
-    return parse(response, ({ text }) => {
-      const [plant] = parsePlants(`[${text}]`, ["id", "name", "tag"]);
-      if (!plant) throw new TypeError("The plant is missing.");
-      return plant as Plant;
+  async get(id: bigint | number, options: CallOptions = {}): Promise<StoredPlant> {
+    const response = await this.#call("GET", plantPath(id), options);
+    return parse(response, 200, parsePlant);
+  }
+
+  /**
+   * Replaces the plant with this id, or creates it. Resolves once it is durable. If a precondition
+   * doesn't hold: a problem, `precondition-failed`.
+   */
+  async put(
+    id: bigint | number,
+    draft: PlantDraft,
+    { ifMatch, ifNoneMatch, signal }: PutOptions = {},
+  ): Promise<PutPlant> {
+    const response = await this.#call("PUT", plantPath(id), {
+      headers: {
+        "content-type": "application/json",
+        "if-match": ifMatch,
+        "if-none-match": ifNoneMatch,
+      },
+      body: renderDraft(draft),
+      signal,
     });
+    const created = response.status === 201;
+    if (response.isRepeated && response.status === 412) {
+      // An earlier try may have stored the plant, and so made the precondition fail.
+      const plant = await this.#find(id, { signal });
+      if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) {
+        return { ...plant, created };
+      }
+    }
+    return { ...parse(response, created ? 201 : 200, parsePlant), created };
+  }
+
+  /**
+   * Changes a plant and keeps what others change at the same time: reads it, puts it with its new
+   * fields, and starts over if somebody else was faster. `change` is the new fields, or a function
+   * from the plant to them, which may be called several times.
+   */
+  async update(
+    id: bigint | number,
+    change: PlantChange | ((plant: StoredPlant) => PlantChange),
+    options: CallOptions = {},
+  ): Promise<StoredPlant> {
+    for (let tries = 1; ; tries++) {
+      const plant = await this.get(id, options);
+      const fields = typeof change === "function" ? change(plant) : change;
+      const { name = plant.name, tag = plant.tag } = fields;
+      if (name === plant.name && tag === plant.tag) return plant;
+      try {
+        const { etag } = await this.put(id, { name, tag }, { ...options, ifMatch: plant.etag });
+        return { ...plant, name, tag, etag };
+      } catch (error) {
+        if (!hasCode(error, "precondition-failed") || tries === updateTriesMax) throw error;
+      }
+    }
   }
 
   async me(options: CallOptions = {}): Promise<Me> {
     const response = await this.#call("GET", "/me", options);
-    if (response.status !== 200) throw new PlantStoreProblem(response);
-    return parse(response, ({ text }) => {
+    return parse(response, 200, ({ text }) => {
       const me: Me = JSON.parse(text);
       if (typeof me.garden !== "string") throw new TypeError("A field is missing.");
       return me;
@@ -199,8 +250,7 @@ export class PlantStore {
     // The service refuses any other limit.
     const items = limit > 0 && Number.isFinite(limit) ? limit : 0;
     const response = await this.#call("GET", `/plants?${query}`, { items, signal });
-    if (response.status !== 200) throw new PlantStoreProblem(response);
-    return parse(response, ({ text, headers }) => ({
+    return parse(response, 200, ({ text, headers }) => ({
       plants: parsePlants(text, fields) as Pick<Plant, Field>[],
       // The link of a page of 0 has the position that it was asked for.
       next: limit === 0 ? undefined : parseNext(headers, after),
@@ -208,12 +258,20 @@ export class PlantStore {
   }
 
   /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
-  async delete(id: bigint | number, options: CallOptions = {}): Promise<Deletion> {
-    const response = await this.#call("DELETE", `/plants/${formatId(id)}`, options);
+  async delete(id: bigint | number, { ifMatch, signal }: DeleteOptions = {}): Promise<Deletion> {
+    const response = await this.#call("DELETE", `/plants/${formatId(id)}`, {
+      headers: { "if-match": ifMatch },
+      signal,
+    });
     if (response.status === 204) return { confirmed: true };
     const problem = new PlantStoreProblem(response);
-    // The code, not the status: a gateway that can't reach the service sends 404, too.
-    if (problem.code === "not-found" && response.isRepeated) return { confirmed: false };
+    if (response.isRepeated) {
+      // The code, not the status: a gateway that can't reach the service sends 404, too.
+      const isGone =
+        problem.code === "not-found" ||
+        (problem.code === "precondition-failed" && !(await this.#find(id, { signal })));
+      if (isGone) return { confirmed: false };
+    }
     throw problem;
   }
 
@@ -239,8 +297,17 @@ export class PlantStore {
     try {
       return { status: 204, ...(await this.delete(id, options)) };
     } catch (error) {
-      if (!(error instanceof PlantStoreProblem) || error.code !== "not-found") throw error;
-      return { status: 404, code: error.code, detail: error.detail };
+      if (!hasCode(error, "not-found")) throw error;
+      return { status: 404, code: "not-found", detail: error.detail };
+    }
+  }
+
+  async #find(id: bigint | number, options: CallOptions): Promise<StoredPlant | undefined> {
+    try {
+      return await this.get(id, options);
+    } catch (error) {
+      if (!hasCode(error, "not-found")) throw error;
+      return undefined;
     }
   }
 
@@ -249,14 +316,26 @@ export class PlantStore {
     const request = {
       url: this.#url + path,
       headers: this.#headers(headers),
-      // A deletion that was silently resent would find no plant, and look like a failure.
-      isRepeatable: method !== "DELETE",
+      // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
+      isRepeatable: method !== "DELETE" && method !== "PUT",
       responseBytesMax: problemBytesMax + items * itemBytesMax,
     };
     return send({ method, body, idempotencyKey, signal, ...request }, this.#policy);
   }
 
-  #headers(more: Record<string, string> = {}): Headers {
-    return new Headers({ ...more, authorization: this.#authorization });
+  #headers(more: CallDetails["headers"] = {}): Headers {
+    const headers = new Headers({ authorization: this.#authorization });
+    for (const [name, value] of Object.entries(more)) {
+      if (value !== undefined) headers.set(name, value);
+    }
+    return headers;
   }
+}
+
+function plantPath(id: bigint | number): string {
+  return `/plants/${formatId(id)}?fields=id,name,tag`;
+}
+
+function hasCode(error: unknown, code: ProblemCode): error is PlantStoreProblem {
+  return error instanceof PlantStoreProblem && error.code === code;
 }

@@ -30,6 +30,15 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+export interface PutOptions extends CallOptions {
+  /** The `etag` of a plant: only if it still has it. `*`: only if it exists. */
+  readonly ifMatch?: string | undefined;
+  /** `*`: only if there is no such plant. */
+  readonly ifNoneMatch?: "*" | undefined;
+}
+
+export type DeleteOptions = Omit<PutOptions, "ifNoneMatch">;
+
 export interface ListOptions<Field extends PlantField> extends CallOptions {
   /** How many plants in total; all by default. */
   readonly limit?: number | undefined;
@@ -54,6 +63,19 @@ export interface CreatedPlant extends Plant {
   /** Whether an earlier request with the same key, or an earlier try, had created the plant. */
   readonly replayed: boolean;
 }
+
+export interface StoredPlant extends Plant {
+  /** Stands for the name and tag that were read; for `ifMatch`. Empty if a proxy removed it. */
+  readonly etag: string;
+}
+
+export interface PutPlant extends StoredPlant {
+  /** Whether the plant is new. False where a lost response leaves that open. */
+  readonly created: boolean;
+}
+
+/** The fields to change; the others stay. */
+export type PlantChange = { readonly [Field in "name" | "tag"]?: Plant[Field] | undefined };
 
 /** What became of one of many plants. */
 export type CreateResult =

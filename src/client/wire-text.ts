@@ -1,7 +1,7 @@
 /** Plants, results, ids and keys as text, as they travel. */
 import { PlantStoreProblem } from "./problem-error.ts";
 import type { ClientResponse } from "./send.ts";
-import type { CreateResult, PlantDraft, PlantField } from "./types.ts";
+import type { CreateResult, Plant, PlantDraft, PlantField, StoredPlant } from "./types.ts";
 import type * as wire from "./wire-types.ts";
 
 /** What the service takes in one request. */
@@ -80,16 +80,19 @@ export function parseResults(text: string, count: number): CreateResult[] {
   );
 }
 
-/** A response that isn't a Plant Store's, such as a proxy's sign-in page, becomes a problem. */
+/**
+ * Throws a problem if the status is another one, or if the response isn't a Plant Store's, such as
+ * a proxy's sign-in page.
+ */
 export function parse<Result>(
   response: ClientResponse,
+  status: number,
   read: (response: ClientResponse) => Result,
 ): Result {
   try {
-    return read(response);
-  } catch {
-    throw new PlantStoreProblem(response);
-  }
+    if (response.status === status) return read(response);
+  } catch {}
+  throw new PlantStoreProblem(response);
 }
 
 /**
@@ -107,6 +110,14 @@ export function parsePlants(text: string, fields: readonly PlantField[]): wire.P
     if (item.id !== undefined) item.id = parseId(item.id);
   }
   return items as wire.Plant[];
+}
+
+export function parsePlant({ text, headers }: ClientResponse): StoredPlant {
+  const [plant] = parsePlants(`[${text}]`, ["id", "name", "tag"]);
+  if (!plant) throw new TypeError("The plant is missing.");
+  // A proxy that compresses makes the tag weak, and a weak one never matches.
+  const etag = headers.get("etag")?.replace(/^W\//, "") ?? "";
+  return { ...(plant as Plant), etag };
 }
 
 /** A service that doesn't know `fields` leaves the id out. */

@@ -47,6 +47,7 @@ const calls: Readonly<Record<string, (store: PlantStore) => Promise<unknown>>> =
   list: (store) => collect(store.list()),
   page: (store) => store.page({ limit: Number.POSITIVE_INFINITY }),
   me: (store) => store.me(),
+  put: (store) => store.put(7, { name: "Fern" }),
   delete: (store) => store.delete(7),
 };
 

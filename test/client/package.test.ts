@@ -34,8 +34,8 @@ test("its source map has the sources, without a path of this machine", () => {
   );
 });
 
-test("its code has less than 4 KB, compressed", () => {
-  expect(gzipSync(readFileSync(join(home, "plant-store.js"))).length).toBeLessThan(4_000);
+test("its code has less than 4.5 KB, compressed", () => {
+  expect(gzipSync(readFileSync(join(home, "plant-store.js"))).length).toBeLessThan(4_500);
 });
 
 test("npm packs the code, its types, the documentation and the license", async () => {

@@ -14,7 +14,7 @@ import {
 
 const draft = { name: "Fern" };
 
-function scripted(
+export function scripted(
   name: string,
   script: ScriptedAnswer[],
   check: (
@@ -195,6 +195,8 @@ export const scriptedCases: readonly ClientCase[] = [
           () => collect(store.list()),
           () => store.get(1),
           () => store.create(draft),
+          () => store.put(1, draft),
+          () => store.update(1, draft),
           () => store.delete(1),
         ];
         for (const call of calls) {

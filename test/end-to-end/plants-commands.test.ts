@@ -90,6 +90,18 @@ describe("plants", () => {
     expect((await run(["plants", "list"])).out).toBe("[]\n");
   });
 
+  test("are changed in part, and only if that changes them", async () => {
+    const run = await openGarden("edith");
+    await run(["plants", "add", "Fern", "--tag", "shade", "--id=-7"]);
+    const edit = (...flags: string[]) => run(["plants", "edit", ...flags, "--", "-7"]);
+    const renamed = '{"id":-7,"name":"Royal fern","tag":"shade"';
+    const name = ["--name", "Royal fern"];
+    expect((await edit(...name)).out).toBe(`${renamed},"changed":true}\n`);
+    expect((await edit(...name, "--tag", "shade")).out).toBe(`${renamed},"changed":false}\n`);
+    expect((await edit("--tag=")).out).toContain('"name":"Royal fern","tag":"","changed":true');
+    expect((await run(["plants", "list"])).out).toContain('{"id":-7,"name":"Royal fern","tag":""}');
+  });
+
   let bob: Awaited<ReturnType<typeof openGarden>>;
   beforeAll(async () => {
     bob = await openGarden("bob");
@@ -101,6 +113,10 @@ describe("plants", () => {
     ["plants delete 7 seven", 2, '"seven"'],
     ["plants delete 9223372036854775808", 2, "id"],
     ["plants delete 007", 2, '"007"'],
+    ["plants edit 12345 --tag x", 3, "There is no plant 12345."],
+    ["plants edit 7", 2, "--name, --tag or both"],
+    ["plants edit 7 --name=", 2, "name must"],
+    ["plants edit 7 8 --tag x", 2, '"8" is unexpected'],
     ["plants add Fern --id 7", 5, "7"],
     ["plants add Fern --id 7.5", 2, '"7.5"'],
     ["plants list --limit many", 2, '"many"'],
@@ -151,7 +167,8 @@ describe("plants", () => {
     expect([exitCode, errors]).toEqual([4, expect.stringContaining("scope write")]);
   });
 
-  test.each(["plants list", "plants add Fern", "plants delete 7", "export", "whoami"])(
+  const edit = "plants edit 7 --tag x";
+  test.each(["plants list", "plants add Fern", edit, "plants delete 7", "export", "whoami"])(
     "plantstore %s at a wrong path of the service ends with 1, whatever is in the garden",
     async (line) => {
       const run = await openGarden("erin");
@@ -183,6 +200,12 @@ describe("a service of an older version", () => {
   test.each<[line: string, ...answers: ScriptedAnswer[]]>([
     ["whoami", problemAnswer(404, "not-found"), noPlants],
     ["plants get 7", problemAnswer(405, "method-not-allowed"), noPlants],
+    [
+      "plants edit 7 --tag x",
+      { status: 200, body: '{"id":7,"name":"Fern","tag":""}' },
+      problemAnswer(405, "method-not-allowed"),
+      noPlants,
+    ],
     ["plants list --tag shade", { ...invalid, body }, noPlants],
     ["import FILE", noPlants, problemAnswer(415, "unsupported-media-type"), noPlants],
   ])("is what %s reports", async (line, ...answers) => {
