@@ -59,7 +59,7 @@ export const hostileCases: readonly ClientCase[] = [
         async run(world) {
           for (const [name, call] of Object.entries(calls)) {
             const server = await openEndlessServer(status, isCompressed);
-            const store = openStore(world, { url: server.url, retries: 0, timeoutMs: 10_000 });
+            const store = openStore(world, { url: server.url, retries: 0 });
             const problem = await failure(call(store), PlantStoreProblem);
             assert.deepEqual([name, problem.code], [name, "unexpected"]);
             const bytes = server.sentBytes();
