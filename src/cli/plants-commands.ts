@@ -18,7 +18,7 @@ import {
   textFlag,
 } from "./command.ts";
 import { olderService, variables, withStore } from "./service-client.ts";
-import { describeAccess, renderTable, showSafely } from "./terminal.ts";
+import { describeAccess, renderCount, renderTable, showSafely } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;
@@ -165,7 +165,7 @@ export const deletePlantCommand: Command = {
 
 export const whoamiCommand: Command = {
   name: "whoami",
-  summary: "Show the token's user, garden, scope and expiry.",
+  summary: "Show the token's user, garden, scope and expiry, and how many plants there are.",
   words: [],
   flags: { json: jsonFlag },
   settings: ["url"],
@@ -180,7 +180,10 @@ export const whoamiCommand: Command = {
       });
       if (!isForPeople(call)) return call.terminal.out(`${JSON.stringify(me)}\n`);
       const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
-      call.terminal.out(`${describeAccess({ ...me, expiresAtMs })}.\n`);
+      const access = describeAccess({ ...me, expiresAtMs });
+      // A service before 1.0 doesn't count them.
+      const count = me.plants === undefined ? "" : ` It has ${renderCount(me.plants, "plant")}.`;
+      call.terminal.out(`${access}.${count}\n`);
     });
   },
 };

@@ -92,8 +92,11 @@ export type DeleteResult =
   | (Deletion & { readonly status: 204 })
   | { readonly status: 404; readonly code: "not-found"; readonly detail: string };
 
-/** Who the token stands for; without `expiresAt` it doesn't expire. */
-export type Me = wire.Me;
+/** What the token stands for; without `expiresAt` it doesn't expire. */
+export interface Me extends Omit<wire.Me, "plants"> {
+  /** How many plants the garden has now. */
+  readonly plants: number;
+}
 
 export interface Page<Field extends PlantField = PlantField> {
   readonly plants: Pick<Plant, Field>[];

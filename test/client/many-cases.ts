@@ -84,11 +84,13 @@ export const manyCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "says whose the token is",
+    name: "says whose the token is, and how many plants there are",
     async run(world) {
-      const { user, garden, scope, expiresAt } = await openStore(world).me();
+      const store = openStore(world);
+      await store.create({ name: "Fern" });
+      const { user, garden, scope, plants, expiresAt } = await store.me();
       assert.equal(user, garden);
-      assert.deepEqual([scope, expiresAt], ["write", undefined]);
+      assert.deepEqual([scope, plants, expiresAt], ["write", 1, undefined]);
     },
   },
   {

@@ -53,13 +53,15 @@ function writeFile(name: string, text: string): string {
 }
 
 describe("whoami", () => {
-  test("shows user, garden, scope and expiry of the token", async () => {
+  test("shows user, garden, scope and expiry of the token, and counts the plants", async () => {
     const flags = ["--garden", "shed", "--scope", "read", "--expires", "2099-01-01"];
     const run = await openGarden("whoever", ...flags);
+    await (await openGarden("shed"))(["plants", "add", "Fern"]);
     expect(JSON.parse((await run(["whoami"])).out)).toEqual({
       user: "whoever",
       garden: "shed",
       scope: "read",
+      plants: 1,
       expiresAt: "2099-01-01T00:00:00.000Z",
     });
     const elsewhere = await run(["whoami"], `${service.url}/elsewhere`);
