@@ -62,6 +62,7 @@ test("a write waits for that of another process, and is decided by what that lef
   using intruder = new Database(path);
   intruder.run("BEGIN IMMEDIATE");
   intruder.run("INSERT INTO plants (garden, id, name, tag) VALUES ('home', 1, 'Fern', '')");
+  intruder.run("INSERT INTO gardens (garden, last_id, plants, keys) VALUES ('home', 1, 1, 0)");
   const applying = storage.apply([create({ id: 2n, idempotency }), create({ id: 1n })]);
   await Bun.sleep(100);
   intruder.run("COMMIT");
