@@ -1,5 +1,5 @@
 /** Reports a small part of a history that no order of its operations explains. */
-import { type History, type Operation, type Result, render } from "./history.ts";
+import { type History, isWrite, type Operation, type Result, render } from "./history.ts";
 import { isLinearizable, Undecided } from "./linearization.ts";
 
 /** Empty if the history is linearizable. */
@@ -45,19 +45,19 @@ function until(operations: readonly Operation[], momentMs: number): Operation[] 
         ? operation
         : { ...operation, result: undefined, endedAtMs: Number.POSITIVE_INFINITY },
     )
-    .filter(({ call, result }) => result || call.kind !== "list");
+    .filter(({ call, result }) => result || isWrite(call));
 }
 
 function hasEffect(result: Result): boolean {
-  return result.kind === "deleted" || (result.kind === "created" && !result.isReplayed);
+  if (result.kind === "created") return !result.isReplayed;
+  return result.kind === "replaced" || result.kind === "deleted";
 }
 
-/** Without its create, a listed plant would seem to come from nowhere. */
+/** Without its create or put, a listed plant would seem to come from nowhere. */
 function isListed({ call }: Operation, operations: readonly Operation[]): boolean {
-  return operations.some(
-    ({ result }) =>
-      call.kind === "create" &&
-      result?.kind === "listed" &&
-      result.plants.some(({ name }) => name === call.name),
-  );
+  if (call.kind !== "create" && call.kind !== "put") return false;
+  return operations.some(({ result }) => {
+    if (result?.kind === "found") return result.plant.name === call.name;
+    return result?.kind === "listed" && result.plants.some(({ name }) => name === call.name);
+  });
 }

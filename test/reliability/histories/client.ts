@@ -1,9 +1,17 @@
 /** Sends one call after the other to a garden, and records results and times. */
 import { KeptConnection, Unanswered } from "../kept-connection.ts";
 import type { Instance, Life } from "./deployment.ts";
-import type { Call, History, List, Operation, Result } from "./history.ts";
+import {
+  type Call,
+  type History,
+  isWrite,
+  type List,
+  type Operation,
+  type Result,
+  type Seen,
+} from "./history.ts";
 import type { Dice } from "./plan.ts";
-import { readResult, renderRequest } from "./wire-form.ts";
+import { readResult, readSeen, renderRequest } from "./wire-form.ts";
 
 /** Shared by the clients of a garden. */
 export interface Notebook extends History {
@@ -11,6 +19,8 @@ export interface Notebook extends History {
   readonly operations: Operation[];
   /** Of plants that were created. */
   readonly seenIds: bigint[];
+  /** The entity tags that clients read, the latest last. */
+  readonly seen: Seen[];
   /** What a history cannot contain, such as a 500. */
   readonly faults: string[];
 }
@@ -59,15 +69,15 @@ export class Client {
     }
   }
 
-  /** After an unknown outcome, a list or a create with a key is sent again. */
+  /** After an unknown outcome, a read or a create with a key is sent again. */
   async #ask(call: Call): Promise<Result | undefined> {
     const { operations, seenIds, faults } = this.#notebook;
     for (;;) {
       const operation = await this.#try(call);
       const { result } = operation;
-      if (result || call.kind !== "list") operations.push(operation);
+      if (result || isWrite(call)) operations.push(operation);
       if (result?.kind === "created") seenIds.push(result.id);
-      const isSafe = call.kind === "list" || (call.kind === "create" && call.key !== undefined);
+      const isSafe = !isWrite(call) || (call.kind === "create" && call.key !== undefined);
       if (result || !isSafe || faults.length > 0) return result;
     }
   }
@@ -87,6 +97,8 @@ export class Client {
       const response = await connection.ask(text.slice(sent));
       const endedAtMs = performance.now();
       const result = readResult(call, response);
+      const seen = readSeen(call, response);
+      if (seen) this.#noteSeen(seen, who);
       if (result) return { who, call, result, calledAtMs, endedAtMs };
     } catch (error) {
       const isExpected = error instanceof Unanswered && life.isKilled;
@@ -94,6 +106,17 @@ export class Client {
     }
     const endedAtMs = life.isKilled ? await life.endedAtMs : Number.POSITIVE_INFINITY;
     return { who, call, result: undefined, calledAtMs, endedAtMs };
+  }
+
+  /** The same content has the same tag, and other content another one. */
+  #noteSeen(seen: Seen, who: string): void {
+    const { name, tag, entityTag } = seen;
+    const isSame = (other: Seen) => other.name === name && other.tag === tag;
+    const isMixed = (other: Seen) => isSame(other) !== (other.entityTag === entityTag);
+    if (!/^"[^"]+"$/.test(entityTag) || this.#notebook.seen.some(isMixed)) {
+      this.#notebook.faults.push(`${who}: ${name} has the entity tag ${entityTag}`);
+    }
+    this.#notebook.seen.push(seen);
   }
 
   /** To an instance that is up, over a kept connection or, now and then, a new one. */

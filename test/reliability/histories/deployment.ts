@@ -5,6 +5,7 @@ import { openStorage } from "../../../src/storage/open.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import { makeDatabase, runStatement } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { auditStore } from "../audited-store.ts";
 import type { Address } from "../kept-connection.ts";
 
 export type Engine = "sqlite" | "postgres";
@@ -70,9 +71,12 @@ export class Deployment {
     );
   }
 
-  async stop(): Promise<void> {
+  /** Returns which gardens it has miscounted. */
+  async stop(): Promise<string[]> {
+    const faults = await auditStore(this.#database);
     for (const instance of this.instances) await instance.stop();
     await this.#remove();
+    return faults;
   }
 
   async #makeGardens(): Promise<void> {

@@ -1,5 +1,5 @@
 /** A sequential model of a garden, by docs/interface.md. */
-import type { Create, List, Operation, Plant } from "./history.ts";
+import type { Content, Create, Delete, List, Operation, Plant, Put, Seen } from "./history.ts";
 
 const assignedIdMax = 2n ** 52n;
 
@@ -33,12 +33,21 @@ export class Garden {
     switch (call.kind) {
       case "create":
         return this.#create(call, result);
-      case "delete": {
-        const rest = this.#plants.filter(({ id }) => id !== call.id);
-        if (rest.length === this.#plants.length) return this.#refuse(404, result);
-        if (result && result.kind !== "deleted") return undefined;
-        return new Garden(rest, this.#lastId, this.#keys);
+      case "put":
+        return this.#put(call, result);
+      case "delete":
+        return this.#delete(call, result);
+      case "get": {
+        const plant = this.#find(call.id);
+        if (!plant) return this.#refuse(404, result);
+        return !result || (result.kind === "found" && isSame(result.plant, plant))
+          ? this
+          : undefined;
       }
+      case "count":
+        return !result || (result.kind === "counted" && result.plants === this.#plants.length)
+          ? this
+          : undefined;
       case "list":
         return this.#isListed(call, result) ? this : undefined;
     }
@@ -52,16 +61,40 @@ export class Garden {
     if (kept) return isCreated(result, kept.id, true) ? this : undefined;
     const id = call.id ?? this.#lastId + 1n;
     const isExhausted = call.id === undefined && id > assignedIdMax;
-    if (isExhausted || this.#isTaken(id)) return this.#refuse(409, result);
+    if (isExhausted || this.#find(id)) return this.#refuse(409, result);
     if (!isCreated(result, id, false)) return undefined;
-    const plants = [...this.#plants, { id, name, tag }].toSorted(byId);
-    const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
     const keys = key === undefined ? this.#keys : new Map(this.#keys).set(key, { request, id });
-    return new Garden(plants, lastId, keys);
+    return this.#with({ id, name, tag }, keys);
   }
 
-  #isTaken(id: bigint): boolean {
-    return this.#plants.some((plant) => plant.id === id);
+  #put({ id, name, tag, ifMatch, isForNew }: Put, result: Operation["result"]): Garden | undefined {
+    const found = this.#find(id);
+    if ((isForNew && found) || !matches(ifMatch, found)) return this.#refuse(412, result);
+    if (!found) return isCreated(result, id, false) ? this.#with({ id, name, tag }) : undefined;
+    if (result && result.kind !== "replaced") return undefined;
+    return isSame(found, { name, tag }) ? this : this.#with({ id, name, tag });
+  }
+
+  #delete({ id, ifMatch }: Delete, result: Operation["result"]): Garden | undefined {
+    const found = this.#find(id);
+    if (!matches(ifMatch, found)) return this.#refuse(412, result);
+    if (!found) return this.#refuse(404, result);
+    if (result && result.kind !== "deleted") return undefined;
+    return new Garden(this.#without(id), this.#lastId, this.#keys);
+  }
+
+  #find(id: bigint): Plant | undefined {
+    return this.#plants.find((plant) => plant.id === id);
+  }
+
+  #with(plant: Plant, keys = this.#keys): Garden {
+    const { id } = plant;
+    const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
+    return new Garden([...this.#without(id), plant].toSorted(byId), lastId, keys);
+  }
+
+  #without(id: bigint): Plant[] {
+    return this.#plants.filter((plant) => plant.id !== id);
   }
 
   #refuse(status: number, result: Operation["result"]): Garden | undefined {
@@ -75,11 +108,11 @@ export class Garden {
     const rest = this.#plants.filter(({ id }) => after === undefined || id > after);
     const page = rest.slice(0, limit);
     if (page.length !== result.plants.length) return false;
-    const isSame = page.every((plant, index) =>
+    const isPage = page.every((plant, index) =>
       fields.every((field) => plant[field] === result.plants[index]?.[field]),
     );
     const isCut = page.length < rest.length;
-    if (!isSame || isCut !== (result.next !== undefined)) return false;
+    if (!isPage || isCut !== (result.next !== undefined)) return false;
     return !isCut || result.next?.after === (page.at(-1)?.id ?? after);
   }
 }
@@ -87,6 +120,15 @@ export class Garden {
 function isCreated(result: Operation["result"], id: bigint, isReplayed: boolean): boolean {
   if (result === undefined) return true;
   return result.kind === "created" && result.id === id && result.isReplayed === isReplayed;
+}
+
+function isSame(one: Content, other: Content): boolean {
+  return one.name === other.name && one.tag === other.tag;
+}
+
+/** An entity tag stands for the content that it was read with. */
+function matches(ifMatch: Seen | undefined, found: Plant | undefined): boolean {
+  return ifMatch === undefined || (found !== undefined && isSame(ifMatch, found));
 }
 
 function byId(one: Plant, other: Plant): number {

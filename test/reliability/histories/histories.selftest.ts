@@ -26,11 +26,36 @@ const flaws: Readonly<Record<string, Layout & { readonly edits: readonly Edit[] 
     edits: [
       {
         file: "storage/postgres/batch.ts",
-        text: "await store(client, decision, known);",
-        by: "store(client, decision, known).catch(() => {});",
+        text: "await store(client, changes);",
+        by: "store(client, changes).catch(() => {});",
       },
     ],
   },
+  ...Object.fromEntries(
+    (["sqlite", "postgres"] as const).map((engine) => [
+      `a precondition on ${engine} that is compared before the write, not in it`,
+      {
+        engine,
+        threads: [2],
+        edits: [
+          {
+            file: "domain/plants.ts",
+            text: 'const put = { kind: "put", garden, id, name, tag, preconditions } as const;',
+            by: `const [found] = await reader.list(garden, id - 1n, 1);
+              const ifMatch = preconditions?.ifMatch;
+              if (ifMatch && (found?.id !== id || !ifMatch.includes(contentHash(found)))) throw preconditionFailed();
+              if (preconditions?.ifNoneMatch && found?.id === id) throw preconditionFailed();
+              const put = { kind: "put", garden, id, name, tag } as const;`,
+          },
+          {
+            file: "domain/plants.ts",
+            text: "nameCodePointsMax,\n",
+            by: "nameCodePointsMax, contentHash,\n",
+          },
+        ],
+      },
+    ]),
+  ),
 };
 
 test.each(Object.entries(flaws))("%s is found", async (_, { edits, ...layout }) => {

@@ -10,6 +10,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (engine) => {
   test("histories are linearizable, even if instances are killed or cut off", async () => {
     const suite = await Suite.start(engine);
     const total = { operations: 0, unknown: 0 };
+    let miscounted: string[] = [];
     try {
       for (let seed = 1; seed <= historiesCount; seed++) {
         const { faults, figures } = await suite.run(seed);
@@ -18,8 +19,9 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (engine) => {
         total.unknown += figures.unknown ?? 0;
       }
     } finally {
-      await suite.stop();
+      miscounted = await suite.stop();
     }
+    expect(miscounted).toEqual([]);
     // Most outcomes must be known for the check to mean something.
     expect(total.unknown).toBeLessThan(total.operations / 10);
   });

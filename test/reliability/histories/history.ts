@@ -7,20 +7,44 @@ export interface Plant {
 }
 
 export type Field = keyof Plant;
+export type Content = Pick<Plant, "name" | "tag">;
+
+/** What a plant was when its entity tag was read. */
+export interface Seen extends Plant {
+  readonly entityTag: string;
+}
 
 export interface Create {
   readonly kind: "create";
   /** Absent: the service assigns one. */
   readonly id?: bigint | undefined;
-  /** No two creates share it, unless they also share a key. */
+  /** No two creates share it, unless they also share a key, or a put repeats it. */
   readonly name: string;
   readonly tag: string;
   readonly key?: string | undefined;
 }
 
+export interface Put extends Plant {
+  readonly kind: "put";
+  readonly ifMatch?: Seen | undefined;
+  /** `If-None-Match: *` */
+  readonly isForNew?: boolean;
+}
+
 export interface Delete {
   readonly kind: "delete";
   readonly id: bigint;
+  readonly ifMatch?: Seen | undefined;
+}
+
+export interface Get {
+  readonly kind: "get";
+  readonly id: bigint;
+}
+
+/** Asks `/me` how many plants there are. */
+export interface Count {
+  readonly kind: "count";
 }
 
 export interface List {
@@ -32,18 +56,26 @@ export interface List {
   readonly isWalk?: boolean;
 }
 
-export type Call = Create | Delete | List;
+export type Write = Create | Put | Delete;
+export type Call = Write | Get | Count | List;
+
+export function isWrite(call: Call): call is Write {
+  return call.kind === "create" || call.kind === "put" || call.kind === "delete";
+}
 
 export type Result =
   | { readonly kind: "created"; readonly id: bigint; readonly isReplayed: boolean }
+  | { readonly kind: "replaced" }
   | { readonly kind: "deleted" }
+  | { readonly kind: "found"; readonly plant: Content }
+  | { readonly kind: "counted"; readonly plants: number }
   | {
       readonly kind: "listed";
       readonly plants: readonly Partial<Plant>[];
       /** Where the link to the next page leads. */
       readonly next?: Pick<List, "after" | "limit"> | undefined;
     }
-  | { readonly kind: "refused"; readonly status: 404 | 409 | 422 };
+  | { readonly kind: "refused"; readonly status: 404 | 409 | 412 | 422 };
 
 export interface Operation {
   /** Which client on which instance, for the reader. */

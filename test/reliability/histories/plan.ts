@@ -1,12 +1,12 @@
 /** Random calls of a client. Ids and keys are few, so that clients conflict. */
-import type { Call, Create, Field, List } from "./history.ts";
+import type { Call, Create, Field, List, Put, Seen } from "./history.ts";
 
 export type Dice = (sides: number) => number;
 
 /** Shared by the clients of a garden. */
 export interface Habits {
-  /** How many of ten calls are lists. */
-  readonly lists: number;
+  /** How many of ten calls are reads. */
+  readonly reads: number;
   /** The ids that clients choose from. */
   readonly ids: readonly bigint[];
   readonly callsMin: number;
@@ -24,7 +24,7 @@ const idChoices: readonly (readonly bigint[])[] = [
 
 export function drawHabits(dice: Dice): Habits {
   return {
-    lists: [2, 4, 8][dice(3)] ?? 4,
+    reads: [2, 4, 8][dice(3)] ?? 4,
     ids: idChoices[dice(idChoices.length)] ?? [],
     callsMin: 10,
     callsMax: 25,
@@ -46,9 +46,9 @@ const usualLists: readonly List[] = [
 export function* plan(
   number: number,
   dice: Dice,
-  { lists, ids, callsMin, callsMax }: Habits,
-  /** Ids of plants that were created so far. */
-  seenIds: readonly bigint[],
+  { reads, ids, callsMin, callsMax }: Habits,
+  /** Ids of plants that were created so far, and entity tags that were read. */
+  { seenIds, seen }: { readonly seenIds: readonly bigint[]; readonly seen: readonly Seen[] },
 ): Generator<Call> {
   const count = callsMin + dice(callsMax - callsMin + 1);
   const pickId = () => ids[dice(ids.length)] as bigint;
@@ -56,23 +56,53 @@ export function* plan(
   for (let index = 0; index < count; index++) {
     const name = `${number}.${index}`;
     const tag = dice(2) === 0 ? "" : "shady";
-    if (dice(10) < lists) {
-      yield pickList();
+    if (dice(10) < reads) {
+      yield pickRead();
       continue;
     }
-    switch (dice(6)) {
+    const id = dice(2) === 0 ? pickId() : pickSeenId();
+    switch (dice(10)) {
       case 0:
-        yield { kind: "delete", id: pickId() };
+        yield { kind: "delete", id };
         break;
       case 1:
-        yield { kind: "delete", id: pickSeenId() };
+        yield { kind: "delete", id, ifMatch: pickSeen(id) };
         break;
       case 2:
         yield pickKeyed();
         break;
+      case 3:
+        yield { kind: "put", ...pickContent(name, tag), id };
+        break;
+      case 4:
+        yield { kind: "put", name, tag, id, isForNew: true };
+        break;
+      case 5:
+      case 6:
+        // As clients change a plant: what somebody else puts in between must not be lost.
+        yield { kind: "get", id };
+        yield { kind: "put", ...pickContent(name, tag), id, ifMatch: pickSeen(id) };
+        break;
       default:
         yield { kind: "create", name, tag, id: dice(2) === 0 ? pickId() : undefined };
     }
+  }
+
+  /** The latest tag of that plant, or any. */
+  function pickSeen(id: bigint): Seen | undefined {
+    const latest = dice(6) > 0 ? seen.findLast((each) => each.id === id) : undefined;
+    return latest ?? seen[dice(seen.length)];
+  }
+
+  /** Mostly new; now and then what a plant was before. */
+  function pickContent(name: string, tag: string): Pick<Put, "name" | "tag"> {
+    const earlier = dice(5) === 0 ? seen[dice(seen.length)] : undefined;
+    return earlier ? { name: earlier.name, tag: earlier.tag } : { name, tag };
+  }
+
+  function pickRead(): Call {
+    if (dice(4) > 0) return pickList();
+    return dice(3) === 0 ? { kind: "count" } : { kind: "get", id: pickSeenId() };
   }
 
   function pickList(): List {

@@ -11,8 +11,8 @@ await prove({
   // Each in its own gardens, so that commits contain writes to several.
   atOnce: 8,
   async conclude() {
-    for (const suite of suites) await suite.stop();
-    return undefined;
+    const faults = (await Promise.all(suites.map((suite) => suite.stop()))).flat();
+    return faults.length > 0 ? { text: faults.join("\n"), isFault: true } : undefined;
   },
   run: async (seed) => joinTrials(await Promise.all(suites.map((suite) => suite.run(seed)))),
 });

@@ -51,8 +51,9 @@ export class Suite {
     return tryHistory(pick(this.#deployments, seed), seed, trouble, instancesMax);
   }
 
-  async stop(): Promise<void> {
-    for (const deployment of this.#deployments) await deployment.stop();
+  /** Returns which gardens were miscounted. */
+  async stop(): Promise<string[]> {
+    return (await Promise.all(this.#deployments.map((each) => each.stop()))).flat();
   }
 }
 
@@ -73,14 +74,14 @@ export async function tryHistory(
   const notebooks: Notebook[] = [];
   for (let gardens = 1 + dice(2); gardens > 0; gardens--) {
     const { garden, token } = await deployment.takeGarden();
-    notebooks.push({ garden, token, operations: [], seenIds: [], faults: [] });
+    notebooks.push({ garden, token, operations: [], seenIds: [], seen: [], faults: [] });
   }
   const clients = Array.from({ length: clientsMin + dice(clientsMax - clientsMin + 1) });
   const running = clients.map((_, index) => {
     const notebook = pick(notebooks, index);
     const ownDice = makeDice(spread(seed * 100 + index));
     const client = new Client(`client ${index + 1}`, instances, notebook, ownDice);
-    return client.run(plan(index + 1, ownDice, habits, notebook.seenIds));
+    return client.run(plan(index + 1, ownDice, habits, notebook));
   });
   let isOver = false;
   const allDone = Promise.all(running).finally(() => {
@@ -91,11 +92,11 @@ export async function tryHistory(
     isOver || notebooks.flatMap(({ operations }) => operations).length >= operationsBefore;
   const making = makeTrouble(trouble, deployment, instances, dice, isTime);
   const [isTroubled] = await Promise.all([making, allDone]);
-  // In the end, every instance lists the same plants.
+  // In the end, every instance lists and counts the same plants.
   for (const instance of instances) {
     for (const notebook of notebooks) {
       const visitor = new Client("visitor", [instance], notebook, dice);
-      await visitor.run([{ kind: "list", fields: ["id", "name", "tag"] }]);
+      await visitor.run([{ kind: "list", fields: ["id", "name", "tag"] }, { kind: "count" }]);
     }
   }
   const operations = notebooks.flatMap((notebook) => notebook.operations);

@@ -1,7 +1,7 @@
 /** Calls and their results as HTTP, by docs/interface.md. */
 import type { RawResponse } from "../../../src/check/wire.ts";
 import { headerOf, writeRequest } from "../kept-connection.ts";
-import type { Call, Create, List, Result } from "./history.ts";
+import type { Call, Content, Create, List, Put, Result, Seen } from "./history.ts";
 
 export function renderRequest(call: Call, token: string): string {
   switch (call.kind) {
@@ -9,11 +9,30 @@ export function renderRequest(call: Call, token: string): string {
       const headers: Record<string, string> = call.key ? { "Idempotency-Key": call.key } : {};
       return writeRequest("POST /plants", { token, headers, body: renderDraft(call) });
     }
-    case "delete":
-      return writeRequest(`DELETE /plants/${call.id}`, { token });
+    case "put": {
+      const headers = {
+        ...renderMatch(call.ifMatch),
+        ...(call.isForNew && { "If-None-Match": "*" }),
+      };
+      const { id, name, tag } = call;
+      const body = JSON.stringify({ name, tag });
+      return writeRequest(`PUT /plants/${id}`, { token, headers, body });
+    }
+    case "delete": {
+      const headers = renderMatch(call.ifMatch);
+      return writeRequest(`DELETE /plants/${call.id}`, { token, headers });
+    }
+    case "get":
+      return writeRequest(`GET /plants/${call.id}`, { token });
+    case "count":
+      return writeRequest("GET /me", { token });
     case "list":
       return writeRequest(`GET /plants${renderQuery(call)}`, { token });
   }
+}
+
+function renderMatch(ifMatch: Seen | undefined): Record<string, string> {
+  return ifMatch ? { "If-Match": ifMatch.entityTag } : {};
 }
 
 function renderDraft({ id, name, tag }: Create): string {
@@ -36,15 +55,22 @@ export function readResult(call: Call, response: RawResponse): Result | undefine
   const text = response.body.toString();
   switch (`${call.kind} ${status}`) {
     case "create 201":
-      if (text !== JSON.stringify({ name: (call as Create).name, tag: (call as Create).tag }))
-        break;
+    case "put 201":
+      if (!isOf(call as Create | Put, text)) break;
       return {
         kind: "created",
         id: BigInt(/\/plants\/(-?\d+)$/.exec(headerOf(response, "location") ?? "")?.[1] ?? ""),
         isReplayed: headerOf(response, "idempotency-replayed") === "true",
       };
+    case "put 200":
+      if (!isOf(call as Put, text)) break;
+      return { kind: "replaced" };
     case "delete 204":
       return { kind: "deleted" };
+    case "get 200":
+      return { kind: "found", plant: JSON.parse(text) };
+    case "count 200":
+      return { kind: "counted", plants: JSON.parse(text).plants };
     case "list 200":
       return {
         kind: "listed",
@@ -54,13 +80,24 @@ export function readResult(call: Call, response: RawResponse): Result | undefine
     case "create 409":
     case "create 422":
     case "delete 404":
-      return { kind: "refused", status: status as 404 | 409 | 422 };
-    case "create 503":
-    case "delete 503":
-    case "list 503":
-      return undefined;
+    case "get 404":
+    case "put 412":
+    case "delete 412":
+      return { kind: "refused", status: status as 404 | 409 | 412 | 422 };
   }
+  if (status === 503) return undefined;
   throw new Error(`the response was ${status}, ${text}`);
+}
+
+function isOf({ name, tag }: Content, body: string): boolean {
+  return body === JSON.stringify({ name, tag });
+}
+
+/** The entity tag of the plant that a response shows. */
+export function readSeen(call: Call, response: RawResponse): Seen | undefined {
+  const entityTag = headerOf(response, "etag");
+  if (entityTag === undefined || (call.kind !== "get" && call.kind !== "put")) return undefined;
+  return { id: call.id, ...(JSON.parse(response.body.toString()) as Content), entityTag };
 }
 
 function readPlants(text: string) {

@@ -1,0 +1,43 @@
+/** Whether a store, of either engine, is whole, and the counters in the rows of gardens are exact. */
+import { Database } from "bun:sqlite";
+import { assignedIdMax } from "../../src/domain/plant.ts";
+import { runStatement } from "../postgres-server.ts";
+
+/** Gardens whose row is wrong, or missing. All are of one moment, so it may run under load. */
+const statement = `
+  SELECT garden, sum(plants) AS plants, sum(held) AS held, sum(keys) AS keys, sum(known) AS known,
+      max(last_id) AS last_id, max(highest) AS highest
+    FROM (
+      SELECT garden, plants, 0 AS held, keys, 0 AS known, last_id, 0 AS highest FROM gardens
+      UNION ALL
+      SELECT garden, 0, count(*), 0, 0, 0,
+          coalesce(max(id) FILTER (WHERE id BETWEEN 1 AND ${assignedIdMax}), 0)
+        FROM plants GROUP BY garden
+      UNION ALL
+      SELECT garden, 0, 0, 0, count(*), 0, 0 FROM idempotency_keys GROUP BY garden
+    ) AS counted
+    GROUP BY garden
+    HAVING sum(plants) <> sum(held) OR sum(keys) <> sum(known) OR max(last_id) < max(highest)`;
+
+/** Empty if all is well. The address is a file, or a URL with one host. */
+export async function auditStore(address: string): Promise<string[]> {
+  if (address.startsWith("postgres")) return render(await runStatement(address, statement));
+  using file = new Database(address, { readonly: true, safeIntegers: true });
+  return auditFile(file);
+}
+
+/** The counters of a SQLite store, and whether its file is whole. */
+export function auditFile(file: Database): string[] {
+  const found = file.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();
+  const damages = found.filter(({ integrity_check }) => integrity_check !== "ok");
+  const miscounted = file.query<Record<string, unknown>, []>(statement).all();
+  return [...damages.map((damage) => `damaged: ${JSON.stringify(damage)}`), ...render(miscounted)];
+}
+
+function render(miscounted: readonly Record<string, unknown>[]): string[] {
+  return miscounted.map(
+    ({ garden, plants, held, keys, known, last_id, highest }) =>
+      `miscounted: ${garden} counts ${plants} plants of ${held}, ${keys} keys of ${known}, and ` +
+      `the last id ${last_id} of ${highest}`,
+  );
+}
