@@ -1,4 +1,4 @@
-/** Whether a store, of either engine, is whole, and the counters in the rows of gardens are exact. */
+/** Whether a store of either engine is whole, and the counters in its gardens' rows are exact. */
 import { Database } from "bun:sqlite";
 import { assignedIdMax } from "../../src/domain/plant.ts";
 import { runStatement } from "../postgres-server.ts";

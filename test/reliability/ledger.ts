@@ -13,6 +13,11 @@ export interface Entry {
   readonly state: State;
   /** Once it is known: as chosen by the client, or as in the response. */
   readonly id?: string | undefined;
+  /**
+   * What its tag may be, the last one confirmed first: one version, and more while puts are under
+   * way or their outcome is unknown. Without it as before; a create sends version 0.
+   */
+  readonly versions?: readonly number[] | undefined;
   /** The body that was sent with a key. */
   readonly keyedBody?: string | undefined;
   /** Its place in a batch, if it was sent in one. */
@@ -43,8 +48,14 @@ export interface ListedPlant {
 }
 
 interface Promised extends Entry {
+  readonly versions: readonly number[];
   /** A response said that it was created. */
   readonly wasPresent: boolean;
+}
+
+/** A response said what happened. */
+export function isSettled({ state, versions = [0] }: Entry): boolean {
+  return state !== "unknown" && versions.length === 1;
 }
 
 /** Ids as text: JSON.parse would round the large ones. */
@@ -60,14 +71,19 @@ const lineTagCharactersMax = 40;
  * The tag that a plant is sent with. It follows from the name, so that lists can be checked for it,
  * and its length varies, so that no two pages of the file are alike.
  */
-export function tagOf(name: string): string {
-  let sum = 0;
+export function tagOf(name: string, version = 0): string {
+  const head = version === 0 ? "" : `${version} `;
+  let sum = version;
   for (const character of name) sum = sum * 31 + character.charCodeAt(0);
   const phrase = [...`🌱 of ${name}, `];
-  return Array.from(
-    { length: sum % (name.includes("/") ? lineTagCharactersMax : tagCharactersMax) },
-    (_, index) => phrase[index % phrase.length],
-  ).join("");
+  const charactersMax = name.includes("/") ? lineTagCharactersMax : tagCharactersMax;
+  const rest = { length: sum % (charactersMax - head.length) };
+  return head + Array.from(rest, (_, index) => phrase[index % phrase.length]).join("");
+}
+
+/** A list that was not asked for tags shows any version. */
+function isOneOf({ name, tag }: ListedPlant, versions: readonly number[]): boolean {
+  return tag === undefined || versions.some((version) => tagOf(name, version) === tag);
 }
 
 export class Ledger {
@@ -75,7 +91,7 @@ export class Ledger {
   readonly faults: string[] = [];
   readonly #plants = new Map<string, Promised>();
   readonly #nameOfId = new Map<string, string>();
-  readonly #entries: Entry[] = [];
+  readonly #entries: Promised[] = [];
   readonly #onNote: (entries: readonly Entry[]) => void;
 
   constructor(onNote: (entries: readonly Entry[]) => void = () => {}) {
@@ -93,10 +109,11 @@ export class Ledger {
     return this.#entries.length;
   }
 
-  /** How many plants were confirmed as created, and how many of them as deleted. */
+  /** How many plants were confirmed as created, as replaced, and as deleted. */
   get promises(): number {
     const created = [...this.#plants.values()].filter(({ wasPresent }) => wasPresent);
-    return created.length + created.filter(({ state }) => state === "absent").length;
+    const replaced = created.reduce((sum, { versions }) => sum + (versions[0] ?? 0), 0);
+    return created.length + replaced + created.filter(({ state }) => state === "absent").length;
   }
 
   get highestId(): bigint {
@@ -122,17 +139,8 @@ export class Ledger {
     return [...batches.values()];
   }
 
-  stateOf(name: string): State | undefined {
-    return this.#plants.get(name)?.state;
-  }
-
-  idOf(name: string): string | undefined {
-    return this.#plants.get(name)?.id;
-  }
-
-  /** A response said that it was created, whatever happened later. */
-  wasPresent(name: string): boolean {
-    return this.#plants.get(name)?.wasPresent === true;
+  find(name: string): Promised | undefined {
+    return this.#plants.get(name);
   }
 
   note(entry: Entry): void {
@@ -145,10 +153,12 @@ export class Ledger {
       const { name, state } = entry;
       const before = this.#plants.get(name);
       const { id = before?.id, keyedBody = before?.keyedBody, batch = before?.batch } = entry;
+      const { versions = before?.versions ?? [0] } = entry;
       if (id !== undefined) this.#checkId(name, id, before?.id);
       const wasPresent = before?.wasPresent === true || state === "present";
-      this.#plants.set(name, { name, state, id, keyedBody, batch, wasPresent });
-      this.#entries.push(entry);
+      const promised = { name, state, id, versions, keyedBody, batch, wasPresent };
+      this.#plants.set(name, promised);
+      this.#entries.push(promised);
     }
     this.#onNote(entries);
   }
@@ -168,12 +178,14 @@ export class Ledger {
   /** Every broken promise; empty if there is none. */
   audit(plants: readonly ListedPlant[]): string[] {
     const listed = Map.groupBy(plants, ({ name }) => name);
-    const faults = [...this.faults, ...this.#auditFields(plants)];
-    for (const { name, state } of this.#plants.values()) {
+    const faults = [...this.faults, ...this.#auditIds(plants)];
+    for (const { name, state, versions } of this.#plants.values()) {
+      const [plant] = listed.get(name) ?? [];
       const count = listed.get(name)?.length ?? 0;
       if (count === 0 && state === "present") faults.push(`lost: ${name}`);
       if (count > 0 && state === "absent") faults.push(`back again: ${name}`);
       if (count > 1) faults.push(`duplicated: ${name}`);
+      if (plant && !isOneOf(plant, versions)) faults.push(`changed: ${name} to ${plant.tag}`);
     }
     for (const name of listed.keys()) {
       if (!this.#plants.has(name)) faults.push(`never sent: ${name}`);
@@ -181,24 +193,31 @@ export class Ledger {
     return [...faults, ...this.#auditOrder(listed)];
   }
 
+  /** Plants that were read just now, while none of them was being written. */
+  check(plants: readonly ListedPlant[]): void {
+    for (const plant of plants) {
+      const { versions = [] } = this.#plants.get(plant.name) ?? {};
+      if (!isOneOf(plant, versions)) this.fault(`changed: ${plant.name} to ${plant.tag}`);
+    }
+  }
+
   /** The lines of a batch are stored in their order: where one is missing, so are all after it. */
   #auditOrder(listed: ReadonlyMap<string, unknown>): string[] {
     const incomplete = new Set<string>();
     const faults: string[] = [];
     // The plants of a batch are in the order in which they were sent.
-    for (const { name, batch, state } of this.#plants.values()) {
-      if (batch === undefined || state !== "unknown" || this.wasPresent(name)) continue;
+    for (const { name, batch, state, wasPresent } of this.#plants.values()) {
+      if (batch === undefined || state !== "unknown" || wasPresent) continue;
       if (!listed.has(name)) incomplete.add(batch.key);
       else if (incomplete.has(batch.key)) faults.push(`stored before earlier lines: ${name}`);
     }
     return faults;
   }
 
-  #auditFields(plants: readonly ListedPlant[]): string[] {
-    return plants.flatMap(({ name, id, tag = tagOf(name) }) => {
+  #auditIds(plants: readonly ListedPlant[]): string[] {
+    return plants.flatMap(({ name, id }) => {
       const known = this.#plants.get(name)?.id ?? id;
-      const faults = known === id ? [] : [`${name} has the id ${id}, not ${known}`];
-      return tag === tagOf(name) ? faults : [...faults, `changed: ${name}`];
+      return known === id ? [] : [`${name} has the id ${id}, not ${known}`];
     });
   }
 
@@ -227,10 +246,10 @@ export class Ledger {
    * what is wrong at the moment that fits best.
    */
   auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
-    const listed = new Set(plants.map(({ name }) => name));
-    const faults = this.#auditFields(plants);
+    const listed = new Map(plants.map((plant) => [plant.name, plant]));
+    const faults = this.#auditIds(plants);
     if (plants.length > listed.size) faults.push("a plant is listed twice");
-    const wrong = new Map([...listed].map((name) => [name, "not sent yet"]));
+    const wrong = new Map(plants.map(({ name }) => [name, "not sent yet"]));
     let best: [string, string][] | undefined;
     for (let moment = 0; moment <= to; moment++) {
       if (moment >= from && wrong.size < (best?.length ?? Number.POSITIVE_INFINITY)) {
@@ -238,10 +257,12 @@ export class Ledger {
       }
       const entry = this.#entries[moment];
       if (entry === undefined) break;
-      const { name, state } = entry;
+      const { name, state, versions } = entry;
+      const plant = listed.get(name);
       wrong.delete(name);
-      if (listed.has(name) && state === "absent") wrong.set(name, "deleted by then");
-      if (!listed.has(name) && state === "present") wrong.set(name, "missing");
+      if (plant && state === "absent") wrong.set(name, "deleted by then");
+      else if (plant && !isOneOf(plant, versions)) wrong.set(name, "of another moment");
+      if (!plant && state === "present") wrong.set(name, "missing");
     }
     return [...faults, ...(best ?? []).map(([name, fault]) => `${name}: ${fault}`)];
   }

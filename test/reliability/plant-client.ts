@@ -1,4 +1,4 @@
-/** A client that creates, deletes and lists plants, and notes every response in a ledger. */
+/** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
 import type { RunningService } from "../end-to-end/running-service.ts";
 import { type Entry, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
 
@@ -21,6 +21,12 @@ export interface NewBatch {
   readonly plants: readonly Omit<NewPlant, "isKeyed">[];
 }
 
+/** A plant whose id is known. */
+export interface OwnPlant {
+  readonly name: string;
+  readonly id: string;
+}
+
 export interface BatchOutcome {
   readonly outcome: Outcome;
   /** How many of the plants an earlier attempt had created. */
@@ -33,7 +39,7 @@ export interface Reply {
   readonly text: string;
 }
 
-/** Whether the plant was created or deleted; if not, whether to try again later. */
+/** Whether the plant was created, put or deleted; if not, whether to try again later. */
 export type Outcome = "done" | "unavailable" | "failed";
 
 export interface PlantClientOptions {
@@ -58,7 +64,7 @@ export class PlantClient {
     const { ledger } = this.#options;
     const { name, id, isKeyed } = plant;
     const body = bodyOf(name, id);
-    const before = ledger.stateOf(name) ?? "absent";
+    const { state: before = "absent" } = ledger.find(name) ?? {};
     ledger.note({ name, state: "unknown", id, keyedBody: isKeyed ? body : undefined });
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
     const reply = await this.send("POST /plants", { body, headers });
@@ -81,7 +87,7 @@ export class PlantClient {
     const lines = plants.map(({ name, id }, line) => ({
       ...{ name, id, keyedBody: bodyOf(name, id), batch: { key, line } },
       // Another attempt can only replay it.
-      isConfirmed: ledger.wasPresent(name),
+      isConfirmed: ledger.find(name)?.wasPresent === true,
     }));
     const unconfirmed = lines.filter(({ isConfirmed }) => !isConfirmed);
     ledger.noteAll(
@@ -100,7 +106,7 @@ export class PlantClient {
       if (id === undefined) ledger.fault(`create ${name}: ${text}`);
       else if (isConfirmed && !isReplayed) ledger.fault(`created again: ${name}`);
       // It may have been deleted since.
-      const state = isConfirmed ? (ledger.stateOf(name) ?? "unknown") : "present";
+      const state = isConfirmed ? (ledger.find(name)?.state ?? "unknown") : "present";
       return id === undefined ? [] : [{ name, id, state }];
     });
     ledger.noteAll(created);
@@ -111,11 +117,50 @@ export class PlantClient {
     return { outcome: "done", replayed: results.filter(({ isReplayed }) => isReplayed).length };
   }
 
-  async delete({ name, id }: ListedPlant): Promise<Outcome> {
+  /** Version 0 creates the plant, others replace it. `isGuarded`: only if it is as expected. */
+  async put(plant: OwnPlant, version: number, isGuarded = false): Promise<Outcome> {
     const { ledger } = this.#options;
-    const before = ledger.stateOf(name) ?? "absent";
+    const { name, id } = plant;
+    const { state = "absent", versions = [version] } = ledger.find(name) ?? {};
+    const headers = isGuarded ? await this.#guard(plant, version) : {};
+    if (typeof headers === "string") return headers;
+    ledger.note({
+      ...{ name, id, versions: [...new Set([...versions, version])] },
+      // While it is replaced, it is never gone.
+      state: state === "present" ? "present" : "unknown",
+    });
+    const body = bodyOf(name, undefined, version);
+    const reply = await this.send(`PUT /plants/${id}`, { body, headers });
+    const { status } = reply ?? {};
+    const isReplaced = status === 200 && state !== "absent";
+    const isCreated = status === 201 && state !== "present";
+    // An attempt with an unknown outcome was faster.
+    const isOvertaken = status === 412 && (state === "unknown" || versions.length > 1);
+    if (isReplaced || isCreated || (isOvertaken && version === 0)) {
+      ledger.note({ name, state: "present", versions: [version] });
+      return "done";
+    }
+    if (isUnchanged(reply)) ledger.note({ name, state, versions });
+    return isOvertaken ? "unavailable" : this.#judge(reply, `put ${name}`);
+  }
+
+  /** A precondition that holds, or why there is none. */
+  async #guard(plant: OwnPlant, version: number): Promise<Record<string, string> | Outcome> {
+    if (version === 0) return { "If-None-Match": "*" };
+    const reply = await this.send(`GET /plants/${plant.id}?fields=id,name,tag`);
+    if (reply?.status !== 200) return this.#judge(reply, `get ${plant.name}`);
+    this.#options.ledger.check(readList(`[${reply.text}]`));
+    return { "If-Match": reply.headers.get("etag") ?? "" };
+  }
+
+  async delete(plant: OwnPlant, isGuarded = false): Promise<Outcome> {
+    const { ledger } = this.#options;
+    const { name, id } = plant;
+    const { state: before = "absent" } = ledger.find(name) ?? {};
+    const headers = isGuarded && before === "present" ? await this.#guard(plant, 1) : {};
+    if (typeof headers === "string") return headers;
     ledger.note({ name, state: "unknown" });
-    const reply = await this.send(`DELETE /plants/${id}`);
+    const reply = await this.send(`DELETE /plants/${id}`, { headers });
     if (reply?.status === 204 || (reply?.status === 404 && before === "unknown")) {
       ledger.note({ name, state: "absent" });
       return "done";
@@ -125,7 +170,7 @@ export class PlantClient {
   }
 
   /** A plant that was created is in every list from then on, whichever instance is asked. */
-  async find({ name, id }: ListedPlant): Promise<void> {
+  async find({ name, id }: OwnPlant): Promise<void> {
     const after = BigInt(id) - 1n;
     const reply = await this.send(`GET /plants?fields=id,name&limit=1&after=${after}`);
     if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
@@ -157,8 +202,8 @@ export class PlantClient {
 }
 
 /** What a create of this plant sends. */
-export function bodyOf(name: string, id?: string): string {
-  return `{"name":"${name}","tag":"${tagOf(name)}"${id === undefined ? "" : `,"id":${id}`}}`;
+export function bodyOf(name: string, id?: string, version?: number): string {
+  return `{"name":"${name}","tag":"${tagOf(name, version)}"${id === undefined ? "" : `,"id":${id}`}}`;
 }
 
 export interface LineResult {

@@ -1,21 +1,22 @@
 /**
- * Clients that create, delete and look up plants without rest, at random, on several instances of
- * the service. One of them creates many at once. Every response goes into the ledger.
+ * Clients that create, put, delete and look up plants without rest, at random, on several instances
+ * of the service. One of them creates many at once. Every response goes into the ledger.
  */
 import { makeDice, spread } from "../dice.ts";
 import type { Ledger } from "./ledger.ts";
-import { type Caller, type NewBatch, type Outcome, PlantClient } from "./plant-client.ts";
+import {
+  type Caller,
+  type NewBatch,
+  type Outcome,
+  type OwnPlant,
+  PlantClient,
+} from "./plant-client.ts";
 
 const pauseMs = 10;
 const retryMs = 100;
 
 export interface Instance extends Caller {
   readonly token: string;
-}
-
-interface OwnPlant {
-  readonly name: string;
-  readonly id: string;
 }
 
 export interface WorkloadOptions {
@@ -33,7 +34,12 @@ export class Workload {
   /** The longest time in which one of the instances confirmed no write. */
   longestGapMs = 0;
   readonly #lastWrites = new Map<Instance, number>();
-  readonly figures = { "bulks confirmed": 0, "bulks found in part": 0, "lines resent": 0 };
+  readonly figures = {
+    "puts confirmed": 0,
+    "bulks confirmed": 0,
+    "bulks found in part": 0,
+    "lines resent": 0,
+  };
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
@@ -58,8 +64,11 @@ export class Workload {
     const dice = makeDice(spread(number));
     const own: OwnPlant[] = [];
     for (let count = 0; !this.#isStopping; count++) {
-      const doomed = dice(3) === 0 ? own.splice(dice(own.length), 1)[0] : undefined;
-      if (doomed) await this.#retry(dice, (client) => client.delete(doomed));
+      const choice = dice(8);
+      const doomed = choice < 2 ? own.splice(dice(own.length), 1)[0] : undefined;
+      const replaced = choice === 2 ? own[dice(own.length)] : undefined;
+      if (doomed) await this.#delete(doomed, dice);
+      else if (replaced) await this.#put(replaced, dice);
       else {
         const plant = await this.#create(number, count, dice);
         if (plant) own.push(plant);
@@ -80,8 +89,9 @@ export class Workload {
       batch = makeBatch(number, count, linesMax, dice);
       if ((await this.#createMany(batch, dice)) === "failed") return;
       const { name } = batch.plants[dice(batch.plants.length)] as { name: string };
-      const id = this.#ledger.idOf(name);
-      if (id !== undefined) await this.#retry(dice, (client) => client.delete({ name, id }));
+      const id = this.#ledger.find(name)?.id;
+      if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
+      else if (id !== undefined) await this.#delete({ name, id }, dice);
       await Bun.sleep(dice(pauseMs));
     }
     await this.#createMany(batch, dice);
@@ -107,12 +117,29 @@ export class Workload {
     const name = `${number}-${count}`;
     // Chosen ids are negative, so that the service assigns none of them to another plant.
     const id = dice(3) === 0 ? String(-number * 1_000_000 - count) : undefined;
+    if (id !== undefined && dice(2) === 0) {
+      return (await this.#put({ name, id }, dice)) === "done" ? { name, id } : undefined;
+    }
     const plant = { name, id, isKeyed: dice(2) === 0 };
     const create = (client: PlantClient) => client.create(plant);
     const isRepeatable = plant.isKeyed || id !== undefined;
     const outcome = isRepeatable ? await this.#retry(dice, create) : await create(this.#pick(dice));
-    const created = outcome === "done" ? this.#ledger.idOf(name) : undefined;
+    const created = outcome === "done" ? this.#ledger.find(name)?.id : undefined;
     return created === undefined ? undefined : { name, id: created };
+  }
+
+  /** Its next version, or its first one. Half of the puts and deletes have a precondition. */
+  async #put(plant: OwnPlant, dice: (sides: number) => number): Promise<Outcome> {
+    const version = Math.max(-1, ...(this.#ledger.find(plant.name)?.versions ?? [])) + 1;
+    const isGuarded = dice(2) === 0;
+    const outcome = await this.#retry(dice, (client) => client.put(plant, version, isGuarded));
+    if (outcome === "done") this.figures["puts confirmed"]++;
+    return outcome;
+  }
+
+  #delete(plant: OwnPlant, dice: (sides: number) => number): Promise<Outcome> {
+    const isGuarded = dice(2) === 0;
+    return this.#retry(dice, (client) => client.delete(plant, isGuarded));
   }
 
   /** Sends a request again, to any instance, for as long as the service is unavailable. */
@@ -133,7 +160,7 @@ export class Workload {
       const startedAtMs = performance.now();
       try {
         const response = await instance.call(request, init);
-        if (response.status === 201 || response.status === 204) this.#noteWrite(instance);
+        if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
         return response;
       } finally {
         this.longestMs = Math.max(this.longestMs, performance.now() - startedAtMs);

@@ -114,11 +114,13 @@ async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
   await client.create({ name: "trouble 2" });
   await client.createMany(batch);
   await client.createMany(batch);
-  await client.create({ name: "trouble with its own id", id: "-7" });
+  const chosen = { name: "trouble with its own id", id: "-7" };
+  await client.create(chosen);
+  await client.put(chosen, 1);
   const keyed = { name: "trouble-keyed", isKeyed: true };
   await client.create(keyed);
   await client.create(keyed);
-  const id = ledger.idOf(deleted);
+  const id = ledger.find(deleted)?.id;
   if (id !== undefined) await client.delete({ name: deleted, id });
   return (await auditList(client, ledger)) ?? [];
 }

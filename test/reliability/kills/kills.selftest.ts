@@ -25,25 +25,35 @@ test("a stop that closes connections at once is reported", async () => {
 
 test("a build that has the keys of bulks only in memory is reported", async () => {
   const file = "storage/sqlite/writer.ts";
-  const begin = 'const begin = database.query("BEGIN IMMEDIATE");';
-  const find = "const found = findKey.get(garden, keyHash);";
-  const keep = "keepKeys(keys.changed());";
+  const constant = "const forgottenKeysMax = 1_000;";
+  const find = "const found = findKey.get(garden, toBytes(row));";
+  const store = "storeKey.run(garden, toBytes(key), entries, expiresAtMs);";
   using broken = changeProgram([
-    { file, text: begin, by: `const kept = new Map(); ${begin}` },
+    { file, text: constant, by: `const kept = new Map(); ${constant}` },
+    { file, text: find, by: `if (kept.has(row)) return kept.get(row); ${find}` },
     {
       file,
-      text: find,
-      by: `const own = kept.get(keyHash.toString("hex")); if (own) return own; ${find}`,
-    },
-    {
-      file,
-      text: keep,
-      by: `for (const row of keys.changed()) {
-        if (row.lines) kept.set(row.keyHash.toString("hex"), row);
-        else keepKeys([row]);
-      }`,
+      text: store,
+      by: `if (entries.length > 24) kept.set(key, { entries, expiresAtMs }); else ${store}`,
     },
   ]);
   const { faults } = await live({ ...usual, ends: ["load", "load"], program: broken.program });
   expect(faults).toContainEqual(expect.stringMatching(/^(duplicated|created again): /));
+});
+
+test("a put that is confirmed before it is committed is reported", async () => {
+  const file = "storage/sqlite/writer.ts";
+  const text = "replacePlant.run(name, tag, garden, id);";
+  using broken = changeProgram([
+    { file, text, by: `setTimeout(() => ${text.slice(0, -1)}, 500);` },
+  ]);
+  const { faults } = await live({ ...usual, ends: ["load", "load"], program: broken.program });
+  expect(faults).toContainEqual(expect.stringMatching(/^changed: /));
+});
+
+test("a build that does not count deleted plants is reported", async () => {
+  const edit = { file: "storage/rules.ts", text: "this.#plants--;", by: "" };
+  using broken = changeProgram([edit]);
+  const { faults } = await live({ ...usual, ends: ["load"], program: broken.program });
+  expect(faults).toContainEqual(expect.stringMatching(/^miscounted: gardener /));
 });

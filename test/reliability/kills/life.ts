@@ -2,13 +2,13 @@
  * A database whose service is killed at any moment, or told to stop, and restarted, while clients
  * go on. After every start, all promises made so far are checked against the plants.
  */
-import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
@@ -130,7 +130,7 @@ class Life {
   async #restart(settle: () => Promise<void>, isFileChecked: boolean): Promise<readonly string[]> {
     await this.#service.start();
     await settle();
-    if (isFileChecked) this.#checkFile();
+    if (isFileChecked) await this.#checkFile();
     const plants = await listPlants(this.#service, this.#tokens.token);
     this.#service.raiseFloor(BigInt(plants.at(-1)?.id ?? 0));
     return this.#ledger.audit(plants);
@@ -187,10 +187,8 @@ class Life {
     if (writtenAtMs() !== before) this.#count("in a checkpoint");
   }
 
-  #checkFile(): void {
-    using file = new Database(this.#database, { readonly: true });
-    const found = file.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();
-    if (found[0]?.integrity_check !== "ok") this.#ledger.fault(`corrupt: ${JSON.stringify(found)}`);
+  async #checkFile(): Promise<void> {
+    for (const fault of await auditStore(this.#database)) this.#ledger.fault(fault);
     this.#count("files checked");
   }
 

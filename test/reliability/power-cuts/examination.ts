@@ -8,6 +8,7 @@ import { prepare } from "../../../src/storage/rules.ts";
 import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
+import { auditFile } from "../audited-store.ts";
 import {
   type Batch,
   type KeyedRequest,
@@ -73,9 +74,7 @@ async function examine(
   gardens: Gardens,
   dice: Dice,
 ): Promise<string[]> {
-  const faults: string[] = [];
-  const integrity = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();
-  if (integrity[0]?.integrity_check !== "ok") faults.push(`damaged: ${JSON.stringify(integrity)}`);
+  const faults = auditFile(database);
   for (const [garden, { token, ledger }] of gardens) {
     const list = await service.call("GET /plants?fields=id,name,tag", { token });
     if (list.status !== 200) {
@@ -85,7 +84,6 @@ async function examine(
     const plants = readList(await list.text());
     const keys = readKeys(database, garden);
     faults.push(...ledger.audit(plants), ...ledger.auditKeys(plants, keys));
-    faults.push(...auditCounts(database, garden));
     const { keyed } = ledger;
     for (let count = 0; count < repeatsMax && keyed.length > 0; count++) {
       const [sent] = keyed.splice(dice(keyed.length), 1) as [(typeof keyed)[number]];
@@ -126,19 +124,6 @@ function readIds(entries: Uint8Array): [number, string][] {
       row.subarray(place * entryBytes, place * entryBytes + hashBytes).some(Boolean),
     )
     .map((place) => [place, String(row.readBigInt64BE(place * entryBytes + hashBytes))]);
-}
-
-/** What a garden's row counts that isn't there. */
-function auditCounts(database: Database, garden: string): string[] {
-  const counts = database.query<Record<string, bigint>, [string]>(
-    `SELECT plants, (SELECT count(*) FROM plants AS held WHERE held.garden = gardens.garden) AS held,
-         keys, (SELECT count(*) FROM idempotency_keys AS key WHERE key.garden = gardens.garden) AS known
-       FROM gardens WHERE garden = ?`,
-  );
-  const { plants, held, keys, known } = counts.get(garden) ?? {};
-  return plants === held && keys === known
-    ? []
-    : [`counted ${plants} plants of ${held}, ${keys} keys of ${known}`];
 }
 
 /** What was stored in a garden when it was opened. */

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Call, parseCalls, textOf } from "../interposed-io/call-log.ts";
-import { Ledger } from "../ledger.ts";
+import { isSettled, Ledger } from "../ledger.ts";
 import { Disk } from "./disk.ts";
 import { examineHere, examineServed } from "./examination.ts";
 import { writeImage } from "./image.ts";
@@ -112,7 +112,7 @@ export class PowerCuts {
 
 function isConfirmation(call: Call): boolean {
   const note = readNote(call);
-  return note?.kind === "entries" && note.entries[0]?.state !== "unknown";
+  return note?.kind === "entries" && note.entries.every(isSettled);
 }
 
 function readNote(call: Call): Note | undefined {

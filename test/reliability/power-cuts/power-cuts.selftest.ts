@@ -23,13 +23,26 @@ const brokenBuilds: Readonly<Record<string, Edit>> = {
   },
   "stores a key in a transaction after its plant": {
     file: "storage/sqlite/writer.ts",
-    text: "        keepKeys(keys.changed());",
-    by: "        setTimeout(() => keepKeys(keys.changed()), 1);",
+    text: "storeKey.run(garden, toBytes(key), entries, expiresAtMs);",
+    by: "setTimeout(() => storeKey.run(garden, toBytes(key), entries, expiresAtMs), 1);",
   },
   "stores no keys for the lines of a bulk": {
+    file: "storage/rules.ts",
+    text: "if (key && keyRow) {",
+    by: "if (key && keyRow && !key.isLine) {",
+  },
+  "confirms a put before its commit": {
     file: "storage/sqlite/writer.ts",
-    text: "if (keyed) keys.remember(keyed, outcome.id);",
-    by: "if (keyed?.idempotency.line === undefined && keyed) keys.remember(keyed, outcome.id);",
+    text: "replacePlant.run(name, tag, garden, id);",
+    by: "setTimeout(() => replacePlant.run(name, tag, garden, id), 1);",
+  },
+  "counts plants in a transaction after theirs": {
+    file: "storage/sqlite/writer.ts",
+    text: "storeGarden.run(garden, lastId, plants, keys);",
+    by: `const more = inserted.length - deleted.length;
+      storeGarden.run(garden, lastId, plants - more, keys);
+      const count = "UPDATE gardens SET plants = plants + ? WHERE garden = ?";
+      setTimeout(() => database.run(count, [more, garden]), 1);`,
   },
 };
 

@@ -7,7 +7,7 @@ import { changeProgram, type Edit } from "../../changed-program.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
-import { type Entry, Ledger } from "../ledger.ts";
+import { type Entry, isSettled, Ledger } from "../ledger.ts";
 import { Workload } from "../workload.ts";
 import { type Image, startFrom } from "./image.ts";
 
@@ -122,7 +122,7 @@ class Load {
     this.#workloads = [...tokens].map(([garden, token], index) => {
       const ledger = new Ledger((entries) => {
         takeNote({ kind: "entries", garden, entries });
-        if (entries[0]?.state !== "unknown") this.#confirmed++;
+        if (entries.every(isSettled)) this.#confirmed++;
       });
       const ownSeed = seed * gardens.length + index;
       const options = { clients: clientsCount, seed: ownSeed, linesMax };
