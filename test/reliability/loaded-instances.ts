@@ -8,6 +8,7 @@ import {
   startService,
   waitFor,
 } from "../end-to-end/running-service.ts";
+import { auditStore } from "./audited-store.ts";
 import { Ledger, type ListedPlant } from "./ledger.ts";
 import { hangMs, listPlants } from "./plant-client.ts";
 import { Workload } from "./workload.ts";
@@ -73,11 +74,12 @@ export class Load {
     return Math.max(...firstWrites.values());
   }
 
-  /** Stops the clients, and returns every broken promise. */
-  async finish(): Promise<string[]> {
+  /** Stops the clients, and returns every broken promise. `server` takes writes now. */
+  async finish(server: string): Promise<string[]> {
     await this[Symbol.asyncDispose]();
     await this.#checkAlive();
-    return this.#instances.ledger.audit(await this.#list());
+    const plants = await this.#list();
+    return [...this.#instances.ledger.audit(plants), ...(await auditStore(server))];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

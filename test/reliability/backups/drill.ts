@@ -13,6 +13,7 @@ import {
 } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { auditStore } from "../audited-store.ts";
 import { Ledger, type ListedPlant } from "../ledger.ts";
 import { checkNextId, listPlants } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
@@ -64,6 +65,7 @@ export async function drill(seed: number, { from, to, loss }: Case): Promise<Tri
       ...ledger.auditMoment(plants, begun, ended),
       ...(await replay(service, token, ledger, plants)),
       ...(await checkNextId(service, token, ids.at(-1) ?? 0n)),
+      ...(await auditStore(address)),
     ];
     return { faults, figures: { restored: plants.length, promises: ledger.moment } };
   } finally {

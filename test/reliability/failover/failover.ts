@@ -57,7 +57,7 @@ export class FailoverTrial {
     const untilWritesMs = writesAtMs - promotedAtMs;
     if (untilWritesMs > writesAgainMs) ledger.fault("writes only later than ten seconds");
     await Bun.sleep(300 + dice(500));
-    const faults = await load.finish();
+    const faults = await load.finish(this.pair.primaryUrl);
     return { untilWritesMs, longestRequestMs: load.workload.longestMs, faults };
   }
 

@@ -49,8 +49,12 @@ export class ServerPair {
     return this.#standby;
   }
 
+  get primaryUrl(): string {
+    return this.#primary.url(database);
+  }
+
   query(text: string): Promise<Record<string, unknown>[]> {
-    return runStatement(this.#primary.url(database), text);
+    return runStatement(this.primaryUrl, text);
   }
 
   /** Decides whether commits wait for the standby. */

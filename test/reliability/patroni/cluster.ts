@@ -76,7 +76,11 @@ export class PatroniCluster {
   /** With all hosts, as users are told to write it. */
   get url(): string {
     const hosts = this.#nodes.map(({ port }) => `127.0.0.1:${port}`).join(",");
-    return `postgres://plants:${password}@${hosts}/plants`;
+    return urlOf(hosts);
+  }
+
+  async leaderUrl(): Promise<string> {
+    return urlOf(`127.0.0.1:${(await this.leader()).port}`);
   }
 
   async leader(): Promise<PatroniNode> {
@@ -123,6 +127,10 @@ export class PatroniCluster {
     await runStatement(url, `CREATE ROLE plants LOGIN PASSWORD '${password}'`);
     await runStatement(url, "CREATE DATABASE plants OWNER plants");
   }
+}
+
+function urlOf(hosts: string): string {
+  return `postgres://plants:${password}@${hosts}/plants`;
 }
 
 function isSettled(members: readonly Member[]): boolean {

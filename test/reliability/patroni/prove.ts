@@ -51,7 +51,7 @@ await prove({
     await Bun.sleep(dice(3_000));
     await cluster.repair(leader, failure);
     await cluster.settle();
-    const faults = await load.finish();
+    const faults = await load.finish(await cluster.leaderUrl());
 
     const gapMs = load.workload.longestGapMs;
     const ownMs = Math.max(0, gapMs - patroniMs);

@@ -69,7 +69,7 @@ await prove({
     const downMs = performance.now() - failedAtMs;
     await load.waitForWrites();
     await Bun.sleep(300 + dice(500));
-    const faults = await load.finish();
+    const faults = await load.finish(pooled.url);
 
     const what = `${part} ${failure}`;
     const { longestGapMs: gapMs, longestMs } = load.workload;

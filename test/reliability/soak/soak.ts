@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { makeDice } from "../../dice.ts";
 import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { auditStore } from "../audited-store.ts";
 import { type Sample, sampleProcess } from "../process-growth.ts";
 
 const clientsCount = 16;
@@ -75,7 +76,7 @@ export async function soak(options: SoakOptions): Promise<Soak> {
   clearInterval(sampling);
   const heapGrowth = (await measureHeap(service, heapFile)) - heapBefore;
   const responses = load.responses - responsesBefore;
-  const { faults } = load;
+  const faults = [...load.faults, ...(await auditStore(service.database))];
   return { rate, responses, faults, samples, heapBytesPerResponse: heapGrowth / responses };
 }
 

@@ -4,6 +4,7 @@
  */
 import { resolve } from "node:path";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
+import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
 import { joinTrials, prove } from "../proof.ts";
@@ -80,6 +81,7 @@ await prove({
       faults.push(...ledger.audit(await listPlants({ call: makeCaller(port) }, token)));
     }
     for (const instance of serving) await instance.stop();
+    faults.push(...(await auditStore(url)));
     promises += ledger.promises;
     return joinTrials([
       { faults, figures: clients.figures },
