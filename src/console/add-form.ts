@@ -1,18 +1,7 @@
-/** The form that adds a plant. The service validates; the form shows each error at its field. */
-import {
-  describeError,
-  makeIdempotencyKey,
-  type Plant,
-  type PlantDraft,
-  toRefusal,
-} from "./api.ts";
+/** The form that adds a plant. */
+import { makeIdempotencyKey, type Plant, type PlantDraft, toRefusal } from "./api.ts";
 import { find, show } from "./elements.ts";
-
-const fields = ["name", "tag", "id"] as const;
-type Field = (typeof fields)[number];
-
-/** What is wrong, and with which field; absent: with the whole. */
-type FieldError = readonly [field: Field | undefined, detail: string];
+import { FormFields } from "./form-fields.ts";
 
 export interface AddEvents {
   readonly create: (draft: PlantDraft, idempotencyKey: string) => Promise<Plant>;
@@ -24,6 +13,7 @@ export interface AddEvents {
 export class AddForm {
   readonly #events: AddEvents;
   readonly #form = find<HTMLFormElement>("add");
+  readonly #fields = new FormFields("add", ["name", "tag", "id"]);
   readonly #opener = find("open-add");
   readonly #button = find<HTMLButtonElement>("add-button");
   /**
@@ -37,12 +27,6 @@ export class AddForm {
     this.#opener.addEventListener("click", () => (this.#form.hidden ? this.open() : this.close()));
     find("close-add").addEventListener("click", () => this.close());
     this.#form.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
-    for (const field of fields) {
-      input(field).addEventListener("input", () => {
-        showError(field, "");
-        find("add-error").textContent = "";
-      });
-    }
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#submit();
@@ -51,7 +35,7 @@ export class AddForm {
 
   open(): void {
     this.#setOpen(true);
-    input("name").focus();
+    this.#fields.input("name").focus();
   }
 
   close(): void {
@@ -63,7 +47,7 @@ export class AddForm {
   reset(): void {
     this.#pendingKeys.clear();
     this.#form.reset();
-    this.#showErrors([]);
+    this.#fields.showErrors([]);
     this.#setOpen(false);
   }
 
@@ -74,41 +58,32 @@ export class AddForm {
 
   async #submit(): Promise<void> {
     if (this.#button.disabled) return;
-    const [name, tag, id] = fields.map((field) => input(field).value) as [string, string, string];
+    const fields = this.#fields;
+    const name = fields.input("name").value;
+    const tag = fields.input("tag").value;
+    const id = fields.input("id").value;
     if (!/^\s*(?:-?\d+)?\s*$/.test(id)) {
-      return this.#showErrors([["id", "Must be a whole number, or empty."]]);
+      return fields.showErrors([["id", "Must be a whole number, or empty."]]);
     }
     const draft = { name, tag, id: id.trim() === "" ? undefined : BigInt(id) };
     const draftText = JSON.stringify([name, tag, id]);
     const key = this.#pendingKeys.get(draftText) ?? makeIdempotencyKey();
     this.#pendingKeys.set(draftText, key);
-    this.#showErrors([]);
+    fields.showErrors([]);
     this.#button.disabled = true;
     try {
       const plant = await this.#events.create(draft, key);
       this.#pendingKeys.clear();
       this.#form.reset();
       this.#events.onAdded(plant);
-      if (!this.#form.hidden) input("name").focus();
+      if (!this.#form.hidden) fields.input("name").focus();
     } catch (error) {
       if (isOutcomeKnown(error)) this.#pendingKeys.delete(draftText);
-      if (!this.#events.onError(error)) this.#showErrors(toFieldErrors(error));
+      if (this.#events.onError(error)) return;
+      fields.showFailure(error, "It’s safe to add it again: it will be stored once.");
     } finally {
       this.#button.disabled = false;
     }
-  }
-
-  /** Errors of no field go below the form; the focus goes to the first field with one. */
-  #showErrors(errors: readonly FieldError[]): void {
-    const detailsOf = (field?: Field) =>
-      errors
-        .filter(([name]) => name === field)
-        .map(([, detail]) => detail)
-        .join(" ");
-    for (const field of fields) showError(field, detailsOf(field));
-    find("add-error").textContent = detailsOf();
-    const first = fields.find((field) => errors.some(([name]) => name === field));
-    if (first) input(first).focus();
   }
 }
 
@@ -116,31 +91,4 @@ export class AddForm {
 function isOutcomeKnown(error: unknown): boolean {
   const status = toRefusal(error)?.status ?? 500;
   return status < 500 && status !== 429;
-}
-
-function toFieldErrors(error: unknown): FieldError[] {
-  const refusal = toRefusal(error);
-  if (!refusal) {
-    const advice = "It is safe to add it again: it will be stored once.";
-    return [[undefined, `${describeError(error)} ${advice}`]];
-  }
-  if (refusal.code === "conflict") return [["id", refusal.detail]];
-  if (refusal.errors.length === 0) return [[undefined, refusal.detail]];
-  return refusal.errors.map(({ pointer = "", detail }) => {
-    const field = fields.find((name) => pointer === `/${name}`);
-    return [field, field ? capitalize(detail) : `${pointer} ${detail}`];
-  });
-}
-
-function showError(field: Field, text: string): void {
-  find(`add-${field}-error`).textContent = text;
-  input(field).setAttribute("aria-invalid", String(text !== ""));
-}
-
-function input(field: Field): HTMLInputElement {
-  return find<HTMLInputElement>(`add-${field}`);
-}
-
-function capitalize(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -7,10 +7,11 @@ import {
   PlantStore,
   PlantStoreProblem,
   PlantStoreUnreachable,
+  type StoredPlant,
 } from "../client/plant-store.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
-export type { Me, Page, Plant, PlantDraft };
+export type { Me, Page, Plant, PlantDraft, StoredPlant };
 
 export type Api = ReturnType<typeof connect>;
 
@@ -40,6 +41,18 @@ export function connect(token: string, signal: AbortSignal) {
     },
     create: (draft: PlantDraft, idempotencyKey: string) =>
       store.create(draft, { idempotencyKey, signal }),
+    /** Absent: there is no such plant. */
+    async find(id: bigint): Promise<StoredPlant | undefined> {
+      try {
+        return await store.get(id, { signal });
+      } catch (error) {
+        if (toRefusal(error)?.code !== "not-found") throw error;
+        return undefined;
+      }
+    },
+    /** Replaces the plant if it still is what the ETag stands for. */
+    put: ({ id, name, tag }: Plant, ifMatch: string) =>
+      store.put(id, { name, tag }, { ifMatch, signal }),
     /** For an import, which is stopped separately. */
     store,
     /** Plants that are already gone are no error. */

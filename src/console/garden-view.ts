@@ -1,4 +1,4 @@
-/** The page of an open garden: loads plants, shows them, and adds and deletes them. */
+/** The page of an open garden: loads plants, shows them, and keeps up with what changes them. */
 import { AddForm } from "./add-form.ts";
 import {
   type Api,
@@ -22,7 +22,7 @@ import {
   show,
 } from "./elements.ts";
 import { Garden } from "./garden.ts";
-import { describeExtent, describeMatches, describeMe, describeNoMatch } from "./garden-words.ts";
+import { describeLoaded, drawWords } from "./garden-words.ts";
 import { ListView } from "./list-view.ts";
 import { PlantCard } from "./plant-card.ts";
 import { readTagFromAddress, TagsView, writeTagToAddress } from "./tags-view.ts";
@@ -37,7 +37,17 @@ export class GardenView {
   readonly #onExpired: () => void;
   readonly #filterInput = find<HTMLInputElement>("filter");
   readonly #moreButton = find("load-more");
-  readonly #card = new PlantCard();
+  readonly #card = new PlantCard({
+    api: () => this.#openApi(),
+    onRead: (id, plant) => (plant ? this.#put([plant], 0) : this.#remove(id)),
+    onSaved: (plant) => this.#showSaved(plant),
+    onClosed: (id) => {
+      // The row that opened it may have been drawn anew, or be gone.
+      const isFocused = this.#list.focus(this.#list.indexOf(id), "opener");
+      if (!isFocused) this.#filterInput.focus();
+    },
+    onError: (error) => this.#handle(error),
+  });
   readonly #list = new ListView({
     onOpen: (plant) => this.#card.open(plant),
     onDelete: (plant) => this.#delete(plant),
@@ -115,6 +125,7 @@ export class GardenView {
   #begin({ me, first }: Opening): void {
     this.#me = me;
     this.#all.addPage(first);
+    this.#all.stored = me.plants - this.#deletions.pendingIds.size;
     this.#all.isLoading = false;
     this.#isOpened = true;
     const tag = readTagFromAddress();
@@ -135,7 +146,7 @@ export class GardenView {
       this.#all = Garden.ofAll(pending.filter((id) => this.#all.isRemoved(id)));
       this.#shown = this.#all;
       this.#begin(opening);
-      announce(`${find("garden-title").textContent} loaded.`);
+      announce(`Loaded ${describeLoaded(this.#all)}.`);
     } catch (error) {
       if (!isLatest() || this.#handle(error)) return;
       notify(message`The list couldn’t be refreshed. ${describeError(error)}`, "trouble");
@@ -285,9 +296,27 @@ export class GardenView {
     this.#filterInput.focus();
   }
 
-  #put(plants: readonly Plant[]): void {
+  /** Shows plants that certainly exist; those that are new to the garden are counted. */
+  #put(plants: readonly Plant[], added = plants.length): void {
     for (const garden of [this.#all, this.#shown]) garden.put(plants);
+    this.#count(added);
     this.#draw();
+  }
+
+  #remove(id: bigint): void {
+    for (const garden of [this.#all, this.#shown]) garden.remove(id);
+    this.#count(-1);
+    this.#draw();
+  }
+
+  #count(change: number): void {
+    if (this.#all.stored !== undefined) this.#all.stored += change;
+  }
+
+  #showSaved(plant: Plant): void {
+    this.#put([plant], 0);
+    this.#list.reveal(plant.id);
+    notify(message`“${plant.name}” was saved.`);
   }
 
   #showAdded(plant: Plant): void {
@@ -302,8 +331,7 @@ export class GardenView {
 
   #delete(plant: Plant): void {
     const place = this.#list.indexOf(plant.id);
-    for (const garden of [this.#all, this.#shown]) garden.remove(plant.id);
-    this.#draw();
+    this.#remove(plant.id);
     if (!this.#list.focus(place)) this.#filterInput.focus();
     this.#deletions.start(plant);
   }
@@ -339,36 +367,11 @@ export class GardenView {
 
   #draw(): void {
     const garden = this.#shown;
-    const { size } = garden;
-    const shown = garden.select(this.#filterText);
-    const canWrite = this.#me?.scope === "write";
-    const hasMore = garden.next !== undefined;
-    const isFirstLoad = garden.isLoading && size === 0;
-    const isTrouble = garden.loadError !== undefined && size === 0;
-    const isNothing = size === 0 && !hasMore && !isFirstLoad && !isTrouble;
-    const isEmpty = isNothing && garden.tag === undefined;
-    const isNoMatch = shown.length === 0 && (size > 0 || (isNothing && !isEmpty));
-    this.#list.setPlants(shown, { canDelete: canWrite });
+    const plants = garden.select(this.#filterText);
+    this.#list.setPlants(plants, { canDelete: this.#me?.scope === "write" });
     this.#tags.draw(this.#all, garden);
-
-    const title = hasMore ? `First ${count(size, "plant")}` : count(size, "plant");
-    find("me").replaceChildren(this.#me ? describeMe(this.#me) : "");
-    find("garden-title").textContent = size === 0 ? "Your garden" : title;
-    find("garden-note").replaceChildren(...describeExtent(garden));
-    find("filter-note").textContent = this.#filterText && describeMatches(garden, shown.length);
-    find("no-match-title").textContent = hasMore ? "Nothing found yet" : "No plants found";
-    find("no-match-note").textContent = describeNoMatch(garden);
-    find("trouble-note").textContent = isTrouble ? describeError(garden.loadError) : "";
-    find("empty-note").textContent = canWrite
-      ? "This garden is empty. A plant needs a name; tag and id are optional."
-      : "This garden is empty, and this token can only read.";
-    show(find("table"), shown.length > 0);
-    show(find("empty"), isEmpty);
-    show(find("no-match"), isNoMatch);
-    show(find("trouble"), isTrouble);
-    show(find("loading"), isFirstLoad);
-    document.body.classList.toggle("read-only", !canWrite);
-    document.body.classList.toggle("bare", size === 0 && garden.tag === undefined);
+    const found = plants.length;
+    drawWords(garden, { found, filterText: this.#filterText, me: this.#me });
     this.#drawEnd(garden);
   }
 

@@ -14,6 +14,8 @@ export class Garden {
   readonly tag: string | undefined;
   /** The id that the next page starts after; absent before the first page and after the last. */
   next: bigint | undefined;
+  /** How many plants the service has; unknown for one tag. */
+  stored: number | undefined;
   isLoading = false;
   /** Why the last page didn't come. */
   loadError: unknown;
@@ -40,6 +42,11 @@ export class Garden {
 
   get size(): number {
     return this.#entries.length;
+  }
+
+  /** How many plants there are; absent if only those loaded were counted, and there are more. */
+  get total(): number | undefined {
+    return this.next === undefined ? this.size : this.stored;
   }
 
   /** Plants already here stay as they are, and removed ones stay away. */

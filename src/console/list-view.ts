@@ -54,13 +54,14 @@ export class ListView {
   }
 
   /** Focuses the row at this index, or the last one; false if there is none. */
-  focus(index: number): boolean {
+  focus(index: number, part: "action" | "opener" = "action"): boolean {
     const place = Math.min(index, this.#plants.length - 1);
     const plant = this.#plants[place];
     if (!plant) return false;
     this.#scrollTo(place);
     // "Delete", if it is offered.
-    const button = [...(this.#shown.get(plant)?.querySelectorAll("button") ?? [])].at(-1);
+    const buttons = [...(this.#shown.get(plant)?.querySelectorAll("button") ?? [])];
+    const button = buttons.at(part === "opener" ? 0 : -1);
     button?.focus({ preventScroll: true });
     return button !== undefined;
   }

@@ -24,11 +24,11 @@ export class TagsView {
 
   /** The tags of all plants loaded so far, and the chosen one. */
   draw(all: Garden, shown: Garden): void {
-    const state = [all.countTags(), all.next, shown.tag, shown.size, shown.isLoading];
+    const state = [all.countTags(), all.next, all.total, shown.tag, shown.size, shown.isLoading];
     if (state.every((part, index) => part === this.#drawn[index])) return;
     this.#drawn = state;
     const counts = countWithChosen(all, shown);
-    find("chart-note").textContent = `Of ${describeLoaded(all)}`;
+    find("chart-note").textContent = `Counts ${describeLoaded(all)}`;
     this.#chart.replaceChildren(...drawChart(counts));
     this.#drawChips(counts, shown.tag);
     const tags = counts.map(([tag]) => tag).filter(Boolean);

@@ -235,6 +235,9 @@ test.skipIf(isBrowserMissing)("a read-only token is offered no changes", async (
   expect(await page.isVisible("#add")).toBe(false);
   expect(await page.isVisible("#export")).toBe(true);
   await inspect(page, "read-only");
+  await page.click(".opener");
+  expect(await page.isVisible("#copy-name")).toBe(true);
+  expect(await page.isVisible("#plant-edit")).toBe(false);
 });
 
 function refusal(status: 401 | 429, headers: Record<string, string> = {}) {

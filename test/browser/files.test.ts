@@ -215,7 +215,7 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     await importFile(page, "plants.jsonl", lines.join("\n"));
     await waitForNote(page, /^The service did not respond\. Added 512 plants .+ 512 more may have/);
     await page.unroute("**/plants/bulk");
-    await page.waitForSelector("#garden-title:text-is('First 500 plants')");
+    await page.waitForSelector("#garden-title:text-is('1,024 plants')");
     await importFile(page, "plants.jsonl", lines.join("\n"));
     await waitForNote(page, /^Added 76 plants in .+ s\. 1,024 were already there\.$/);
     expect(await harvest(service, token)).toHaveLength(1_100);

@@ -1,7 +1,7 @@
 /** Viewing a garden in the console, in a real browser: lists, filters, sizes, errors, keys. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
+import { inspect, isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
@@ -118,15 +118,16 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     const token = await makeGarden(service, makeMany(1_700));
     await using opened = await openGarden(service, token);
     const { page } = opened;
-    expect(await page.textContent("#garden-title")).toBe("First 500 plants");
-    expect(await page.textContent("#chart-note")).toBe("Of the first 500 plants");
+    expect(await page.textContent("#garden-title")).toBe("1,700 plants");
+    const note = (loaded: string) => `${loaded} loaded, more as you scroll · 23 tags`;
+    expect(await page.textContent("#garden-note")).toBe(note("500"));
+    expect(await page.textContent("#chart-note")).toBe("Counts the first 500 of 1,700 plants");
+    await inspect(page, "partly-loaded");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-    await page.waitForFunction(
-      () => document.getElementById("garden-title")?.textContent === "First 1,000 plants",
-    );
+    await page.waitForSelector(`#garden-note:text-is('${note("1,000")}')`);
     // The end of the list is far away again, so nothing more is requested.
     await page.waitForTimeout(200);
-    expect(await page.textContent("#garden-title")).toBe("First 1,000 plants");
+    expect(await page.textContent("#garden-note")).toBe(note("1,000"));
     const held = Promise.withResolvers<void>();
     await page.route("**/plants?*", async (route) => {
       await held.promise;
@@ -137,13 +138,13 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await inspect(page, "filter-loading-all");
     await page.fill("#filter", "696");
     await page.waitForSelector(
-      "#filter-note:text-is('1 among the first 1,000 plants. Loading the rest…')",
+      "#filter-note:text-is('1 among the first 1,000 of 1,700 plants. Loading the rest…')",
     );
     await inspect(page, "filter-loading");
     held.resolve();
     await page.waitForSelector("#filter-note:text-is('2 of 1,700 plants')");
     expect(await shownNames(page)).toEqual(["Hosta 696", "Hosta 1696"]);
-    expect(await page.textContent("#chart-note")).toBe("Of all 1,700 plants");
+    expect(await page.textContent("#chart-note")).toBe("Counts all 1,700 plants");
     await page.fill("#filter", "Hosta 1696");
     expect(await page.textContent("#garden-title")).toBe("1,700 plants");
     expect(await page.isVisible("#load-more")).toBe(false);
@@ -152,6 +153,41 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await page.press("#filter", "Escape");
     await page.press("#filter", "Escape");
     expect(await page.evaluate(() => document.activeElement?.id)).not.toBe("filter");
+  });
+
+  test("is counted by the service, and the count keeps up with changes", async () => {
+    const token = await makeGarden(service, makeMany(1_200));
+    await using opened = await openGarden(service, token, { hasClock: true });
+    const { page } = opened;
+    const title = (text: string) => page.waitForSelector(`#garden-title:text-is('${text}')`);
+    await title("1,200 plants");
+    await page.click("#open-add");
+    await page.fill("#add-name", "Yucca");
+    await page.click("#add-button");
+    await title("1,201 plants");
+    await page.click("[aria-label='Delete Acer 1']");
+    await title("1,200 plants");
+    await page.click("#undo-button");
+    await title("1,201 plants");
+    await page.route("**/plants/2", (route) => route.abort());
+    await page.click("[aria-label='Delete Betula 2']");
+    await page.clock.fastForward(6_000);
+    await page.waitForSelector("#notice:has-text('may not have been deleted')");
+    await title("1,201 plants");
+    await page.click("[aria-label='Delete Carex 3']");
+    await page.clock.fastForward(6_000);
+    await page.waitForSelector("#notice:has-text('“Carex 3” was deleted.')");
+    await title("1,200 plants");
+    // One that waits to be deleted doesn't count, one that somebody else added does.
+    await page.click("[aria-label='Delete Digitalis 4']");
+    for (const name of ["Zinnia", "Zelkova"]) {
+      await service.call("POST /plants", { token, body: JSON.stringify({ name }) });
+    }
+    await page.click("#refresh");
+    await title("1,201 plants");
+    await page.click("#load-all");
+    await page.waitForSelector("#load-all", { state: "hidden" });
+    await title("1,201 plants");
   });
 
   test("says that nothing is left when the only plant that a filter found is deleted", async () => {
@@ -195,10 +231,8 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await using opened = await openGarden(service, token);
     const { page } = opened;
     await page.click("#load-all");
-    await page.waitForFunction(
-      () => document.getElementById("garden-title")?.textContent === "10,000 plants",
-    );
-    expect(await page.getAttribute("#table", "aria-rowcount")).toBe("10001");
+    await page.waitForSelector("#table[aria-rowcount='10001']");
+    expect(await page.textContent("#garden-title")).toBe("10,000 plants");
     for (const rowIndex of [10_001, 2]) {
       const toEnd = rowIndex > 2;
       await page.evaluate((isDown) => scrollTo(0, isDown ? document.body.scrollHeight : 0), toEnd);
@@ -268,7 +302,8 @@ describe.skipIf(isBrowserMissing)("trouble", () => {
 
 describe.skipIf(isBrowserMissing)("the console", () => {
   test("fits a phone", async () => {
-    await using opened = await openGarden(service, few, {
+    const token = await makeGarden(service, somePlants);
+    await using opened = await openGarden(service, token, {
       viewport: { width: 390, height: 844 },
       hasTouch: true,
       isMobile: true,
@@ -278,9 +313,21 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     await page.click("#open-add");
     await inspect(page, "phone-adding");
     await page.click("#close-add");
+    await page.click(".opener:has-text('Aloë')");
+    await takePicture(page, "phone-plant");
+    await page.click("#plant-edit");
+    await page.waitForSelector("#edit-name:focus");
+    await service.call("PUT /plants/12", { token, body: '{"name":"Aloë vera","tag":"porch"}' });
+    await page.fill("#edit-tag", "hall");
+    await page.click("#edit-save");
+    await page.waitForSelector("#edit-note:has-text('Somebody changed this plant')");
+    await inspect(page, "phone-edit-conflict");
+    await page.click("#edit-cancel");
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(390);
     await page.click("[aria-label='Delete Aloë vera']");
+    // The clock stops, however long the inspection takes.
+    await page.focus("#undo-button");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await inspect(page, "phone-deleting");
     const bottomOf = async (selector: string) => {
