@@ -8,6 +8,9 @@ export interface JsonObject {
   readonly repeatedKeys: readonly string[];
 }
 
+/** No valid object has more members, so the numbers of the others don't matter. */
+const exactMembersMax = 16;
+
 /** Absent if the text is not JSON, or is JSON but not an object. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   // An exception costs as much as parsing a hundred plants.
@@ -21,7 +24,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   let count = 0;
   scanMembers(text, (keyStart, keyEnd, valueStart, valueEnd) => {
     count++;
-    if (!startsNumber(text.charCodeAt(valueStart))) return;
+    if (count > exactMembersMax || !startsNumber(text.charCodeAt(valueStart))) return;
     const key = readString(text, keyStart, keyEnd);
     // An earlier value of a repeated key is gone.
     if (typeof members[key] !== "number" && typeof members[key] !== "bigint") return;

@@ -98,6 +98,9 @@ export function readInput(
   );
 }
 
+/** A request with more is refused for these; finding them all could take milliseconds. */
+const errorsMax = 100;
+
 /** One error for each field or parameter is enough. */
 const oneErrorEach = { abortPipeEarly: true } as const;
 
@@ -143,6 +146,7 @@ function readQuery(
     texts.set(name, text);
   });
   for (const [parameter, text] of texts) {
+    if (errors.length >= errorsMax) break;
     if (declared[parameter]?.in !== "query") {
       errors.push({ parameter, detail: "is not a parameter of this operation." });
     } else if (repeated.has(parameter)) {
@@ -179,9 +183,9 @@ export function validateObject(
   const { members, repeatedKeys } = object;
   const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
   for (const key of Object.keys(members)) {
-    if (!Object.hasOwn(known, key)) {
-      errors.push({ pointer: toPointer(key), detail: `is not a field of this ${place}.` });
-    }
+    if (Object.hasOwn(known, key)) continue;
+    if (errors.length >= errorsMax) break;
+    errors.push({ pointer: toPointer(key), detail: `is not a field of this ${place}.` });
   }
   for (const key of new Set(repeatedKeys)) {
     errors.push({ pointer: toPointer(key), detail: "must be given at most once." });
@@ -212,11 +216,9 @@ function toPointer(key: string): string {
   return `/${shown.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-const errorsMax = 100;
-
 export function refuse(first: ValidationError, all = [first]): PlantStoreError {
-  const errors = all.slice(0, errorsMax);
-  return new PlantStoreError("invalid-request", summarize(first, all.length), { errors });
+  const message = summarize(first, all.length);
+  return new PlantStoreError("invalid-request", message, { errors: all.slice(0, errorsMax) });
 }
 
 /** The first error, and how many more there are. */
