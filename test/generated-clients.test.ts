@@ -13,7 +13,7 @@ mock.module("typescript", () => ({ ...ts, default: ts }));
 
 const root = join(import.meta.dir, "..");
 const outputs = join(import.meta.dir, ".output");
-const generateMs = 120_000;
+const generateMs = 300_000;
 
 /** JSON Lines, as they stand in a program. */
 const bulk = JSON.stringify('{"name":"Moss","tag":"shade"}\n{"name":"Ivy","id":7}\n{}\n');

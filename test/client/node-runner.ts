@@ -7,14 +7,22 @@ import { clientCases } from "./client-cases.ts";
 
 const { url, tokens } = JSON.parse(readFileSync(0, "utf8")) as { url: string; tokens: string[] };
 
+/** Below the time of the test that runs all of them, so that it says which one hangs. */
+const caseMs = 100_000;
+
 const results = clientCases.map(async ({ name, run }, index) => {
   const world: ClientWorld = { url, token: tokens[index] ?? "" };
-  const fault = await run(world).then(
+  const hung = new Promise<string>((resolve) => {
+    setTimeout(() => resolve(`It took more than ${caseMs} ms.`), caseMs).unref();
+  });
+  const ended = run(world).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error.stack : String(error)),
   );
+  const fault = await Promise.race([ended, hung]);
   return { name, fault };
 });
 for (const result of await Promise.all(results)) {
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }
+process.exit(0);

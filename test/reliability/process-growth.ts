@@ -1,4 +1,4 @@
-/** Memory and open files of a process, and how fast they grow. */
+/** What a process uses: memory and open files, how fast they grow, and the time of its threads. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Sample {
@@ -15,6 +15,27 @@ export function sampleProcess(pid: number): Sample {
     residentMb: Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024,
     openFiles: readdirSync(`/proc/${pid}/fd`).length,
   };
+}
+
+/**
+ * How long the busiest thread of a process has computed since this was called. Unlike the time on a
+ * clock, it doesn't grow when other processes take the processor. Linux only.
+ */
+export function watchThreads(pid: number): () => number {
+  const before = readThreadTimes(pid);
+  return () => {
+    const spent = [...readThreadTimes(pid)].map(([id, ms]) => ms - (before.get(id) ?? 0));
+    return Math.max(...spent);
+  };
+}
+
+function readThreadTimes(pid: number): Map<string, number> {
+  const folder = `/proc/${pid}/task`;
+  const times = readdirSync(folder).map((id): [string, number] => {
+    const [nanoseconds] = readFileSync(`${folder}/${id}/schedstat`, "utf8").split(" ");
+    return [id, Number(nanoseconds) / 1e6];
+  });
+  return new Map(times);
 }
 
 export interface Growth {

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { startService } from "../../end-to-end/running-service.ts";
+import { skipsOutsideLinux } from "../../skipping.ts";
 import { busyKinds } from "./busy-bulks.ts";
 import { makeToken, useService } from "./slow-attack.ts";
 
-/** The thread was blocked for 0.6 to 1.7 s; a loaded machine needs some room. */
-const healthMsMax = 300;
-const createMsMax = 500;
+/** The thread was blocked for 0.6 to 1.7 s. Now it computes for 60 ms at most. */
+const busyMsMax = 200;
 
-test.each(busyKinds)(
+test.skipIf(skipsOutsideLinux()).each(busyKinds)(
   "others are served while 8 connections send %s",
   async (kind) => {
     await using service = await startService();
@@ -23,8 +23,7 @@ test.each(busyKinds)(
     await Bun.sleep(500);
     const impact = await useService(service, other, 3_000);
     expect(impact.faults).toEqual([]);
-    expect(impact.healthMsMax).toBeLessThan(healthMsMax);
-    expect(impact.createMsMax).toBeLessThan(createMsMax);
+    expect(impact.busyMsMax).toBeLessThan(busyMsMax);
   },
   { timeout: 120_000, retry: 2 },
 );
