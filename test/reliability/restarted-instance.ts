@@ -60,7 +60,7 @@ export function makeCaller(port: number): Caller["call"] {
     const [method = "GET", target = "/"] = request.split(" ");
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${token}`);
-    if (init.body) headers.set("content-type", "application/json");
+    if (init.body && !headers.has("content-type")) headers.set("content-type", "application/json");
     return fetch(`http://127.0.0.1:${port}${target}`, { ...init, method, headers });
   };
 }

@@ -92,7 +92,7 @@ export class Deployment {
   }
 }
 
-async function makeRoom(engine: Engine): Promise<[database: string, remove: () => unknown]> {
+export async function makeRoom(engine: Engine): Promise<[database: string, remove: () => unknown]> {
   if (engine === "postgres") {
     const database = await makeDatabase();
     return [database.url, () => database.drop()];
