@@ -135,7 +135,7 @@ class Load {
 
   /** Half of the requests list a page; the rest is everything else that happens in a day. */
   async #act(name: string, own: string[], dice: (sides: number) => number): Promise<void> {
-    const kind = dice(20);
+    const kind = dice(21);
     if (kind < 10) await this.#send(`GET /plants?limit=20&after=${dice(1_000)}`, 200);
     else if (kind < 16) {
       const location = own.length >= plantsPerClient || kind < 13 ? own.shift() : undefined;
@@ -144,7 +144,9 @@ class Load {
     } else if (kind === 16) await this.#send("GET /plants?fields=id,name,tag", 200);
     else if (kind === 17) await this.#send("GET /plants?limit=-1", 400);
     else if (kind === 18) await this.#send("GET /plants", 401, { token: name });
-    else await this.#send("GET /metrics", 200, { headers: { connection: "close" } });
+    else if (kind === 19)
+      await this.#send("GET /metrics", 200, { headers: { connection: "close" } });
+    else if (own[0]) await this.#send(`PUT ${own[0]}`, 200, { body: JSON.stringify({ name }) });
   }
 
   async #create(name: string, isKeyed: boolean): Promise<string> {
