@@ -1,82 +1,77 @@
 /** The command line of the benchmark. */
 import { parseArgs } from "node:util";
 import { type ContenderName, contenderNames } from "./contenders/contender.ts";
-import { scenarios } from "./scenarios.ts";
-
-const otherParts = ["growth", "slow-disk", "memory", "start", "postgres"] as const;
-export type PartName = (typeof otherParts)[number];
+import {
+  fullTiming,
+  type PartName,
+  partNames,
+  quickTiming,
+  scenarios,
+  type Timing,
+} from "./scenarios.ts";
 
 export interface Options {
-  readonly isQuick: boolean;
   readonly wantsHelp: boolean;
+  readonly timing: Timing;
   readonly scenarios: ReadonlySet<string>;
   readonly parts: ReadonlySet<PartName>;
   readonly contenders: ReadonlySet<ContenderName>;
-  /** Whether something was left out, so that the results do not stand for a whole run. */
-  readonly isFiltered: boolean;
-  readonly pocketbasePath: string | undefined;
+  /** Whether the results may replace those that the documents show. */
+  readonly isWhole: boolean;
   /** A checkout of another version. */
   readonly previousPath: string | undefined;
 }
 
-export const help = `Measures Plant Store beside what one would use instead.
+export const help = `Measures Plant Store beside what you could use instead.
 
-  npm run bench                 everything, in under 15 minutes
-  npm run bench -- --quick      a part of it, in under 2 minutes
+  npm run bench [SCENARIO …]
 
-  --only LIST         scenarios and parts, separated by commas:
-                      ${scenarios.map(({ name }) => name).join(", ")},
-                      ${otherParts.join(", ")}
-  --contenders LIST   of ${contenderNames.join(", ")}; Plant Store always runs
-  --pocketbase PATH   an executable, where the npm package has none for this machine
-  --previous DIR      a checkout of another version, installed with npm ci, to compare with
+  --quick             the headlines, in under 2 minutes
+  --contenders LIST   some of ${contenderNames.slice(1).join(", ")}
+  --previous DIR      also measure another version: a checkout in which you ran npm ci
   --help              this text
 
-A whole run writes results.json, results.md and chart.svg to bench/, any other to bench/.output/.
+Scenarios: ${scenarios.map(({ name }) => name).join(", ")},
+  ${partNames.join(", ")}
+
+With options, write two dashes first: npm run bench -- list --quick. A whole run takes up to 15
+minutes and updates bench/results.json and docs/benchmarks.md; any other writes to bench/.output/.
 `;
 
 /** Fails with one line that names what makes no sense. */
 export function readOptions(words: readonly string[]): Options {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...words],
     options: {
       quick: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
-      only: { type: "string" },
       contenders: { type: "string" },
-      pocketbase: { type: "string" },
       previous: { type: "string" },
     },
+    allowPositionals: true,
   });
-  const scenarioNames = scenarios
-    .filter(({ isHeadline }) => isHeadline || !values.quick || values.only !== undefined)
-    .map(({ name }) => name);
-  const known = [...scenarioNames, ...otherParts];
-  const only = readList("--only", values.only, known);
-  const contenders = readList("--contenders", values.contenders, contenderNames);
+  const known = [...scenarios.map(({ name }) => name), ...partNames];
+  const chosen = choose("There is no scenario", positionals, known);
+  const named = values.contenders?.split(",").map((name) => name.trim()) ?? [];
+  const contenders = choose("There is no contender", named, contenderNames);
+  const isChosen = ({ name, isHeadline }: { name: string; isHeadline: boolean }) =>
+    positionals.length > 0 ? chosen.has(name) : isHeadline || !values.quick;
   return {
-    isQuick: values.quick,
     wantsHelp: values.help,
-    scenarios: new Set(scenarioNames.filter((name) => only.has(name))),
-    parts: new Set(otherParts.filter((name) => only.has(name))),
+    timing: values.quick ? quickTiming : fullTiming,
+    scenarios: new Set(scenarios.filter(isChosen).map(({ name }) => name)),
+    parts: new Set(partNames.filter((name) => chosen.has(name))),
     contenders: new Set([...contenders, "plant-store"] as ContenderName[]),
-    isFiltered: values.only !== undefined || values.contenders !== undefined,
-    pocketbasePath: values.pocketbase,
+    isWhole: !values.quick && positionals.length === 0 && named.length === 0,
     previousPath: values.previous,
   };
 }
 
-function readList(
-  flag: string,
-  text: string | undefined,
-  known: readonly string[],
-): ReadonlySet<string> {
-  if (text === undefined) return new Set(known);
-  const chosen = text.split(",").map((word) => word.trim());
-  for (const word of chosen) {
-    if (!known.includes(word)) {
-      throw new Error(`${flag} knows no ${JSON.stringify(word)}, only ${known.join(", ")}.`);
-    }
+/** All of them if none is named. */
+function choose(problem: string, named: readonly string[], known: readonly string[]): Set<string> {
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new Error(`${problem} ${JSON.stringify(unknown)}, only ${known.join(", ")}.`);
   }
-  return new Set(chosen);
+  return new Set(named.length > 0 ? named : known);
 }

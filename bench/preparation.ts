@@ -1,18 +1,18 @@
-/** Sees to it that what the benchmark needs is there, or says how to get it. */
+/** Checks that the machine has what the benchmark needs, and installs the peers. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { benchDirectory } from "./contenders/paths.ts";
 import { say, showProgress } from "./output.ts";
 import manifest from "./package.json" with { type: "json" };
+import { benchDirectory } from "./paths.ts";
 import { runToEnd } from "./process/children.ts";
 
 export async function prepareMachine(): Promise<void> {
   if (process.platform !== "linux") {
-    throw new Error("The benchmark reads /proc and so runs on Linux only.");
+    throw new Error("The benchmark runs on Linux only, because it reads /proc.");
   }
   if (Bun.which("wrk") === null) {
     throw new Error(
-      "wrk, which makes the load, is not installed. Get it with: apt-get install wrk",
+      "wrk, the load generator, isn't installed. Install it with: apt-get install wrk",
     );
   }
   await installPeers();
@@ -27,7 +27,7 @@ async function installPeers(): Promise<void> {
   const needed = [...Object.keys(manifest.dependencies), installedMark, engine];
   if (needed.every((path) => existsSync(join(benchDirectory, "node_modules", path)))) return;
   say("First use: installing the peers into bench/node_modules. better-sqlite3 may be compiled,");
-  say("which takes about two minutes; they do not count as the benchmark's.");
+  say("which takes some minutes.");
   const timer = setInterval(
     () => showProgress("npm ci in bench/ is still running"),
     progressEveryMs,

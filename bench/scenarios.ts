@@ -1,63 +1,178 @@
-/** What every contender is asked to do, and how much of it at a time. */
-import type { ActionName } from "./contenders/contender.ts";
+/** What the contenders are asked to do, and how long each of it is measured. */
+import {
+  type ActionName,
+  type ContenderName,
+  contenderNames,
+  type Engine,
+  type Size,
+} from "./contenders/contender.ts";
 
 export interface Scenario {
   readonly name: string;
   readonly title: string;
+  readonly engine: Engine;
   readonly connections: number;
+  readonly size: Size;
   readonly mix: readonly { readonly action: ActionName; readonly weight: number }[];
-  /** Plants that are there before; deletes get as many as they may need. */
-  readonly plants: number;
-  /** For answers that take so long that a usual round would see too few of them. */
-  readonly roundSecondsMin?: number;
-  /** Measured in more rounds, part of the quick run, and drawn in the chart. */
+  /** Measured in more rounds, and part of a quick run. */
   readonly isHeadline: boolean;
+  /** For responses that take long. */
+  readonly roundSecondsMin?: number;
+  /** Absent: all that have the operation. */
+  readonly contenders?: readonly ContenderName[];
 }
 
-const usualConnections = 64;
-const usualPlants = 1_000;
-/** One answer is several megabytes long, so a few connections are plenty. */
-const longListConnections = 8;
+export interface Timing {
+  readonly warmUpSeconds: number;
+  readonly roundSeconds: number;
+  readonly headlineRounds: number;
+  readonly otherRounds: number;
+  readonly memoryCreates: number;
+  readonly memoryConnections: number;
+  readonly startRounds: number;
+}
+
+/** About 12 minutes, and 2 more with another version. */
+export const fullTiming: Timing = {
+  warmUpSeconds: 1,
+  roundSeconds: 2,
+  headlineRounds: 3,
+  otherRounds: 2,
+  memoryCreates: 1_000_000,
+  memoryConnections: 5_000,
+  startRounds: 7,
+};
+
+/** Headlines only, under 2 minutes: shows that everything runs, not how fast. */
+export const quickTiming: Timing = {
+  warmUpSeconds: 1,
+  roundSeconds: 1,
+  headlineRounds: 1,
+  otherRounds: 1,
+  memoryCreates: 20_000,
+  memoryConnections: 1_000,
+  startRounds: 3,
+};
+
+const garden = { gardens: 1, plants: 1_000 };
+/** More lists than the 8 MiB of the response cache hold. */
+const largeGarden = { gardens: 1, plants: 100_000 };
+const hugeGarden = { gardens: 1, plants: 10_000_000 };
+const manyGardens = { gardens: 100_000, plants: 2_000_000 };
+const someGardens = { gardens: 64, plants: 64 * 20 };
+
+const ownOnly: readonly ContenderName[] = ["plant-store"];
+const versions: readonly ContenderName[] = ["plant-store", "previous"];
+const builds: readonly ContenderName[] = ["plant-store", "one-thread", "previous"];
 
 export const scenarios: readonly Scenario[] = [
-  headline("list-20", "list 20", "list-20"),
-  headline("create", "create, durable", "create"),
-  headline("delete", "delete, durable", "delete"),
-  headline("refused-401", "refused (401)", "refused-401"),
-  plain("list-1", "list 1", "list-1"),
+  headline("list", "list 20, first page: ours is cached", "list"),
+  { ...plain("list-anywhere", "list 20 anywhere, not cached", "list-anywhere"), size: largeGarden },
+  headline("create-key", "create with a time-ordered key", "create-key7"),
+  headline("create", "create without a key", "create"),
   {
-    ...plain("mix", "90 % list 20, 10 % create", "list-20"),
-    mix: [
-      { action: "list-20", weight: 9 },
-      { action: "create", weight: 1 },
-    ],
+    ...plain("create-random-key", "create with a random key", "create-key4"),
+    contenders: versions,
   },
-  plain("refused-400", "refused (400, bad query)", "refused-400"),
-  plain("refused-404", "refused (404, no such plant)", "refused-404"),
+  headline("delete", "delete", "delete"),
+  plain("put", "put", "put"),
+  mixed(plain("mix", "90 % list 20, 10 % create", "list")),
+  {
+    ...plain("bulk", "bulk of 1,000, with a key: plants/s", "bulk"),
+    connections: 4,
+    roundSecondsMin: 3,
+    contenders: builds,
+  },
   {
     ...plain("list-all", "list all of 100,000", "list-all"),
-    connections: longListConnections,
-    plants: 100_000,
+    connections: 8,
+    size: largeGarden,
     roundSecondsMin: 4,
   },
-  { ...plain("list-20-at-1", "list 20", "list-20"), connections: 1 },
-  { ...plain("list-20-at-512", "list 20", "list-20"), connections: 512 },
-  { ...plain("create-at-1", "create, durable", "create"), connections: 1 },
-  { ...plain("create-at-512", "create, durable", "create"), connections: 512 },
+  alone({
+    ...plain("list-alone", "list 20 anywhere, not cached", "list-anywhere"),
+    size: largeGarden,
+  }),
+  alone(plain("create-alone", "create without a key", "create")),
+  {
+    ...plain("list-huge", "list 20 anywhere in 10,000,000 plants", "list-anywhere"),
+    size: hugeGarden,
+    contenders: ownOnly,
+  },
+  {
+    ...plain("create-huge", "create with a key beside 10,000,000 plants", "create-key7"),
+    size: hugeGarden,
+    contenders: ownOnly,
+  },
+  {
+    ...plain("list-gardens", "list 20, 100,000 gardens in turn", "list"),
+    size: manyGardens,
+    contenders: ownOnly,
+  },
+  {
+    ...plain("create-gardens", "create with a key, 100,000 gardens in turn", "create-key7"),
+    size: manyGardens,
+    contenders: ownOnly,
+  },
+  onPostgres(headline("postgres-list", "list 20", "list")),
+  onPostgres(headline("postgres-create-key", "create with a time-ordered key", "create-key7")),
+  onPostgres(headline("postgres-create", "create without a key", "create")),
+  onPostgres(plain("postgres-create-random-key", "create with a random key", "create-key4")),
+  onPostgres(plain("postgres-delete", "delete", "delete")),
+  onPostgres(plain("postgres-put", "put", "put")),
+  onPostgres(mixed(plain("postgres-mix", "90 % list 20, 10 % create", "list"))),
+  {
+    ...onPostgres(plain("postgres-bulk", "bulk of 1,000, with a key: plants/s", "bulk")),
+    connections: 4,
+    roundSecondsMin: 3,
+  },
 ];
 
+/** The other measurements. */
+export const partNames = ["start", "memory"] as const;
+export type PartName = (typeof partNames)[number];
+
 function plain(name: string, title: string, action: ActionName): Scenario {
-  const mix = [{ action, weight: 1 }];
   return {
     name,
     title,
-    connections: usualConnections,
-    mix,
-    plants: usualPlants,
+    engine: "sqlite",
+    connections: 64,
+    size: garden,
+    mix: [{ action, weight: 1 }],
     isHeadline: false,
   };
 }
 
 function headline(name: string, title: string, action: ActionName): Scenario {
   return { ...plain(name, title, action), isHeadline: true };
+}
+
+function mixed(scenario: Scenario): Scenario {
+  return {
+    ...scenario,
+    mix: [
+      { action: "list", weight: 9 },
+      { action: "create", weight: 1 },
+    ],
+  };
+}
+
+/** Without others, no write can share a commit, and a second thread has nothing to do. */
+function alone(scenario: Scenario): Scenario {
+  return {
+    ...scenario,
+    title: `one connection: ${scenario.title}`,
+    connections: 1,
+    contenders: contenderNames.filter((name) => name !== "one-thread"),
+  };
+}
+
+function onPostgres(scenario: Scenario): Scenario {
+  return {
+    ...scenario,
+    title: `PostgreSQL: ${scenario.title}`,
+    engine: "postgres",
+    size: someGardens,
+  };
 }

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { renderReport } from "../bench/report/markdown.ts";
 import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
@@ -263,6 +264,11 @@ describe("documents", () => {
     ]) {
       expect(read(path)).toContain(measured);
     }
+  });
+
+  test("show the table of the benchmark's last whole run", () => {
+    const results = JSON.parse(read("bench/results.json"));
+    expect(read("docs/benchmarks.md")).toContain(renderReport(results));
   });
 
   test("give figures of this minor version", () => {

@@ -1,56 +1,33 @@
-/**
- * The limit: the same runtime repeating Plant Store's answers, with nothing behind them. On one
- * thread, as the runtime is, and on as many as Plant Store takes.
- */
+/** The limit: the same runtime on one thread, repeating Plant Store's bytes with nothing behind. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readConfig } from "../../src/config.ts";
-import type { RecordedAnswer } from "../load/answer-check.ts";
-import type { Contender } from "./contender.ts";
-import { bunPath, serversDirectory } from "./paths.ts";
-import { describePlantAction } from "./plants-over-http.ts";
+import type { RecordedResponse } from "../load/action.ts";
+import { bunPath, serversDirectory } from "../paths.ts";
+import { type Contender, type Data, describeAction } from "./contender.ts";
 
-/** What it answers, by method: a scenario never has two answers to one method. */
-export type AnswersByMethod = Record<string, RecordedAnswer>;
+/** By method: no scenario has two responses to one method. */
+export type ResponsesByMethod = Record<string, RecordedResponse>;
 
-function createBare(name: "bare" | "bare-threads", threads: number, summary: string): Contender {
-  return {
-    name,
-    summary,
-    deletesPerSecondMax: 1_000,
-    readyPath: "/healthz",
-    isEcho: true,
-    isForHeadlines: name === "bare-threads",
-    findObstacle: () => undefined,
-    readVersion: async () => `Bun ${Bun.version}, threads: ${threads}`,
-    prepare: async () => "not-looked-at",
-    seed() {},
-    describeStart: (directory, port) => ({
-      command: [
-        ...[bunPath, join(serversDirectory, "bare-server.ts")],
-        ...[String(port), answersPath(directory), String(threads)],
-      ],
-    }),
-    describeAction: describePlantAction,
-  };
-}
+export const bare: Contender = {
+  name: "bare",
+  summary: "Bun on one thread repeating Plant Store's bytes: no token, no validation, no storage",
+  instances: 1,
+  deletesPerSecondMax: 0,
+  readyPath: "/healthz",
+  isEcho: true,
+  readVersion: async () => `Bun ${Bun.version}`,
+  async prepare(directory) {
+    // Replaced before a scenario; enough to measure the start.
+    const data = { directory, database: join(directory, "responses.json"), tokens: ["none"] };
+    writeResponses(data, { GET: { status: 200, headers: {}, body: "[]" } });
+    return data;
+  },
+  describeStart: ({ database }, port) => ({
+    command: [bunPath, join(serversDirectory, "bare-server.ts"), String(port), database],
+  }),
+  describeAction,
+};
 
-export const bare = createBare(
-  "bare",
-  1,
-  "Bun answering Plant Store's bytes: no token, no validation, no storage (the limit of a thread)",
-);
-
-export const bareThreads = createBare(
-  "bare-threads",
-  readConfig({}, {}).threads,
-  "the same on as many threads as Plant Store takes (the limit of the machine)",
-);
-
-export function writeAnswers(directory: string, answers: AnswersByMethod): void {
-  writeFileSync(answersPath(directory), JSON.stringify(answers));
-}
-
-function answersPath(directory: string): string {
-  return join(directory, "answers.json");
+export function writeResponses(data: Data, responses: ResponsesByMethod): void {
+  writeFileSync(data.database, JSON.stringify(responses));
 }

@@ -1,83 +1,162 @@
-/** What the benchmark needs of each contender; one file beside this one knows each of them. */
+/** What the benchmark needs to know of each contender. */
 import type { Action } from "../load/action.ts";
 import type { ChildWish } from "../process/children.ts";
 
+/** In the order of the table's columns; "one-insert" is for PostgreSQL. */
 export const contenderNames = [
   "plant-store",
+  "one-thread",
   "previous",
   "bare",
-  "bare-threads",
   "hono",
   "elysia",
   "fastify",
-  "pocketbase",
-  "json-server",
+  "one-insert",
 ] as const;
 export type ContenderName = (typeof contenderNames)[number];
 
+export type Engine = "sqlite" | "postgres";
+
 export type ActionName =
-  | "list-20"
-  | "list-1"
+  | "list"
+  | "list-anywhere"
   | "list-all"
   | "create"
+  | "create-key7"
+  | "create-key4"
+  | "put"
   | "delete"
-  | "refused-401"
-  | "refused-400"
-  | "refused-404";
+  | "bulk";
+
+/** Plants are dealt to the gardens in turn. */
+export interface Size {
+  readonly gardens: number;
+  readonly plants: number;
+}
+
+export interface Data {
+  readonly directory: string;
+  /** The path of a file, or the address of a PostgreSQL database. */
+  readonly database: string;
+  /** One per garden, in order. */
+  readonly tokens: readonly string[];
+}
 
 export interface Contender {
   readonly name: ContenderName;
-  /** What it is, and what it does not do that the others do, in one line. */
+  /** What it is, in one line, and what the others do that it doesn't. */
   readonly summary: string;
-  /** Above what it can delete in a second: so many plants are prepared. */
+  readonly instances: number;
+  /** More than it can delete in a second: so many plants are stored beforehand. */
   readonly deletesPerSecondMax: number;
-  /** A path that is answered with 200 once it serves. */
+  /** Gets a 200 once it serves. */
   readonly readyPath: string;
-  /** Whether it repeats what Plant Store answered, and so can only start after it. */
-  readonly isEcho: boolean;
-  /** Whether it is measured in the headline scenarios only. */
-  readonly isForHeadlines?: boolean;
-  /** Why it cannot run on this machine; absent if it can. */
-  findObstacle(): string | undefined;
+  /** Repeats what Plant Store responded, so it can only start after it. */
+  readonly isEcho?: boolean;
+  /** Why it can't run here. */
+  findObstacle?(): string | undefined;
   readVersion(): Promise<string>;
-  /** Makes fresh data without plants, and hands back a credential that opens it. */
-  prepare(directory: string): Promise<string>;
-  /** Puts `count` plants, numbered from `firstPlantNumber`, into prepared data. */
-  seed(directory: string, count: number): void;
-  describeStart(directory: string, port: number): ChildWish;
+  prepare(directory: string, size: Size): Promise<Data>;
+  describeStart(data: Data, port: number): ChildWish;
   /** Absent if the contender has nothing of the kind. */
-  describeAction(name: ActionName, credential: string, plants: number): Action | undefined;
+  describeAction(name: ActionName, size: Size): Action | undefined;
+  /** Its database's process, if it has one, whose work isn't a disturbance. */
+  databasePid?(): number | undefined;
 }
 
-/** Nine digits, as all numbers in slots have. */
-export const firstPlantNumber = 100_000_001;
-export const user = "gardener";
+/** Nine digits, as all numbers in requests have. */
+export const firstNumber = 100_000_001;
+export const lastNumber = 999_999_999;
 export const tag = "bench";
+export const listLimit = 20;
+export const bulkLines = 1_000;
 
-export function plantName(number: number | string): string {
-  return `Plant ${number}`;
+export function gardenName(index: number): string {
+  return `garden-${index}`;
 }
 
-/** SQL that numbers rows, for engines that are filled beside their service. */
-export function numbersUpTo(count: number): string {
-  return `WITH RECURSIVE numbers(number) AS (
-    SELECT ${firstPlantNumber}
-    UNION ALL SELECT number + 1 FROM numbers WHERE number < ${firstPlantNumber + count - 1}
-  )`;
+/** Plants for both engines: numbered, and dealt to the gardens in turn. */
+export function plantsStatement({ gardens, plants }: Size): string {
+  return `
+    INSERT INTO plants (garden, id, name, tag)
+    WITH RECURSIVE numbers(number) AS (
+      SELECT 0 UNION ALL SELECT number + 1 FROM numbers WHERE number < ${plants - 1}
+    )
+    SELECT 'garden-' || (number % ${gardens}), ${firstNumber} + number,
+        'Plant ' || (${firstNumber} + number), '${tag}'
+      FROM numbers${gardens > 1 ? ` ORDER BY number % ${gardens}, number` : ""}`;
 }
 
-/** What is wrong with a list of the first plants; `count` is how many it must hold. */
-export function findListFault(value: unknown, count: number): string | undefined {
-  if (!Array.isArray(value)) return "the list is no array";
-  if (value.length !== count) return `the list holds ${value.length} plants, not ${count}`;
-  for (const [index, plant] of value.entries()) {
-    const isRight = plant.name === plantName(firstPlantNumber + index) && plant.tag === tag;
-    if (!isRight) return `plant ${index} of the list is ${JSON.stringify(plant)}`;
+const headers = { Authorization: "Bearer {token}" };
+const json = { ...headers, "Content-Type": "application/json" };
+
+/** Plant Store's own requests, which all contenders take as far as they go. */
+export function describeAction(name: ActionName, { gardens, plants }: Size): Action {
+  const list = (path: string, count: number): Action => ({
+    method: "GET",
+    path,
+    headers,
+    status: 200,
+    findFault: (body) => findListFault(body, count),
+  });
+  const create = (more: Readonly<Record<string, string>>): Action => ({
+    method: "POST",
+    path: "/plants",
+    headers: { ...json, ...more },
+    body: JSON.stringify({ name: "Plant {number}", tag }),
+    status: 201,
+    findFault: findPlantFault,
+  });
+  switch (name) {
+    case "list":
+      return list(`/plants?limit=${listLimit}`, Math.min(listLimit, Math.floor(plants / gardens)));
+    case "list-anywhere":
+      return list(`/plants?limit=${listLimit}&after={anywhere}`, listLimit);
+    case "list-all":
+      return list("/plants", plants);
+    case "create":
+      return create({});
+    case "create-key7":
+      return create({ "Idempotency-Key": "{key7}" });
+    case "create-key4":
+      return create({ "Idempotency-Key": "{key4}" });
+    case "put":
+      return { ...create({}), method: "PUT", path: "/plants/{anywhere}", status: 200 };
+    case "delete":
+      return {
+        method: "DELETE",
+        path: "/plants/{number}",
+        headers,
+        status: 204,
+        findFault: (body) => (body === "" ? undefined : "the body isn't empty"),
+      };
+    case "bulk":
+      return {
+        ...create({ "Content-Type": "application/jsonl", "Idempotency-Key": "{key7}" }),
+        path: "/plants/bulk",
+        body: `${JSON.stringify({ name: "Plant", tag })}\n`.repeat(bulkLines),
+        status: 200,
+        plants: bulkLines,
+        findFault(body) {
+          const created = body.match(/"status":201/g)?.length ?? 0;
+          return created === bulkLines ? undefined : `${created} plants were created`;
+        },
+      };
   }
-  return undefined;
 }
 
-export function findPlantFault(value: unknown, name: string): string | undefined {
-  const plant = value as { name?: unknown; tag?: unknown } | null;
-  return plant?.name === name && plant.tag === tag ? undefined : "the plant is another one";
+function findListFault(body: string, count: number): string | undefined {
+  const plants = JSON.parse(body) as { name: string; tag: string }[];
+  if (plants.length !== count) return `the list has ${plants.length} plants, not ${count}`;
+  const isRight = plants.every((plant, index) => {
+    const before = plants[index - 1]?.name ?? "";
+    return /^Plant \d{9}$/.test(plant.name) && plant.name > before && plant.tag === tag;
+  });
+  return isRight ? undefined : "the list has other plants";
+}
+
+function findPlantFault(body: string): string | undefined {
+  const plant = JSON.parse(body) as { name: string; tag: string };
+  const isRight = /^Plant \d{9}$/.test(plant.name) && plant.tag === tag;
+  return isRight ? undefined : "it's another plant";
 }

@@ -1,88 +1,111 @@
-/** Plant Store itself, started as its users start it, with its log on and written to /dev/null. */
-import { Database } from "bun:sqlite";
+/** Plant Store, started as its users start it, with its log on and sent to /dev/null. */
 import { join } from "node:path";
-import { type ChildWish, runToEnd } from "../process/children.ts";
-import { type Contender, firstPlantNumber, numbersUpTo, tag, user } from "./contender.ts";
-import { rootDirectory } from "./paths.ts";
-import { describePlantAction } from "./plants-over-http.ts";
+import { hashToken, makeToken } from "../../src/auth/opaque-token.ts";
+import { readVersionOf, rootDirectory } from "../paths.ts";
+import { runToEnd } from "../process/children.ts";
+import {
+  type ActionName,
+  type Contender,
+  describeAction,
+  type Engine,
+  gardenName,
+  plantsStatement,
+  type Size,
+} from "./contender.ts";
+import { changeFile } from "./hand-written.ts";
+import { changeDatabase, makeServerDatabase, serverPid } from "./postgres-server.ts";
 
-export const plantStore = createPlantStore("plant-store", rootDirectory);
-
-/** Another build, to compare with: a checkout in which `npm ci` was run. */
-export function createPrevious(root: string | undefined): Contender {
-  return {
-    ...createPlantStore("previous", root ?? rootDirectory),
-    findObstacle: () => (root === undefined ? "no checkout was given with --previous" : undefined),
-  };
+export interface Build {
+  readonly name: "plant-store" | "one-thread" | "previous";
+  /** A checkout in which `npm ci` was run. */
+  readonly root: string;
+  readonly version: string;
+  readonly flags?: readonly string[];
 }
 
-function createPlantStore(name: "plant-store" | "previous", root: string): Contender {
+export async function readBuild(name: Build["name"], root = rootDirectory): Promise<Build> {
+  const flags = name === "one-thread" ? ["--threads", "1"] : [];
+  return { name, root, version: await readVersionOf(root), flags };
+}
+
+export function plantStoreOn(engine: Engine, build: Build): Contender {
+  const { name, root, version, flags = [] } = build;
   const program = join(root, "bin", "plantstore");
+  const isOnPostgres = engine === "postgres";
   return {
     name,
-    summary: "default settings, its JSON log on and sent to /dev/null",
-    deletesPerSecondMax: 60_000,
-    readyPath: "/healthz",
-    isEcho: false,
-    findObstacle: () => undefined,
-    async readVersion() {
-      const file = Bun.file(join(root, "package.json"));
-      return `${((await file.json()) as { version: string }).version} on Bun ${Bun.version}`;
+    summary: `${name === "one-thread" ? "on one thread" : "default settings"}, its JSON log on`,
+    // On PostgreSQL an instance has one thread by default.
+    instances: isOnPostgres ? 2 : 1,
+    deletesPerSecondMax: isOnPostgres ? 30_000 : 60_000,
+    readyPath: isOnPostgres ? "/readyz" : "/healthz",
+    readVersion: async () => `${version} on Bun ${Bun.version}`,
+    async prepare(directory, size) {
+      const database = isOnPostgres ? await makeServerDatabase() : join(directory, "plants.db");
+      await makeStore(program, database);
+      const tokens = Array.from({ length: size.gardens }, makeToken);
+      const statements = [
+        ...tokenStatements(engine, tokens),
+        plantsStatement(size),
+        gardensStatement(isOf05(build)),
+      ];
+      if (isOnPostgres) await changeDatabase(database, statements);
+      else changeFile(database, statements);
+      return { directory, database, tokens };
     },
-    prepare: (directory) => createToken(program, directory, user),
-    seed: (directory, count) => seedGarden(directory, user, count),
-    describeStart: (directory, port): ChildWish => ({
-      command: [
-        ...[program, "serve", "--port", String(port), "--log", "json"],
-        ...["--database", databasePath(directory)],
-      ],
+    describeStart: ({ database }, port) => ({
+      command: [program, "serve", "--port", String(port), "--log", "json", ...flags],
+      environment: { PLANTSTORE_DATABASE: database },
       directory: root,
     }),
-    describeAction: describePlantAction,
+    describeAction: (action, size) => describeOwnAction(build, action, size),
+    databasePid: () => (isOnPostgres ? serverPid() : undefined),
   };
 }
 
-export function databasePath(directory: string): string {
-  return join(directory, "plants.db");
+/** 0.5 had no counters and no PUT, and took JSON Lines at another path. */
+function isOf05({ name, version }: Build): boolean {
+  return name === "previous" && version.startsWith("0.");
 }
 
-/** Also makes the file, with the schema of the version at hand. */
-async function createToken(program: string, directory: string, owner: string): Promise<string> {
+function describeOwnAction(build: Build, name: ActionName, size: Size) {
+  const action = describeAction(name, size);
+  if (!isOf05(build)) return action;
+  if (name === "put") return undefined;
+  return name === "bulk" ? { ...action, path: "/plants" } : action;
+}
+
+/** The command makes the tables. What they hold goes straight into them, to save time. */
+export async function makeStore(program: string, database: string): Promise<void> {
   const output = await runToEnd({
-    command: [program, "token", "create", owner, "--database", databasePath(directory)],
-    directory,
+    command: [program, "token", "create", "setup"],
+    environment: { PLANTSTORE_DATABASE: database },
   });
-  const token = output.standardOutput.trim();
-  if (output.exitCode !== 0 || token === "") {
-    throw new Error(`Plant Store made no token: ${output.standardError}`);
-  }
-  return token;
+  if (output.exitCode !== 0) throw new Error(`Plant Store made no store: ${output.standardError}`);
 }
 
-/** Straight into the file, because ten million requests would take too long. */
-export function seedGarden(directory: string, garden: string, count: number): void {
-  withDatabase(directory, (database) => {
-    database
-      .query(`${numbersUpTo(count)}
-        INSERT INTO plants (garden, id, name, tag)
-        SELECT ?1, number, 'Plant ' || number, ?2 FROM numbers`)
-      .run(garden, tag);
-    database
-      .query(`INSERT INTO gardens (garden, last_id) VALUES (?1, ?2)
-        ON CONFLICT (garden) DO UPDATE SET last_id = excluded.last_id`)
-      .run(garden, firstPlantNumber + count - 1);
+const tokensPerStatement = 500;
+
+function tokenStatements(engine: Engine, tokens: readonly string[]): string[] {
+  const isOnPostgres = engine === "postgres";
+  const rows = tokens.map((token, index) => {
+    const name = gardenName(index);
+    const position = isOnPostgres ? `, ${index + 10}` : "";
+    return `('${name}', '${hashToken(token)}', '${name}', '${name}', 'write', '', 0${position})`;
   });
+  const columns = `id, hash, "user", garden, scope, note, created_at_ms`;
+  const statements: string[] = [];
+  for (let from = 0; from < rows.length; from += tokensPerStatement) {
+    const values = rows.slice(from, from + tokensPerStatement).join(", ");
+    const position = isOnPostgres ? ", position" : "";
+    statements.push(`INSERT INTO tokens (${columns}${position}) VALUES ${values}`);
+  }
+  return statements;
 }
 
-/** Opens the file while no service does; nothing is synced, because nothing of it must last. */
-export function withDatabase(directory: string, work: (database: Database) => void): void {
-  const database = new Database(databasePath(directory), { readwrite: true });
-  try {
-    database.run("PRAGMA synchronous = OFF");
-    database.run("PRAGMA cache_size = -262144");
-    database.transaction(() => work(database))();
-    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  } finally {
-    database.close();
-  }
+function gardensStatement(is05: boolean): string {
+  const [columns, counts] = is05 ? ["", ""] : [", plants, keys", ", count(*), 0"];
+  return `
+    INSERT INTO gardens (garden, last_id${columns})
+    SELECT garden, max(id)${counts} FROM plants GROUP BY garden`;
 }

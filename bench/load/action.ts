@@ -1,53 +1,85 @@
-/** One kind of request that a contender is asked, and what a right answer to it is. */
+/** One kind of request, and the check that its response is right. */
 
-/** Marks the place in a path, a header or a body that every request fills anew. */
-export const slotMark = "{slot}";
+/**
+ * What a mark in a path, a header or a body stands for. Every request fills it anew.
+ * number: each once, counting up; anywhere: a plant that is stored, in scattered order;
+ * key7: a UUID that starts with the time, as our clients send; key4: a random UUID.
+ */
+export const marks = ["number", "anywhere", "token", "key7", "key4"] as const;
+export type Mark = (typeof marks)[number];
 
 export interface Action {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  readonly slot?: Slot;
   readonly status: number;
-  /** What is wrong with the body of an answer; absent if nothing is. */
+  /** How many plants one response stands for, where the rate is one of plants. */
+  readonly plants?: number;
+  /** Returns what is wrong with a body. */
   readonly findFault: (body: string) => string | undefined;
 }
 
-export type Slot =
-  /** Numbers from `first` on, each once; with `stride` and `wraps`, scattered over the span. */
-  | {
-      readonly kind: "number";
-      readonly first: number;
-      readonly span: number;
-      readonly stride: number;
-      readonly wraps: boolean;
-    }
-  /** The lines of a file in turn, again and again. */
-  | { readonly kind: "line"; readonly path: string };
-
 export type Share = { readonly action: Action; readonly weight: number };
 
-/** The value that an action's slot is filled with when one request alone is made. */
-export function fillSlot(action: Action, value: string): Action {
-  const fill = (text: string) => text.replaceAll(slotMark, value);
-  const headers = Object.fromEntries(
-    Object.entries(action.headers).map(([name, text]) => [name, fill(text)]),
-  );
-  const { body, slot: _slot, ...rest } = action;
-  const filled = { ...rest, path: fill(action.path), headers };
-  return body === undefined ? filled : { ...filled, body: fill(body) };
+export interface RecordedResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
 }
 
-/** The request as it goes over the wire, with the slot's mark still in it. */
-export function renderAction(action: Action, host: string, slotCharacters: number): string {
-  const lines = [`${action.method} ${action.path} HTTP/1.1`, `Host: ${host}`];
-  for (const [name, value] of Object.entries(action.headers)) lines.push(`${name}: ${value}`);
-  const body = action.body ?? "";
-  if (action.body !== undefined) {
-    lines.push("Content-Type: application/json");
-    const growth = body.includes(slotMark) ? slotCharacters - slotMark.length : 0;
-    lines.push(`Content-Length: ${Buffer.byteLength(body) + growth}`);
+/** Splits a text at its marks: texts and marks in turn, starting with a text. */
+export function splitAtMarks(text: string): string[] {
+  return text.split(markPattern);
+}
+
+const markPattern = new RegExp(`\\{(${marks.join("|")})\\}`);
+const everyMark = new RegExp(markPattern, "g");
+
+export function fillMarks(text: string, values: Readonly<Record<Mark, string>>): string {
+  return text.replace(everyMark, (_, mark: Mark) => values[mark]);
+}
+
+/** The whole request as it is sent, with its marks still in it. */
+export function renderAction(
+  action: Action,
+  host: string,
+  sample: Readonly<Record<Mark, string>>,
+): string {
+  const { method, path, headers, body } = action;
+  const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host}`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  // A mark always has the same length when it is filled.
+  const length = Buffer.byteLength(fillMarks(body ?? "", sample));
+  if (body !== undefined) lines.push(`Content-Length: ${length}`);
+  return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
+}
+
+/** The runtime sets these itself. */
+const runtimeHeaders = new Set(["date", "content-length", "transfer-encoding", "connection"]);
+
+/** Makes one request and fails if its response is wrong, so that only right ones are timed. */
+export async function checkResponse(
+  host: string,
+  action: Action,
+  values: Readonly<Record<Mark, string>>,
+): Promise<RecordedResponse> {
+  const fill = (text: string) => fillMarks(text, values);
+  const headers = Object.entries(action.headers).map(([name, value]) => [name, fill(value)]);
+  const response = await fetch(`http://${host}${fill(action.path)}`, {
+    method: action.method,
+    headers: { ...Object.fromEntries(headers), "Accept-Encoding": "identity" },
+    ...(action.body === undefined ? {} : { body: fill(action.body) }),
+    keepalive: false,
+  });
+  const body = await response.text();
+  const fault =
+    response.status === action.status
+      ? action.findFault(body)
+      : `the status is ${response.status}, not ${action.status}`;
+  if (fault !== undefined) {
+    throw new Error(`${action.method} ${action.path}: ${fault}: ${body.slice(0, 300)}`);
   }
-  return `${lines.join("\r\n")}\r\n\r\n${body}`;
+  const kept = [...response.headers].filter(([name]) => !runtimeHeaders.has(name));
+  return { status: response.status, headers: Object.fromEntries(kept), body };
 }

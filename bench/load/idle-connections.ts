@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 const [host = "", count = "", donePath = ""] = process.argv.slice(2);
 const [hostname = "", port = ""] = host.split(":");
 const request = `GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
-/** So many are opened at a time, that no queue of the listener overflows. */
+/** Opened at a time: few enough for the listener's queue. */
 const batch = 100;
 
 function openConnection(): Promise<void> {

@@ -1,30 +1,38 @@
-/** Drives one server with wrk and reads the figures. It does not know who answers. */
+/** Drives one server with wrk and reads the figures. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runToEnd } from "../process/children.ts";
-import { renderAction, type Share, type Slot, slotMark } from "./action.ts";
+import { type Mark, renderAction, type Share, splitAtMarks } from "./action.ts";
 
 export interface Load {
   readonly host: string;
   readonly shares: readonly Share[];
   readonly connections: number;
   readonly durationSeconds: number;
-  /** How long each connection rests between an answer and its next request. */
-  readonly pauseMs?: number;
+  /** The instances that are driven at the same time take turns in the sequence of requests. */
+  readonly instances: number;
+  /** The place in that sequence to start from. */
+  readonly offset: number;
+  readonly tokensPath: string;
+  /** The number of the first plant, how many are stored, and how many numbers there are. */
+  readonly first: number;
+  readonly plants: number;
+  readonly numbers: number;
+  /** Values of the right length for every mark. */
+  readonly sample: Readonly<Record<Mark, string>>;
 }
 
 export interface Figures {
-  /** Answers of the expected kind. */
-  readonly answers: number;
-  readonly answersPerSecond: number;
+  /** Responses with the expected status. */
+  readonly responses: number;
+  readonly responsesPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly maxMs: number;
-  /** Answers of another kind, lost connections and timeouts. */
+  /** Responses with another status, lost connections and timeouts. */
   readonly faults: number;
-  /** The highest number that a slot was filled with; 0 if none was. */
-  readonly usedMost: number;
-  /** What the making of the load took. */
+  /** The place after the last one that was used. */
+  readonly used: number;
+  /** What wrk itself took. */
   readonly loadCpuSeconds: number;
 }
 
@@ -33,28 +41,28 @@ interface RawFigures {
   readonly durationSeconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  readonly maxMs: number;
   readonly refused: number;
   readonly socketErrors: number;
-  readonly timeouts: number;
-  readonly usedMost: number;
+  readonly used: number;
   readonly exhausted: number;
 }
 
+/**
+ * One more than a multiple of the numbers of gardens, so that a plant's number keeps its token; and
+ * without a divisor in common with the numbers of plants, so that all of them have their turn.
+ */
+const stride = 7_360_001;
 const threadsMax = 2;
-/** Numbers in slots have nine digits, so that the length of a body is known beforehand. */
-const slotCharacters = 9;
 const script = join(import.meta.dir, "load.lua");
 
 export async function driveLoad(load: Load, workDirectory: string): Promise<Figures> {
   const threads = Math.min(threadsMax, load.connections);
   const planPath = join(workDirectory, `plan-${crypto.randomUUID()}.lua`);
   writeFileSync(planPath, renderPlan(load, threads));
-  const seconds = `${load.durationSeconds}s`;
   const output = await runToEnd({
     command: [
       ...["wrk", `--threads=${threads}`, `--connections=${load.connections}`],
-      ...[`--duration=${seconds}`, "--timeout=30s", `--script=${script}`],
+      ...[`--duration=${load.durationSeconds}s`, "--timeout=30s", `--script=${script}`],
       ...[`http://${load.host}`, "--", planPath],
     ],
   });
@@ -62,46 +70,41 @@ export async function driveLoad(load: Load, workDirectory: string): Promise<Figu
   if (line === undefined) {
     throw new Error(`wrk gave no figures: ${output.standardError || output.standardOutput}`);
   }
-  return toFigures(JSON.parse(line) as RawFigures, load, output.cpuSeconds);
-}
-
-function toFigures(raw: RawFigures, load: Load, loadCpuSeconds: number): Figures {
-  if (raw.exhausted > 0) throw new Error("The prepared plants ran out; seed more of them.");
-  const expectsRefusal = load.shares.every((share) => share.action.status >= 400);
-  const answers = expectsRefusal ? raw.refused : raw.requests - raw.refused;
+  const raw = JSON.parse(line) as RawFigures;
+  if (raw.exhausted > 0) throw new Error("The stored plants ran out; store more of them.");
+  const responses = raw.requests - raw.refused;
   return {
-    answers,
-    answersPerSecond: answers / raw.durationSeconds,
+    responses,
+    responsesPerSecond: responses / raw.durationSeconds,
     p50Ms: raw.p50Ms,
     p99Ms: raw.p99Ms,
-    maxMs: raw.maxMs,
-    faults: raw.requests - answers + raw.socketErrors + raw.timeouts,
-    usedMost: raw.usedMost,
-    loadCpuSeconds,
+    faults: raw.refused + raw.socketErrors,
+    used: raw.used,
+    loadCpuSeconds: output.cpuSeconds,
   };
 }
 
 function renderPlan(load: Load, threads: number): string {
+  const { instances, offset, first, plants, numbers } = load;
+  const seed = Math.floor(Math.random() * 1_000_000_000);
+  const settings = { threads, instances, offset, first, plants, numbers, stride, seed };
   const requests = load.shares.map(({ action, weight }) => {
-    const [before = "", after] = renderAction(action, load.host, slotCharacters).split(slotMark);
-    const fields = [`weight = ${weight}`, `before = ${luaText(before)}`];
-    if (after !== undefined) fields.push(`after = ${luaText(after)}`);
-    if (action.slot) fields.push(`slot = ${renderSlot(action.slot)}`);
-    return `    { ${fields.join(", ")} },`;
+    const pieces = splitAtMarks(renderAction(action, load.host, load.sample)).map(luaText);
+    return `    { weight = ${weight}, pieces = { ${pieces.join(", ")} } },`;
   });
-  const pause = load.pauseMs === undefined ? [] : [`  pauseMs = ${load.pauseMs},`];
-  const seed = `  seed = ${Math.floor(Math.random() * 1_000_000)},`;
-  const head = ["return {", `  threads = ${threads},`, seed, ...pause, "  requests = {"];
-  return [...head, ...requests, "  },", "}", ""].join("\n");
+  return [
+    "return {",
+    ...Object.entries(settings).map(([name, value]) => `  ${name} = ${value},`),
+    `  tokensPath = ${luaText(load.tokensPath)},`,
+    "  requests = {",
+    ...requests,
+    "  },",
+    "}",
+    "",
+  ].join("\n");
 }
 
-function renderSlot(slot: Slot): string {
-  if (slot.kind === "line") return `{ kind = "line", path = ${luaText(slot.path)} }`;
-  const { first, span, stride, wraps } = slot;
-  return `{ kind = "number", first = ${first}, span = ${span}, stride = ${stride}, wraps = ${wraps} }`;
-}
-
-/** Every byte that is not plain is written by its number, which Lua reads in any text. */
+/** Lua reads every byte that is written as its decimal number. */
 function luaText(text: string): string {
   let rendered = "";
   for (const byte of Buffer.from(text)) {

@@ -1,89 +1,92 @@
-/** How much memory Plant Store holds after many creates, and while many connections are idle. */
+/** How much memory Plant Store holds after many creates, and with many idle connections. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { benchDirectory, bunPath } from "../contenders/paths.ts";
-import { plantStore } from "../contenders/plant-store.ts";
-import type { Share } from "../load/action.ts";
+import type { Contender } from "../contenders/contender.ts";
 import { showProgress } from "../output.ts";
-import { startChild } from "../process/children.ts";
+import { benchDirectory, bunPath } from "../paths.ts";
+import { type Child, startChild } from "../process/children.ts";
 import { countOpenFiles, readUsage } from "../process/usage.ts";
-import type { BenchContext } from "./bench-context.ts";
 import { Seat } from "./seat.ts";
+import type { BenchContext } from "./side-by-side.ts";
 
 export interface MemoryResult {
-  readonly startMegabytes: number;
   readonly creates: number;
-  /** The highest while they were made. */
-  readonly creatingMegabytes: number;
-  readonly afterCreatesMegabytes: number;
+  readonly peakMegabytes: number;
+  readonly afterMegabytes: number;
   readonly idleConnections: number;
   readonly idleMegabytes: number;
 }
 
+const size = { gardens: 1, plants: 1_000 };
 const connections = 64;
 const chunkSeconds = 5;
-/** Beyond this the part ends, however few creates there were; the result says how many. */
+/** Then it ends with fewer creates, and says so. */
 const createsDeadlineMs = 110_000;
 const openDeadlineMs = 25_000;
 const settleMs = 1_000;
 
-export async function measureMemory(context: BenchContext): Promise<MemoryResult> {
-  const { memoryCreates, memoryConnections } = context.plan;
-  const { directory, credential } = await context.templates.copy(plantStore);
-  const seat = await Seat.start(plantStore, directory);
+export async function measureMemory(
+  { timing, workspace }: BenchContext,
+  contender: Contender,
+): Promise<MemoryResult> {
+  const data = await contender.prepare(workspace.makeDirectory(contender.name), size);
+  const seat = await Seat.start(contender, data, size);
+  const child = seat.instances[0]?.child as Child;
   try {
-    const startMegabytes = readUsage(seat.child.pid).residentMegabytes;
-    const action = plantStore.describeAction("create", credential, 0);
-    const made = await makePlants(seat, action ? [{ action, weight: 1 }] : [], memoryCreates);
+    const made = await makePlants(seat, timing.memoryCreates);
     await Bun.sleep(settleMs);
-    const afterCreatesMegabytes = readUsage(seat.child.pid).residentMegabytes;
-    showProgress(`memory: ${memoryConnections.toLocaleString("en")} idle connections`);
-    const idleMegabytes = await holdConnections(seat, memoryConnections);
-    const idleConnections = memoryConnections;
-    return { startMegabytes, ...made, afterCreatesMegabytes, idleConnections, idleMegabytes };
+    const afterMegabytes = readUsage(child.pid).residentMegabytes;
+    const idleConnections = timing.memoryConnections;
+    showProgress(`memory: ${idleConnections.toLocaleString("en")} idle connections`);
+    const idleMegabytes = await holdConnections(seat, child, idleConnections);
+    return { ...made, afterMegabytes, idleConnections, idleMegabytes };
   } finally {
-    await seat.child.stop();
-    context.workspace.discard(directory);
+    await seat.stop();
+    workspace.remove(data.directory);
   }
 }
 
-async function makePlants(seat: Seat, shares: readonly Share[], wanted: number) {
+async function makePlants(seat: Seat, wanted: number) {
+  const action = seat.contender.describeAction("create-key7", size);
+  const shares = action ? [{ action, weight: 1 }] : [];
   const startedAtMs = performance.now();
   let creates = 0;
-  let creatingMegabytes = 0;
+  let peakMegabytes = 0;
   while (creates < wanted && performance.now() - startedAtMs < createsDeadlineMs) {
-    const done = `${creates.toLocaleString("en")} of ${wanted.toLocaleString("en")}`;
-    showProgress(`memory: ${done} creates`);
-    const round = await seat.drive(shares, { connections, durationSeconds: chunkSeconds });
-    creates += round.answers;
-    creatingMegabytes = Math.max(creatingMegabytes, round.residentMegabytes);
+    showProgress(
+      `memory: ${creates.toLocaleString("en")} of ${wanted.toLocaleString("en")} creates`,
+    );
+    const round = await seat.drive(shares, connections, chunkSeconds);
+    creates += round.responses;
+    peakMegabytes = Math.max(peakMegabytes, round.residentMegabytes);
   }
-  return { creates, creatingMegabytes };
+  return { creates, peakMegabytes };
 }
 
-async function holdConnections(seat: Seat, count: number): Promise<number> {
-  const donePath = join(seat.directory, "connections-are-open");
+async function holdConnections(seat: Seat, child: Child, count: number): Promise<number> {
+  const { directory } = seat.data;
+  const donePath = join(directory, "connections-are-open");
+  const logPath = join(directory, "connections.log");
+  const program = join(benchDirectory, "load", "idle-connections.ts");
+  const host = seat.instances[0]?.host ?? "";
   const holder = startChild({
-    command: [
-      ...[bunPath, join(benchDirectory, "load", "idle-connections.ts")],
-      ...[seat.host, String(count), donePath],
-    ],
-    logPath: join(seat.directory, "connections.log"),
+    command: [bunPath, program, host, String(count), donePath],
+    logPath,
   });
   try {
     const startedAtMs = performance.now();
     while (!existsSync(donePath)) {
       if (holder.hasExited() || performance.now() - startedAtMs > openDeadlineMs) {
-        const said = await Bun.file(join(seat.directory, "connections.log")).text();
-        throw new Error(`Could not hold ${count} connections: ${said.slice(0, 500)}`);
+        const said = await Bun.file(logPath).text();
+        throw new Error(`Can't hold ${count} connections: ${said.slice(0, 500)}`);
       }
       await Bun.sleep(50);
     }
     await Bun.sleep(settleMs);
-    const openFiles = countOpenFiles(seat.child.pid);
+    const openFiles = countOpenFiles(child.pid);
     if (openFiles < count)
-      throw new Error(`Only ${openFiles} of ${count} connections stayed open.`);
-    return readUsage(seat.child.pid).residentMegabytes;
+      throw new Error(`Only ${openFiles} connections of ${count} stayed open.`);
+    return readUsage(child.pid).residentMegabytes;
   } finally {
     await holder.stop();
   }

@@ -1,21 +1,32 @@
-/** Runs one scenario against all contenders in turn, round by round. */
-import { type AnswersByMethod, writeAnswers } from "../contenders/bare.ts";
-import type { Contender, ContenderName } from "../contenders/contender.ts";
+/** Runs one scenario against its contenders, which take turns round by round. */
+import { type ResponsesByMethod, writeResponses } from "../contenders/bare.ts";
+import type { Contender, ContenderName, Engine, Size } from "../contenders/contender.ts";
+import { dropDatabase } from "../contenders/postgres-server.ts";
 import type { Share } from "../load/action.ts";
 import { showProgress } from "../output.ts";
-import type { Timing } from "../plan.ts";
-import type { Scenario } from "../scenarios.ts";
-import type { BenchContext } from "./bench-context.ts";
-import { medianRound } from "./median.ts";
-import { type Round, Seat } from "./seat.ts";
+import type { Workspace } from "../process/workspace.ts";
+import type { Scenario, Timing } from "../scenarios.ts";
+import { medianOf, type Round, Seat } from "./seat.ts";
 
-export interface ScenarioResult {
+export interface BenchContext {
+  readonly timing: Timing;
+  readonly workspace: Workspace;
+  /** Those that run on this machine and were not left out; Plant Store comes first. */
+  readonly contenders: Readonly<Record<Engine, readonly Contender[]>>;
+}
+
+/** The medians of a scenario's rounds; of faults, the sum. */
+export interface Cell {
   readonly scenario: string;
-  readonly title: string;
-  readonly connections: number;
   readonly contender: ContenderName;
-  readonly median: Round;
-  readonly rounds: readonly Round[];
+  /** Responses, or plants where a response stands for many. */
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMicroseconds: number;
+  readonly residentMegabytes: number;
+  readonly othersCpuShare: number;
+  readonly faults: number;
 }
 
 interface Entry {
@@ -24,80 +35,82 @@ interface Entry {
   readonly rounds: Round[];
 }
 
-export async function runScenario(
-  context: BenchContext,
-  scenario: Scenario,
-): Promise<ScenarioResult[]> {
-  const usual = scenario.isHeadline ? context.plan.headline : context.plan.others;
-  const roundSeconds = Math.max(usual.roundSeconds, scenario.roundSecondsMin ?? 0);
-  const timing = { ...usual, roundSeconds };
-  const label = `${scenario.title}, ${scenario.connections} connections`;
+export async function runScenario(context: BenchContext, scenario: Scenario): Promise<Cell[]> {
+  const { timing, workspace } = context;
+  const { name, connections, isHeadline } = scenario;
+  const seconds = Math.max(timing.roundSeconds, scenario.roundSecondsMin ?? 0);
+  const roundCount = isHeadline ? timing.headlineRounds : timing.otherRounds;
   const entries: Entry[] = [];
-  let answers: AnswersByMethod = {};
+  let responses: ResponsesByMethod = {};
   try {
-    for (const contender of context.contenders) {
-      if (contender.isForHeadlines && !scenario.isHeadline) continue;
-      showProgress(`${label}: ${contender.name} starts`);
-      const entry = await takeSeat(context, scenario, contender, timing, answers);
+    for (const contender of context.contenders[scenario.engine]) {
+      if (scenario.contenders && !scenario.contenders.includes(contender.name)) continue;
+      showProgress(`${name}: ${contender.name} starts`);
+      const entry = await takeSeat(context, scenario, contender, responses);
       if (!entry) continue;
       entries.push(entry);
       const recorded = await entry.seat.check(entry.shares);
-      if (contender.name === "plant-store") answers = recorded;
-      await entry.seat.drive(entry.shares, toLoad(scenario, timing.warmUpSeconds));
+      if (contender.name === "plant-store") responses = recorded;
+      await entry.seat.drive(entry.shares, connections, timing.warmUpSeconds);
       await entry.seat.rest();
     }
-    for (let round = 1; round <= timing.rounds; round++) {
+    for (let round = 1; round <= roundCount; round++) {
       for (const { seat, shares, rounds } of entries) {
-        showProgress(`${label}: round ${round} of ${timing.rounds}, ${seat.contender.name}`);
+        showProgress(`${name}: round ${round} of ${roundCount}, ${seat.contender.name}`);
         await seat.wake();
-        rounds.push(await seat.drive(shares, toLoad(scenario, timing.roundSeconds)));
+        rounds.push(await seat.drive(shares, connections, seconds));
         await seat.rest();
       }
     }
   } finally {
     for (const { seat } of entries) {
-      await seat.child.stop();
-      context.workspace.discard(seat.directory);
+      await seat.stop();
+      if (scenario.engine === "postgres") await dropDatabase(seat.data.database);
+      workspace.remove(seat.data.directory);
     }
   }
-  return entries.map(({ seat, rounds }) => ({
-    scenario: scenario.name,
-    title: scenario.title,
-    connections: scenario.connections,
-    contender: seat.contender.name,
-    median: medianRound(rounds),
-    rounds,
-  }));
+  return entries.map((entry) => toCell(scenario, entry));
 }
 
 /** Absent if the contender has nothing of the kind. */
 async function takeSeat(
-  context: BenchContext,
+  { timing, workspace }: BenchContext,
   scenario: Scenario,
   contender: Contender,
-  timing: Timing,
-  answers: AnswersByMethod,
+  responses: ResponsesByMethod,
 ): Promise<Entry | undefined> {
-  const plants = plantsFor(scenario, contender, timing);
-  const { directory, credential } = await context.templates.copy(contender);
+  const size = sizeFor(scenario, contender, timing);
   const shares: Share[] = [];
   for (const { action, weight } of scenario.mix) {
-    const described = contender.describeAction(action, credential, plants);
+    const described = contender.describeAction(action, size);
     if (!described) return undefined;
     shares.push({ action: described, weight });
   }
-  contender.seed(directory, plants);
-  if (contender.isEcho) writeAnswers(directory, answers);
-  return { seat: await Seat.start(contender, directory), shares, rounds: [] };
+  const data = await contender.prepare(workspace.makeDirectory(contender.name), size);
+  if (contender.isEcho) writeResponses(data, responses);
+  return { seat: await Seat.start(contender, data, size), shares, rounds: [] };
 }
 
-function plantsFor(scenario: Scenario, contender: Contender, timing: Timing): number {
-  if (!scenario.mix.some((part) => part.action === "delete")) return scenario.plants;
-  if (contender.isEcho) return Number.MAX_SAFE_INTEGER;
-  const seconds = timing.warmUpSeconds + timing.rounds * timing.roundSeconds;
-  return scenario.plants + seconds * contender.deletesPerSecondMax;
+/** Deletes need as many plants as they may get through. */
+function sizeFor({ size, mix, isHeadline }: Scenario, contender: Contender, timing: Timing): Size {
+  if (!mix.some(({ action }) => action === "delete")) return size;
+  const rounds = isHeadline ? timing.headlineRounds : timing.otherRounds;
+  const seconds = timing.warmUpSeconds + rounds * timing.roundSeconds;
+  return { ...size, plants: size.plants + seconds * contender.deletesPerSecondMax };
 }
 
-function toLoad(scenario: Scenario, durationSeconds: number) {
-  return { connections: scenario.connections, durationSeconds };
+function toCell({ name }: Scenario, { seat, shares, rounds }: Entry): Cell {
+  const middle = (pick: (round: Round) => number) => medianOf(rounds.map(pick));
+  const plants = shares[0]?.action.plants ?? 1;
+  return {
+    scenario: name,
+    contender: seat.contender.name,
+    perSecond: plants * middle((round) => round.responsesPerSecond),
+    p50Ms: middle((round) => round.p50Ms),
+    p99Ms: middle((round) => round.p99Ms),
+    cpuMicroseconds: middle((round) => round.cpuMicroseconds) / plants,
+    residentMegabytes: middle((round) => round.residentMegabytes),
+    othersCpuShare: middle((round) => round.othersCpuShare),
+    faults: rounds.reduce((sum, round) => sum + round.faults, 0),
+  };
 }

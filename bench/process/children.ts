@@ -1,14 +1,11 @@
-/**
- * Starts, pauses and stops the processes of a run, and stops all that are left when it ends,
- * however it ends. It does not know what they serve.
- */
+/** Starts, freezes and stops the processes of a run, and kills those that are left at its end. */
 import { openSync } from "node:fs";
 
 export interface ChildWish {
   readonly command: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly directory?: string;
-  /** Where its output goes, for a look when it fails. Without it, nowhere. */
+  /** Where its standard error goes; absent: nowhere. */
   readonly logPath?: string;
 }
 
@@ -84,7 +81,7 @@ export async function runToEnd(wish: Omit<ChildWish, "logPath">): Promise<Output
   return { exitCode, standardOutput, standardError, cpuSeconds };
 }
 
-/** At once and without asking: all data is temporary. */
+/** All data is temporary, so nothing has to end cleanly. */
 export function killAllChildren(): void {
   for (const subprocess of running) subprocess.kill("SIGKILL");
 }

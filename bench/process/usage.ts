@@ -25,7 +25,7 @@ export function readUsage(pid: number): Usage {
   };
 }
 
-/** What all processes together have used so far, with what the host took from this machine. */
+/** What all processes have used so far, including time that the host took from this machine. */
 export function readMachineCpuSeconds(): number {
   const fields = readFileSync("/proc/stat", "utf8").split("\n")[0]?.trim().split(/\s+/).slice(1);
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen = 0] =
@@ -33,7 +33,7 @@ export function readMachineCpuSeconds(): number {
   return (user + nice + system + interrupts + softInterrupts + stolen) / ticksPerSecond;
 }
 
-/** Watches the resident memory until it is asked for the highest that it saw. */
+/** Watches the resident memory. The function it returns stops that and returns the peak. */
 export function watchResidentMemory(pid: number, everyMs = 200): () => number {
   let highest = readUsage(pid).residentMegabytes;
   const look = () => {

@@ -1,5 +1,5 @@
 /** The temporary directory of a run: all data of all contenders, removed at the end. */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ export class Workspace {
   readonly path = mkdtempSync(join(tmpdir(), "plantstore-bench-"));
   #count = 0;
 
-  /** Whether files are kept in memory here, where a sync costs nothing and shows nothing. */
+  /** In a file system that keeps its files in memory, a sync costs nothing and shows nothing. */
   get isInMemory(): boolean {
     return statfsSync(this.path).type === memoryFileSystemType;
   }
@@ -21,17 +21,7 @@ export class Workspace {
     return directory;
   }
 
-  copyDirectory(source: string, name: string): string {
-    const directory = this.makeDirectory(name);
-    cpSync(source, directory, { recursive: true });
-    return directory;
-  }
-
-  discard(directory: string): void {
+  remove(directory = this.path): void {
     rmSync(directory, { recursive: true, force: true });
-  }
-
-  remove(): void {
-    this.discard(this.path);
   }
 }

@@ -1,203 +1,150 @@
-/** Writes the results down as Markdown. */
+/** The one table of a run, as Markdown, with what is behind it. */
+import type { ContenderName } from "../contenders/contender.ts";
+import { type Scenario, scenarios } from "../scenarios.ts";
+import { findCell, type Results } from "./results.ts";
+import {
+  findMemoryVerdicts,
+  findStartVerdicts,
+  findVerdicts,
+  nameOf,
+  type Verdict,
+} from "./targets.ts";
 
-import { pairConnections } from "../parts/postgres.ts";
-import { groupWrites } from "../parts/postgres-pool.ts";
-import type { Round } from "../parts/seat.ts";
-import { pacedReaders, readerConnections, writerConnections } from "../parts/slow-disk.ts";
-import { listPromises, postgresRatio, ratioTo } from "./must-show.ts";
-import type { Results } from "./results.ts";
-import { renderTable } from "./text-table.ts";
-
-export function renderMarkdown(results: Results): string {
-  return `${[
-    "# Benchmark results",
-    renderRun(results),
-    "## What must be shown",
-    renderPromises(results),
-    "## Side by side",
-    renderScenarios(results),
-    "## How cost grows",
-    renderGrowth(results),
-    "## Slow disk",
-    renderSlowDisk(results),
-    "## Memory and start",
-    renderMemory(results),
-    renderStart(results),
-    "## PostgreSQL",
-    renderPostgres(results),
-  ].join("\n\n")}\n`;
+export function renderReport(results: Results): string {
+  return [renderTable(tableOf(results)), "", ...describeRun(results), ""].join("\n");
 }
 
-export function renderPromises(results: Results): string {
-  const verdict = (isMet: boolean | undefined) => (isMet ? "yes" : isMet === false ? "NO" : "–");
-  const rows = listPromises(results).map(({ figure, target, measured, isMet }) => [
-    figure,
-    target,
-    measured,
-    verdict(isMet),
-  ]);
-  return renderTable(["figure", "target", "measured", "met"], rows);
-}
+/** "one-insert" has no column: its ratio is beside the target. */
+const columns: readonly ContenderName[] = [
+  "plant-store",
+  "one-thread",
+  "previous",
+  "bare",
+  "hono",
+  "elysia",
+  "fastify",
+];
 
-function renderRun(results: Results): string {
-  const { startedAt, durationSeconds, plan, machine, contenders, skipped } = results;
-  const kind = plan.isQuick ? "A quick run" : "A run";
-  const lines = [
-    `${kind} of ${Math.round(durationSeconds)} s, started ${startedAt}. Machine: ${machine.processor} ` +
-      `(${machine.architecture}), ${machine.cores} cores, ${machine.memoryGigabytes} GB, Linux ` +
-      `${machine.kernel}; wrk ${machine.wrk} on the same cores. Load before the run: ` +
-      `${machine.loadBefore.toFixed(2)}. Figures are medians of interleaved rounds.`,
-    "",
-    ...contenders.map(({ name, version, summary }) => `- **${name}** ${version}: ${summary}`),
-    ...skipped.map(({ what, why }) => `- not measured: **${what}**: ${why}`),
-  ];
-  if (machine.isDataInMemory) {
-    lines.push("- the data lay in memory, where a sync costs nothing: set TMPDIR to a disk");
+function tableOf(results: Results): string[][] {
+  const known = columns.filter((name) => results.contenders.some((one) => one.name === name));
+  const [own = "", ...others] = known.map((name) => nameOf(results, name));
+  const header = ["responses per second", own, "p99 ms", ...others, "ratios and targets"];
+  const measured = scenarios.filter(({ name }) => findCell(results, name, "plant-store"));
+  const rows = measured.map((scenario) => {
+    const [first = "", ...rest] = known.map((name) => rateOf(results, scenario, name));
+    const p99Ms = findCell(results, scenario.name, "plant-store")?.p99Ms.toFixed(1) ?? "";
+    return [scenario.title, first, p99Ms, ...rest, describe(findVerdicts(results, scenario.name))];
+  });
+  const plain = (title: string, values: readonly string[], verdicts: readonly Verdict[] = []) => {
+    const [first = "", ...rest] = values;
+    rows.push([
+      title,
+      first,
+      "",
+      ...rest.concat(Array(known.length - values.length).fill("")),
+      describe(verdicts),
+    ]);
+  };
+  const creating = known.map((name) => findCell(results, "create", name)?.residentMegabytes);
+  if (creating[0]) plain("memory while creating, MB", creating.map(whole));
+  const { memory, start } = results;
+  if (memory) {
+    const creates = `memory after ${memory.creates.toLocaleString("en")} creates, MB`;
+    const idle = `with ${memory.idleConnections.toLocaleString("en")} idle connections, MB`;
+    plain(creates, [whole(memory.afterMegabytes)], findMemoryVerdicts(memory.afterMegabytes));
+    plain(idle, [whole(memory.idleMegabytes)], findMemoryVerdicts(memory.idleMegabytes));
   }
-  const disturbance = describeDisturbance(results);
-  if (disturbance !== undefined) lines.push("", disturbance);
-  return lines.join("\n");
+  if (start) {
+    const find = (name: string) => start.rows.find((row) => row.contender === name);
+    const times = known.map((name) => whole(find(name)?.startMs));
+    plain("start to first response, ms", times, findStartVerdicts(results));
+    plain(
+      "memory after the start, MB",
+      known.map((name) => whole(find(name)?.residentMegabytes)),
+    );
+    plain("the executable: start, ms", [whole(find("executable")?.startMs)]);
+    plain("the executable: memory, MB", [whole(find("executable")?.residentMegabytes)]);
+  }
+  return [header, ...rows];
 }
 
-/** Beyond this, of one core, ratios of one run are not to be relied on. */
+function rateOf(results: Results, scenario: Scenario, name: ContenderName): string {
+  const cell = findCell(results, scenario.name, name);
+  if (!cell) return isKeyed(scenario) && isPeer(name) ? "no keys" : "";
+  const rate = cell.perSecond < 100 ? cell.perSecond.toFixed(1) : whole(cell.perSecond);
+  return cell.faults > 0 ? `${rate} (${cell.faults} failed)` : rate;
+}
+
+function isKeyed({ engine, mix, contenders }: Scenario): boolean {
+  return engine === "sqlite" && !contenders && mix.some(({ action }) => action === "create-key7");
+}
+
+function isPeer(name: ContenderName): boolean {
+  return name === "hono" || name === "elysia" || name === "fastify";
+}
+
+function describe(verdicts: readonly Verdict[]): string {
+  const describeOne = ({ measured, target, isMet }: Verdict) => {
+    if (target === undefined) return measured;
+    return isMet ? `${measured} (${target})` : `**${measured}, missed: ${target}**`;
+  };
+  return verdicts.map(describeOne).join(", ");
+}
+
+function whole(value: number | undefined): string {
+  return value === undefined ? "" : Math.round(value).toLocaleString("en");
+}
+
+/** Beyond this, of one core, don't rely on the ratios of a run. */
 const disturbanceMax = 0.1;
 
-/** Warns where other processes were at work during rounds; each contender is hit differently. */
-export function describeDisturbance({ scenarios, growth, postgres }: Results): string | undefined {
-  const medians = [...scenarios, ...growth, ...(postgres?.http ?? [])].map(
-    ({ median }) => median.othersCpuShare,
-  );
-  const disturbed = medians.filter((share) => share > disturbanceMax);
-  if (disturbed.length === 0) return undefined;
-  const most = Math.round(Math.max(...disturbed) * 100);
-  return (
-    `**Disturbed:** in ${disturbed.length} of ${medians.length} measurements other processes took ` +
-    `more than ${disturbanceMax * 100} % of a core (at most ${most} %). Repeat on a quiet machine ` +
-    "before relying on any ratio."
-  );
-}
-
-function renderScenarios(results: Results): string {
-  const rows = results.scenarios.map((row) => [
-    `${row.title}, ${row.connections} connections`,
-    row.contender,
-    ...renderRound(row.median),
-    row.contender === "plant-store" ? "" : times(ratioTo(results, row.scenario, row.contender)),
-  ]);
-  const header = ["scenario", "contender", ...roundHeader, "Plant Store"];
-  return `${renderTable(header, rows)}
-
-CPU is of one core, by the contender alone; wrk takes from the same cores; "others" is what processes
-took that have no part in this. Latencies are wrk's and count from the first request of a connection,
-also where the server is slow to accept it: Node 20 accepts one connection per tick of its event loop,
-which shows in its p99 and lets some connections wait for most of a round. "Plant
-Store" is how many times as much Plant Store answered.`;
-}
-
-function renderGrowth({ growth }: Results): string {
-  const rows = growth.map((row) => [
-    `${row.action}, ${row.size.toLocaleString("en")} ${row.of}`,
-    ...renderRound(row.median),
-    times(row.costRatio),
-  ]);
-  return `${renderTable(["64 connections", ...roundHeader, "cost"], rows)}
-
-"cost" is what an answer costs against the smallest size. In the growth of plants all are in one
-garden, and lists are of 10 because the smallest garden has no more. With many gardens, each request
-carries the next token; each garden has 20 plants.`;
-}
-
-function renderSlowDisk({ slowDisk }: Results): string {
-  const rows = slowDisk.map((row) => [row.trial, row.contender, ...renderRound(row.median)]);
-  return `${renderTable(["every fsync 5 ms longer", "contender", ...roundHeader], rows)}
-
-${writerConnections} connections create. Lists are by ${readerConnections} connections that never rest, or paced: by \
-${pacedReaders.connections} that pause ${pacedReaders.pauseMs} ms after each answer. Beside writers, "others" holds what the making of their
-load took.`;
-}
-
-function renderMemory({ memory }: Results): string {
-  if (!memory) return "Memory was not measured.";
-  const creates = memory.creates.toLocaleString("en");
-  const connections = memory.idleConnections.toLocaleString("en");
-  return renderTable(
-    ["Plant Store", "resident"],
-    [
-      ["after its start", megabytes(memory.startMegabytes)],
-      [`at most, during ${creates} creates`, megabytes(memory.creatingMegabytes)],
-      ["after them", megabytes(memory.afterCreatesMegabytes)],
-      [`then with ${connections} idle connections`, megabytes(memory.idleMegabytes)],
-    ],
-  );
-}
-
-function renderStart({ start }: Results): string {
-  const rows = start.map((row) => [row.contender, `${row.medianMs.toFixed(1)} ms`]);
-  return renderTable(["start to first answer", "median"], rows);
-}
-
-function renderPostgres(results: Results): string {
-  const found = results.postgres;
-  if (!found) return "PostgreSQL was not measured.";
-  const percent = (share: number) => `${Math.round(share * 100)} %`;
-  const rows = found.http.map(({ trial, contender, median }) => [
-    trial,
-    contender,
-    Math.round(median.answersPerSecond).toLocaleString("en"),
-    median.p50Ms.toFixed(2),
-    median.p99Ms.toFixed(2),
-    median.instancesMicroseconds.toFixed(0),
-    median.databaseMicroseconds.toFixed(0),
-    median.loadMicroseconds.toFixed(0),
-    String(median.faults),
-    percent(median.othersCpuShare),
-    contender === "plant-store" ? "" : times(postgresRatio(results, trial)),
-  ]);
-  const header = [
-    ...["two instances", "contender", "answers/s", "p50 ms", "p99 ms", "CPU µs", "database µs"],
-    ...["load µs", "faults", "others", "Plant Store"],
+function describeRun(results: Results): string[] {
+  const { startedAt, durationSeconds, machine, postgres, contenders, cells, timing } = results;
+  const disturbed = cells.filter(({ othersCpuShare }) => othersCpuShare > disturbanceMax);
+  const most = Math.round(Math.max(0, ...cells.map((cell) => cell.othersCpuShare)) * 100);
+  const lines = [
+    `A run of ${Math.round(durationSeconds / 60)} minutes on ${startedAt.slice(0, 10)}: medians of ` +
+      `${timing.headlineRounds} or ${timing.otherRounds} rounds of ${timing.roundSeconds} s, ` +
+      `interleaved. ${machine.processor} (${machine.architecture}), ${machine.cores} cores, ` +
+      `${machine.memoryGigabytes} GB, Linux ${machine.kernel}; wrk ${machine.wrk} on the same ` +
+      `cores, 64 connections where nothing else is said${postgres ? `; PostgreSQL ${postgres}` : ""}.`,
+    "",
+    ...contenders.map(
+      ({ name, version, summary }) => `- **${nameOf(results, name)}** ${version}: ${summary}`,
+    ),
   ];
-  const [single, groups] = found.pool;
-  const ratio = single && groups && groups.plantsPerSecond / single.plantsPerSecond;
-  const poolRows = found.pool.map((row) => [
-    row.title,
-    Math.round(row.plantsPerSecond).toLocaleString("en"),
-    row === groups ? times(ratio) : "",
-  ]);
-  return `PostgreSQL ${found.version} with its defaults (fsync and synchronous_commit on), the database, both
-instances and the load on the same cores. ${pairConnections} connections, half of them to each instance.
-"one-insert" has the same runtime, threads, driver and pool, looks a token up once, checks little, and
-stores each plant with one INSERT and an id from a sequence. The p50 and p99 are of the slower
-instance; the µs are what an answer took of the processors, in the instances, the database and wrk.
-
-${renderTable(header, rows)}
-
-Without HTTP, through a pool of the same size, in one process; groups are of ${groupWrites} plants:
-
-${renderTable(["the pool alone", "plants/s", "times"], poolRows)}`;
+  if (machine.isDataInMemory) {
+    lines.push("", "The data was in memory, where a sync costs nothing: set TMPDIR to a disk.");
+  }
+  if (disturbed.length > 0) {
+    lines.push(
+      "",
+      `**Disturbed:** in ${disturbed.length} of ${cells.length} measurements other processes took ` +
+        `more than ${disturbanceMax * 100} % of a core (at most ${most} %). Repeat it on a quiet ` +
+        "machine before you rely on a ratio.",
+    );
+  }
+  return lines;
 }
 
-const roundHeader = ["answers/s", "p50 ms", "p99 ms", "CPU", "resident", "faults", "others"];
-
-function renderRound(round: Round): string[] {
-  const hasAnswers = round.answers > 0;
-  const rate = round.answersPerSecond;
-  return [
-    rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString("en"),
-    hasAnswers ? round.p50Ms.toFixed(2) : "no answer",
-    hasAnswers ? round.p99Ms.toFixed(2) : "no answer",
-    `${Math.round(round.cpuShare * 100)} %`,
-    megabytes(round.residentMegabytes),
-    String(round.faults),
-    `${Math.round(round.othersCpuShare * 100)} %`,
-  ];
-}
-
-function megabytes(value: number): string {
-  return `${value.toFixed(0)} MB`;
-}
-
-function times(ratio: number | undefined): string {
-  if (ratio === undefined || !Number.isFinite(ratio)) return "–";
-  return `${ratio.toFixed(ratio < 10 ? 2 : 0)} ×`;
+/** The first row is the header. The columns line up at a terminal, too. */
+function renderTable(rows: readonly (readonly string[])[]): string {
+  const [header = [], ...body] = rows;
+  const last = header.length - 1;
+  const isLeft = (column: number) => column === 0 || column === last;
+  const widths = header.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (row: readonly string[]) =>
+    `| ${widths
+      .map((width, column) => {
+        const text = row[column] ?? "";
+        if (column === last) return text;
+        return column === 0 ? text.padEnd(width) : text.padStart(width);
+      })
+      .join(" | ")} |`;
+  const rule = widths.map((width, column) =>
+    isLeft(column) ? "-".repeat(column === last ? 3 : width) : `${"-".repeat(width - 1)}:`,
+  );
+  return [line(header), `| ${rule.join(" | ")} |`, ...body.map(line)].join("\n");
 }

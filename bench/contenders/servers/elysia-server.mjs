@@ -1,5 +1,5 @@
 /**
- * The same three operations on Elysia and bun:sqlite, as one would write them by hand: its own
+ * The same three operations on Elysia and bun:sqlite, as you would write them by hand: its own
  * schemas, which it compiles, and one durable commit per write. Runs on Bun.
  */
 import { Elysia, t } from "elysia";
@@ -25,8 +25,11 @@ const app = new Elysia()
     set.headers["www-authenticate"] = 'Bearer realm="plants"';
     return status(401, { error: "A valid token is needed." });
   })
-  .get("/plants", ({ garden, query }) => plants.list(garden, query.limit), {
-    query: t.Object({ limit: t.Optional(t.Integer({ minimum: 0, maximum: 2147483647 })) }),
+  .get("/plants", ({ garden, query }) => plants.list(garden, query.limit, query.after), {
+    query: t.Object({
+      limit: t.Optional(t.Integer({ minimum: 0, maximum: 2147483647 })),
+      after: t.Optional(t.Integer()),
+    }),
   })
   .post(
     "/plants",

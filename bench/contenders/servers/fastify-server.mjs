@@ -1,6 +1,6 @@
 /**
- * The same three operations on Fastify and better-sqlite3, as one would write them by hand: schemas,
- * prepared statements, a token looked up by its hash, one durable commit a write. Runs on Node.
+ * The same three operations on Fastify and better-sqlite3, as you would write them by hand: schemas,
+ * prepared statements, a token looked up by its hash, one durable commit per write. Runs on Node.
  */
 import { createHash } from "node:crypto";
 import Database from "better-sqlite3";
@@ -31,7 +31,7 @@ if (option === "--migrate-only") {
 
 const findGarden = database.prepare("SELECT garden FROM tokens WHERE hash = ?").pluck();
 const listPlants = database.prepare(
-  "SELECT name, tag FROM plants WHERE garden = ? ORDER BY id LIMIT ?",
+  "SELECT name, tag FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT ?",
 );
 const addPlant = database
   .prepare(
@@ -75,12 +75,15 @@ app.register(async (plants) => {
         querystring: {
           type: "object",
           additionalProperties: false,
-          properties: { limit: { type: "integer", minimum: 0, maximum: 2147483647 } },
+          properties: {
+            limit: { type: "integer", minimum: 0, maximum: 2147483647 },
+            after: { type: "integer", default: 0 },
+          },
         },
         response: { 200: { type: "array", items: plantSchema } },
       },
     },
-    async (request) => listPlants.all(request.garden, request.query.limit ?? -1),
+    async ({ garden, query }) => listPlants.all(garden, query.after, query.limit ?? -1),
   );
 
   plants.post(

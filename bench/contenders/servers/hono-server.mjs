@@ -1,5 +1,5 @@
 /**
- * The same three operations on Hono and bun:sqlite, as one would write them by hand: its bearer
+ * The same three operations on Hono and bun:sqlite, as you would write them by hand: its bearer
  * middleware, its validator with valibot, one durable commit per write. Runs on Bun.
  */
 import { vValidator } from "@hono/valibot-validator";
@@ -18,6 +18,7 @@ if (option === "--migrate-only") {
 const integer = v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number));
 const listSchema = v.strictObject({
   limit: v.optional(v.pipe(integer, v.minValue(0), v.maxValue(2147483647))),
+  after: v.optional(integer),
 });
 const plantSchema = v.strictObject({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
@@ -42,8 +43,8 @@ app.use(
 );
 
 app.get("/plants", vValidator("query", listSchema), (context) => {
-  const { limit } = context.req.valid("query");
-  return context.json(plants.list(context.get("garden"), limit));
+  const { limit, after } = context.req.valid("query");
+  return context.json(plants.list(context.get("garden"), limit, after));
 });
 
 app.post("/plants", vValidator("json", plantSchema), (context) => {

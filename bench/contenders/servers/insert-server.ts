@@ -1,7 +1,7 @@
 /**
- * Creates and lists on PostgreSQL as one would write them first: the same runtime, threads, driver
- * and pool as Plant Store, a token that is looked up once, and one INSERT a request. It leaves out
- * most of what Plant Store checks, and takes ids from a sequence, which waits for nobody.
+ * Creates and lists on PostgreSQL as you would write them first: the same runtime, threads, driver
+ * and pool as Plant Store, a token that is looked up once, and one INSERT per request. It checks
+ * little, and takes ids from a sequence, which never waits.
  */
 import { Pool } from "pg";
 import { hashToken } from "../../../src/auth/opaque-token.ts";

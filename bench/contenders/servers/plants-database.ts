@@ -33,8 +33,8 @@ export function openPlants(path: string) {
   const findToken = database.query<{ garden: string }, [string]>(
     "SELECT garden FROM tokens WHERE hash = ?",
   );
-  const list = database.query<PlantRow, [string, number]>(
-    "SELECT name, tag FROM plants WHERE garden = ? ORDER BY id LIMIT ?",
+  const list = database.query<PlantRow, [string, number, number]>(
+    "SELECT name, tag FROM plants WHERE garden = ? AND id > ? ORDER BY id LIMIT ?",
   );
   const add = database.query<{ id: number }, [string, string, string]>(
     `INSERT INTO plants (garden, id, name, tag)
@@ -46,7 +46,7 @@ export function openPlants(path: string) {
   );
 
   const gardens = new Map<string, string>();
-  // A token that is taken away is refused within seconds.
+  // A revoked token is refused within seconds.
   setInterval(() => gardens.clear(), tokenCacheMs).unref();
 
   return {
@@ -59,8 +59,8 @@ export function openPlants(path: string) {
       if (garden !== undefined) gardens.set(token, garden);
       return garden;
     },
-    /** All plants where there is no limit. */
-    list: (garden: string, limit = -1): PlantRow[] => list.all(garden, limit),
+    /** All plants if there is no limit. */
+    list: (garden: string, limit = -1, after = 0): PlantRow[] => list.all(garden, after, limit),
     add: (garden: string, name: string, tag: string) => add.get(garden, name, tag)?.id,
     remove: (garden: string, id: number): boolean => remove.run(garden, id).changes > 0,
     close: () => database.close(),
