@@ -69,7 +69,9 @@ export const entityTagsText = v.pipe(
   v.transform((text): "*" | readonly string[] =>
     text === "*" ? text : (text.match(new RegExp(entityTag, "g")) ?? []),
   ),
-  v.metadata({ jsonSchema: { type: "string" } }),
+  v.metadata({
+    jsonSchema: { type: "string", pattern: '^(\\*|(W/)?"[!#-~]*"(\\s*,\\s*(W/)?"[!#-~]*")*)$' },
+  }),
 );
 
 export const asteriskText = v.pipe(

@@ -19,6 +19,7 @@ export interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly pattern?: string;
+  readonly enum?: readonly string[];
   readonly items?: { readonly enum?: readonly string[] };
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
@@ -163,6 +164,16 @@ export function parameterValues(schema: Schema): Values {
     return {
       good: fc.shuffledSubarray([...names], { minLength: 1 }).map(join),
       bad: fc.constantFrom("", ",", "x", "x,x", join([...names, ...names]), `${join(names)},`),
+      open,
+    };
+  }
+  if (schema.enum) {
+    return { good: fc.constantFrom(...schema.enum), bad: fc.constantFrom("x", '"x"', ""), open };
+  }
+  if (schema.pattern?.includes("W/")) {
+    return {
+      good: fc.constantFrom("*", '"x"', 'W/"x"', '"x", "y"'),
+      bad: fc.constantFrom("x", '"x', "*, *", '"x" "y"', ""),
       open,
     };
   }
