@@ -38,7 +38,11 @@ export class LoadedInstances {
       ...(await startService({ database })),
       token: out.trim(),
     }));
-    return new LoadedInstances(await Promise.all(services));
+    const instances = new LoadedInstances(await Promise.all(services));
+    process.on("exit", () => {
+      for (const service of instances.services) service.signal("SIGKILL");
+    });
+    return instances;
   }
 
   /** `mayStayReady`: the failure may be over before `/readyz` shows it. */

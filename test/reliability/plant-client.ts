@@ -1,6 +1,13 @@
 /** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
 import type { RunningService } from "../end-to-end/running-service.ts";
-import { type Entry, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
+import {
+  type Entry,
+  type KeyedRequest,
+  type Ledger,
+  type ListedPlant,
+  readList,
+  tagOf,
+} from "./ledger.ts";
 
 /** A request without a response by then hangs. */
 export const hangMs = 10_000;
@@ -248,4 +255,23 @@ export async function checkNextId(
   const id = BigInt(response.headers.get("location")?.split("/").at(-1) ?? 0);
   const isNew = response.status === 201 && id > highestId;
   return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
+}
+
+/** A repeated request gets its first response again, if the plant was stored, whatever came after. */
+export async function repeat(
+  service: Caller,
+  token: string,
+  { name, body }: KeyedRequest,
+  storedId: string | undefined,
+): Promise<string[]> {
+  const headers = { "Idempotency-Key": name };
+  const response = await service.call("POST /plants", { token, body, headers });
+  const isReplayed = response.headers.get("idempotency-replayed") === "true";
+  const { tag } = JSON.parse(body);
+  const isRight =
+    response.status === 201 &&
+    isReplayed === (storedId !== undefined) &&
+    (await response.text()) === JSON.stringify({ name, tag }) &&
+    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
+  return isRight ? [] : [`another response to ${name}: ${response.status}`];
 }

@@ -79,6 +79,20 @@ export function readNumbers(): number[] {
   return texts.map(Number);
 }
 
+/** Ctrl+C ends a proof like any exit, so that what it started is ended, too. */
+export function exitOnSignals(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+}
+
+export function spanOf(durationsMs: readonly number[]): string {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  return `median ${seconds(sorted[sorted.length >> 1])}, worst ${seconds(sorted.at(-1))}`;
+}
+
+export function seconds(durationMs = 0): string {
+  return `${(durationMs / 1_000).toFixed(1)} s`;
+}
+
 /** Several trials as one. */
 export function joinTrials(trials: readonly Trial[]): Trial {
   const figures: Record<string, number> = {};

@@ -15,7 +15,7 @@ import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
 import { Ledger, type ListedPlant } from "../ledger.ts";
-import { checkNextId, listPlants } from "../plant-client.ts";
+import { checkNextId, listPlants, repeat } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
 import { Workload } from "../workload.ts";
 
@@ -81,17 +81,10 @@ async function replay(
   { keyed }: Ledger,
   plants: readonly ListedPlant[],
 ): Promise<string[]> {
-  const faults: string[] = [];
   const idOf = new Map(plants.map(({ name, id }) => [name, id]));
-  for (const { name, body } of keyed.filter((sent) => idOf.has(sent.name)).slice(-replaysMax)) {
-    const init = { token, body, headers: { "Idempotency-Key": name } };
-    const { status, headers } = await service.call("POST /plants", init);
-    const isReplayed = headers.get("idempotency-replayed") === "true";
-    if (status !== 201 || !isReplayed || headers.get("location") !== `/plants/${idOf.get(name)}`) {
-      faults.push(`the key of ${name} is not known: ${status}`);
-    }
-  }
-  return faults;
+  const restored = keyed.filter(({ name }) => idOf.has(name)).slice(-replaysMax);
+  const repeated = restored.map((sent) => repeat(service, token, sent, idOf.get(sent.name)));
+  return (await Promise.all(repeated)).flat();
 }
 
 /** A service under load, whose store can be lost. */

@@ -1,5 +1,5 @@
 /** `npm run prove:failover [failovers] [seed]`: many failovers in a row. */
-import { prove } from "../proof.ts";
+import { prove, seconds, spanOf } from "../proof.ts";
 import { FailoverTrial, type Loss } from "./failover.ts";
 
 /** Kills are the most frequent. */
@@ -28,14 +28,11 @@ await prove({
   async conclude() {
     const { present, absent, unknown } = trial.counts;
     await trial.stop();
-    waitsMs.sort((a, b) => a - b);
-    const seconds = (durationMs = 0) => `${(durationMs / 1_000).toFixed(1)} s`;
     return {
       isFault: false,
       text:
         `${present} plants present, ${absent} absent, ${unknown} unknown; from the promotion to ` +
-        `writes on every instance: median ${seconds(waitsMs[waitsMs.length >> 1])}, longest ` +
-        `${seconds(waitsMs.at(-1))}; longest request ${seconds(longestRequestMs)}`,
+        `writes on every instance: ${spanOf(waitsMs)}; longest request ${seconds(longestRequestMs)}`,
     };
   },
 });

@@ -1,7 +1,7 @@
 /** `npm run prove:patroni [failures] [seed]`: the leader of a Patroni cluster fails, many times. */
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
-import { prove } from "../proof.ts";
+import { exitOnSignals, prove, seconds, spanOf } from "../proof.ts";
 import { type Failure, PatroniCluster } from "./cluster.ts";
 import { timing } from "./node.ts";
 
@@ -17,16 +17,9 @@ if (missing !== undefined) {
 }
 process.stdout.write(`${PatroniCluster.versions()}; ${JSON.stringify(timing)}\n`);
 
-let instances: LoadedInstances | undefined;
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.on(signal, async () => {
-    await instances?.stop();
-    process.exit(1);
-  });
-}
+exitOnSignals();
 const cluster = await PatroniCluster.start();
 const loaded = await LoadedInstances.start(cluster.url);
-instances = loaded;
 
 const patroniPartsMs: number[] = [];
 const ownPartsMs: number[] = [];
@@ -64,16 +57,7 @@ await prove({
         `${seconds(patroniMs)}, ours ${seconds(ownMs)}; ${loaded.ledger.promises} promises, ` +
         `${faults.length} broken\n`,
     );
-    const count = (kind: string) => faults.filter((fault) => fault.startsWith(kind)).length;
-    return {
-      faults,
-      figures: {
-        [failure]: 1,
-        lost: count("lost: "),
-        doubled: count("duplicated: "),
-        "back again": count("back again: "),
-      },
-    };
+    return { faults, figures: { [failure]: 1 } };
   },
   async conclude() {
     await loaded.stop();
@@ -85,12 +69,3 @@ await prove({
     };
   },
 });
-
-function spanOf(durationsMs: readonly number[]): string {
-  const sorted = durationsMs.toSorted((a, b) => a - b);
-  return `median ${seconds(sorted[sorted.length >> 1])}, worst ${seconds(sorted.at(-1))}`;
-}
-
-function seconds(durationMs = 0): string {
-  return `${(durationMs / 1_000).toFixed(1)} s`;
-}

@@ -9,15 +9,8 @@ import { connect } from "../../../src/storage/sqlite/open.ts";
 import { createWriter } from "../../../src/storage/sqlite/writer.ts";
 import { startService } from "../../end-to-end/running-service.ts";
 import { auditFile } from "../audited-store.ts";
-import {
-  type Batch,
-  type KeyedRequest,
-  keyOf,
-  type Ledger,
-  type ListedPlant,
-  readList,
-} from "../ledger.ts";
-import { type Caller, checkNextId, listPlants, readResults } from "../plant-client.ts";
+import { type Batch, keyOf, type Ledger, type ListedPlant, readList } from "../ledger.ts";
+import { type Caller, checkNextId, listPlants, readResults, repeat } from "../plant-client.ts";
 import type { Dice } from "./tearing.ts";
 
 /** By garden: the token that was handed out, and what was promised to its clients. */
@@ -190,23 +183,4 @@ function auditBatch(
       ids.join() === (isGone ? "" : id);
     return isRight ? [] : [`sent again, ${name}: ${text ?? response}, listed as ${ids}`];
   });
-}
-
-/** A repeated request gets its first response again, if it had one. */
-async function repeat(
-  service: Caller,
-  token: string,
-  { name, body }: KeyedRequest,
-  storedId: string | undefined,
-): Promise<string[]> {
-  const headers = { "Idempotency-Key": name };
-  const response = await service.call("POST /plants", { token, body, headers });
-  const isReplayed = response.headers.get("idempotency-replayed") === "true";
-  const { tag } = JSON.parse(body);
-  const isRight =
-    response.status === 201 &&
-    isReplayed === (storedId !== undefined) &&
-    (await response.text()) === JSON.stringify({ name, tag }) &&
-    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
-  return isRight ? [] : [`another response to ${name}: ${response.status}`];
 }

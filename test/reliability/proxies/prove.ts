@@ -4,9 +4,10 @@
  */
 import { runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
+import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
-import { prove } from "../proof.ts";
+import { exitOnSignals, prove } from "../proof.ts";
 import { makeCaller, RestartedInstance } from "../restarted-instance.ts";
 import { listReasons, RetryingClients } from "../retrying-clients.ts";
 import { type BalancerName, LoadBalancer } from "./load-balancer.ts";
@@ -38,7 +39,7 @@ const instances = [new RestartedInstance(database.url), new RestartedInstance(da
 process.on("exit", () => {
   for (const instance of instances) instance.kill();
 });
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+exitOnSignals();
 await Promise.all(instances.map((instance) => instance.start()));
 const ports = instances.map(({ port }) => port);
 const proxies = await Promise.all(names.map((name) => LoadBalancer.start(name, ports)));
@@ -75,9 +76,8 @@ await prove({
     }
     await Bun.sleep(apartMs);
     await clients.stop();
-    const faults = ledger.audit(
-      await listPlants({ call: makeCaller(proxy.port) }, tokens[0] ?? ""),
-    );
+    const plants = await listPlants({ call: makeCaller(proxy.port) }, tokens[0] ?? "");
+    const faults = [...ledger.audit(plants), ...(await auditStore(database.url))];
     promises += ledger.promises;
     if (proxy.log().includes("temporary file")) faults.push("nginx wrote to a temporary file");
     const { requests, "with a retry": retried, ...others } = clients.figures;

@@ -9,7 +9,7 @@ import { auditStore } from "../audited-store.ts";
 import { makeRoom } from "../histories/deployment.ts";
 import { Ledger } from "../ledger.ts";
 import { type Caller, listPlants, PlantClient } from "../plant-client.ts";
-import { prove } from "../proof.ts";
+import { exitOnSignals, prove } from "../proof.ts";
 import { makeCaller, ownVersion, RestartedInstance } from "../restarted-instance.ts";
 import { listReasons, RetryingClients } from "../retrying-clients.ts";
 
@@ -30,7 +30,7 @@ const running = new Set<RestartedInstance>();
 process.on("exit", () => {
   for (const instance of running) instance.kill();
 });
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+exitOnSignals();
 const reasons = new Map<string, number>();
 let promises = 0;
 
