@@ -106,6 +106,11 @@ export async function tryHistory(
       histories: 1,
       operations: operations.length,
       unknown: operations.filter(({ result }) => !result).length,
+      preconditions: operations.filter(({ call }) => "ifMatch" in call || "isForNew" in call)
+        .length,
+      "that failed": operations.filter(
+        ({ result }) => result?.kind === "refused" && result.status === 412,
+      ).length,
       ...(isTroubled && { [trouble]: 1 }),
     },
   };
