@@ -257,7 +257,7 @@ export async function checkNextId(
   return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
 }
 
-/** A repeated request gets its first response again, if the plant was stored, whatever came after. */
+/** A repeated request gets its first response again, if its plant was stored. */
 export async function repeat(
   service: Caller,
   token: string,
