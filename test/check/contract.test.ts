@@ -19,7 +19,7 @@ async function makeTokens({ database }: RunningService): Promise<Record<keyof To
 
 function check(url: string, tokens: Tokens, { rows = contract, isSlow = false } = {}) {
   const { signal } = new AbortController();
-  return runCheck({ url, tokens, rows, timeoutMs: 5_000, isSlow, signal });
+  return runCheck({ url, tokens, rows, timeoutMs: 60_000, isSlow, signal });
 }
 
 const slowRow = "a body that does not arrive within 15 seconds is given up";

@@ -61,8 +61,9 @@ class Search {
   }
 
   /**
-   * Does every possible next step that changes nothing: no other order needs to be tried for it. An
-   * exception is a step that would make it too late for one with an unknown result.
+   * Does every possible next step that changes nothing: no other order needs to be tried for it.
+   * Exceptions are a put, which may change something later with the same result, and a step that
+   * would make it too late for one with an unknown result.
    */
   #settle(garden: Garden): Step[] {
     const settled: Step[] = [];
@@ -73,6 +74,7 @@ class Search {
       const dueMs = Math.min(...unanswered.map(({ endedAtMs }) => endedAtMs));
       for (const step of next) {
         if (step.result === undefined || step.calledAtMs > dueMs) continue;
+        if (step.result.kind === "replaced") continue;
         if (garden.after(step) !== garden) continue;
         step.isDone = true;
         settled.push(step);
