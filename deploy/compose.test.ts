@@ -1,5 +1,5 @@
 /**
- * What can be checked of the containers without running one (`npm run prove:containers` does that):
+ * What can be checked of the containers without running one (`npm run prove containers` does that):
  * settings, names, ports, paths, secrets.
  */
 import { describe, expect, test } from "bun:test";

@@ -1,7 +1,7 @@
 /**
  * A small stand-in for PgBouncer in transaction mode: every transaction goes to another connection
  * of the server, and settings of a session are refused at the start. `npm test` uses it, because
- * few machines have PgBouncer; `npm run prove:pgbouncer` runs the same tests with the real one.
+ * few machines have PgBouncer; `npm run prove pgbouncer` runs the same tests with the real one.
  */
 import { createServer, type Socket } from "node:net";
 import { Client } from "pg";

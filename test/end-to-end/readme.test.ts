@@ -1,6 +1,6 @@
 /**
  * Each block of commands in the README works, in a copy of the project and on a free port. Here the
- * packages at hand are used; `npm run prove:readme` installs them as a new user does.
+ * packages at hand are used; `npm run prove readme` installs them as a new user does.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, readFileSync, symlinkSync } from "node:fs";

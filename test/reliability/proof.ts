@@ -8,7 +8,7 @@ export interface Trial {
 }
 
 export interface Proof {
-  /** As in `npm run prove:NAME`. */
+  /** As in `npm run prove NAME`. */
   readonly name: string;
   /** What a trial is called, in the plural: "kills". */
   readonly trials: string;
@@ -30,7 +30,7 @@ const progressEveryMs = 5_000;
 /** More would only repeat the same. */
 const faultyTrialsMax = 3;
 
-/** Runs `npm run prove:NAME -- [count] [seed]`, prints the result, and ends the process. */
+/** Runs `npm run prove NAME [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
   const { name, trials, count: usual, atOnce = 1, run, conclude } = proof;
   const [count = usual, firstSeed = Date.now() % 1_000_000] = readNumbers();
@@ -62,7 +62,7 @@ export async function prove(proof: Proof): Promise<never> {
     }
   }
   await Promise.all(Array.from({ length: atOnce }, work));
-  for (const seed of faulty) say(`again: npm run prove:${name} -- 1 ${seed}`);
+  for (const seed of faulty) say(`again: npm run prove ${name} 1 ${seed}`);
   say(`${progress()}; ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
   const conclusion = await conclude?.();
   if (conclusion) say(conclusion.text);

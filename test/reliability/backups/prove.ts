@@ -1,4 +1,4 @@
-/** `npm run prove:backups -- [drills] [seed]`: every pair of engines, and every loss. */
+/** `npm run prove backups [drills] [seed]`: every pair of engines, and every loss. */
 import { prove } from "../proof.ts";
 import { drill, type Engine, losses } from "./drill.ts";
 

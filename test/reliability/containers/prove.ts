@@ -1,5 +1,5 @@
 /**
- * `npm run prove:containers`: the image of deploy/Containerfile and the services of
+ * `npm run prove containers`: the image of deploy/Containerfile and the services of
  * deploy/compose.yaml, built and run by Podman. With `PLANTSTORE_CONTAINERS_CACHE=FOLDER` the bases
  * and images are kept there: later runs take two minutes instead of five.
  */

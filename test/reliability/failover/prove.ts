@@ -1,4 +1,4 @@
-/** `npm run prove:failover [failovers] [seed]`: many failovers in a row. */
+/** `npm run prove failover [failovers] [seed]`: many failovers in a row. */
 import { prove, seconds, spanOf } from "../proof.ts";
 import { FailoverTrial, type Loss } from "./failover.ts";
 

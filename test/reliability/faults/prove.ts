@@ -1,4 +1,4 @@
-/** `npm run prove:faults [injections] [seed]`: each file operation fails, in every way. */
+/** `npm run prove faults [injections] [seed]`: each file operation fails, in every way. */
 import { prove } from "../proof.ts";
 import { inject } from "./fault-trial.ts";
 import {

@@ -1,4 +1,4 @@
-/** `npm run prove:generated -- [batches] [seed]`: a million generated requests. */
+/** `npm run prove generated [batches] [seed]`: a million generated requests. */
 
 import { growthOf, renderGrowth, type Sample, sampleProcess } from "../process-growth.ts";
 import { prove } from "../proof.ts";

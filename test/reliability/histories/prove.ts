@@ -1,4 +1,4 @@
-/** `npm run prove:histories -- [count] [seed]`: that many histories on each engine. */
+/** `npm run prove histories [count] [seed]`: that many histories on each engine. */
 import { joinTrials, prove } from "../proof.ts";
 import { Suite } from "./trial.ts";
 

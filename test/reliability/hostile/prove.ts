@@ -1,5 +1,5 @@
 /**
- * `npm run prove:hostile -- [rounds] [seed]`: 1,000 slow readers of a list of 7.4 MB, then 8,000
+ * `npm run prove hostile [rounds] [seed]`: 1,000 slow readers of a list of 7.4 MB, then 8,000
  * unfinished bodies, 600 unread results of bulk requests, 5,000 unfinished heads and 5,000 idle
  * connections. All but readers and bulks must be closed in time.
  */

@@ -1,4 +1,4 @@
-/** `npm run prove:kills -- [rounds] [seed]`: by default 2,000 ends of the service. */
+/** `npm run prove kills [rounds] [seed]`: by default 2,000 ends of the service. */
 import { joinTrials, prove } from "../proof.ts";
 import { live } from "./life.ts";
 

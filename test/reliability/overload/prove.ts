@@ -1,5 +1,5 @@
 /**
- * `npm run prove:overload [scenarios] [first]`: finds the highest throughput in time, offers ten
+ * `npm run prove overload [scenarios] [first]`: finds the highest throughput in time, offers ten
  * times as much in three ways, and prints how much of the throughput is kept.
  */
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";

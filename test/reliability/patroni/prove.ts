@@ -1,4 +1,4 @@
-/** `npm run prove:patroni [failures] [seed]`: the leader of a Patroni cluster fails, many times. */
+/** `npm run prove patroni [failures] [seed]`: the leader of a Patroni cluster fails, many times. */
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
 import { exitOnSignals, prove, seconds, spanOf } from "../proof.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run prove:pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine with a real
+ * `npm run prove pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine with a real
  * PgBouncer, on two versions of PostgreSQL; then PgBouncer and PostgreSQL fail under load.
  */
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** `npm run prove:power-cuts [images] [seed]`: many disks as power cuts may leave them. */
+/** `npm run prove power-cuts [images] [seed]`: many disks as power cuts may leave them. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run prove:proxies [restarts] [seed]`: two instances behind nginx and HAProxy are stopped or
+ * `npm run prove proxies [restarts] [seed]`: two instances behind nginx and HAProxy are stopped or
  * killed, and started again, one after the other, many times, while clients go on.
  */
 import { runProgram, waitFor } from "../../end-to-end/running-service.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run prove:soak -- [minutes] [requests a second]`: hours at half load. Fails unless memory
+ * `npm run prove soak [minutes] [requests a second]`: hours at half load. Fails unless memory
  * and open files grow by less than the bounds below. Two hours are enough to tell; in shorter runs
  * the confidence interval alone may exceed a bound.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run prove:upgrade -- --previous DIR [upgrades] [seed]`: all instances of 0.5, in a checkout
+ * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: all instances of 0.5, in a checkout
  * with its packages, are stopped, and this version goes on with their store, on either engine.
  * Clients go on all the time.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run prove:x64`: what users download, run on the other architecture (x64, or arm64 where this
+ * `npm run prove x64`: what users download, run on the other architecture (x64, or arm64 where this
  * machine is x64), emulated. With `PLANTSTORE_X64_CACHE=FOLDER` its libraries are kept there.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

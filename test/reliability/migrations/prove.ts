@@ -1,4 +1,4 @@
-/** `npm run prove:migrations [rounds]`: ten instances start at once on an empty database. */
+/** `npm run prove migrations [rounds]`: ten instances start at once on an empty database. */
 import { prove } from "../proof.ts";
 import { instancesCount, startAtOnce } from "./simultaneous-start.ts";
 
