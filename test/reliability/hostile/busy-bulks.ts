@@ -21,10 +21,13 @@ if (import.meta.main) {
     `Content-Type: application/jsonl\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   for (let count = 0; count < Number(connections); count++) {
     const socket = connect({ host: "127.0.0.1", port: Number(port) }, () => socket.write(request));
+    let text = "";
     socket.on("data", (data) => {
+      text = text.slice(-10) + data.toString("latin1");
       // The last chunk, or a refusal, which has a length.
-      const text = data.toString("latin1");
-      if (text.endsWith("\r\n0\r\n\r\n") || text.includes("Content-Length:")) socket.write(request);
+      if (!text.endsWith("\r\n0\r\n\r\n") && !text.includes("Content-Length:")) return;
+      text = "";
+      socket.write(request);
     });
     socket.on("error", () => socket.destroy());
   }
