@@ -31,11 +31,16 @@ export function watchThreads(pid: number): () => number {
 
 function readThreadTimes(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
-  const times = readdirSync(folder).map((id): [string, number] => {
-    const [nanoseconds] = readFileSync(`${folder}/${id}/schedstat`, "utf8").split(" ");
-    return [id, Number(nanoseconds) / 1e6];
-  });
-  return new Map(times);
+  const times = new Map<string, number>();
+  for (const id of readdirSync(folder)) {
+    try {
+      const [nanoseconds] = readFileSync(`${folder}/${id}/schedstat`, "utf8").split(" ");
+      times.set(id, Number(nanoseconds) / 1e6);
+    } catch {
+      // The thread has ended since it was listed.
+    }
+  }
+  return times;
 }
 
 export interface Growth {
