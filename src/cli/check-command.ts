@@ -12,12 +12,12 @@ import {
   topics,
 } from "../check/run-check.ts";
 import { choice, integer, readSetting, readToken, settings } from "../config.ts";
+import { showSafely } from "../json-text.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
 import { renderDuration } from "./progress.ts";
 import { describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
-import { showSafely } from "./terminal.ts";
 
 const timeoutSecondsDefault = 10;
 const timeoutSecondsMax = 600;

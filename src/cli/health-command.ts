@@ -1,9 +1,9 @@
 /** `plantstore health`: whether a running service is ready, for containers and supervisors. */
 import { isGiven, readSetting } from "../config.ts";
+import { showSafely } from "../json-text.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { describeForeignResponse, describeNoResponse } from "./service-client.ts";
-import { showSafely } from "./terminal.ts";
 
 /** Less than supervisors allow for a check. */
 const timeoutMs = 4_000;

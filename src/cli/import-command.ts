@@ -4,6 +4,7 @@ import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
+import { showSafely } from "../json-text.ts";
 import {
   checkRows,
   describeInvalid,
@@ -22,7 +23,7 @@ import { openSource, readChunks } from "./import-source.ts";
 import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
-import { renderCount, showSafely } from "./terminal.ts";
+import { renderCount } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
 const onError = choice(...actions);

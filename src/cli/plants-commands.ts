@@ -6,6 +6,7 @@ import {
   PlantStoreProblem,
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
+import { showSafely } from "../json-text.ts";
 import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import {
@@ -18,7 +19,7 @@ import {
   textFlag,
 } from "./command.ts";
 import { olderService, variables, withStore } from "./service-client.ts";
-import { describeAccess, renderCount, renderTable, showSafely } from "./terminal.ts";
+import { describeAccess, renderCount, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;

@@ -1,6 +1,7 @@
 /** Tables are aligned, and can't harm the terminal. */
 import { expect, test } from "bun:test";
-import { renderTable, showSafely } from "./terminal.ts";
+import { showSafely } from "../json-text.ts";
+import { renderTable } from "./terminal.ts";
 
 test("aligns columns by what characters take on a screen", () => {
   const rows = [

@@ -3,6 +3,7 @@ import { fstatSync, statSync, write, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayDraw } from "../config.ts";
 import { explainFile } from "../domain/file-failure.ts";
+import { showSafely } from "../json-text.ts";
 
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {
@@ -144,23 +145,10 @@ export function describeAccess(access: {
   return showSafely(`${user} can ${allowed} the garden "${garden}" (${end})`);
 }
 
-/** Characters that move the cursor, hide or reverse text. Emoji and some scripts need joiners. */
-const unsafe = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
 /** CSV starts with it, for spreadsheets. A screen has no use for it. */
 const byteOrderMark = /^\ufeff/;
 
-/** One line from elsewhere, with unsafe characters escaped as JSON does it. */
-export function showSafely(text: string): string {
-  return text.replace(unsafe, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`,
-    ).join(""),
-  );
-}
-
-/** The same for whole lines: their ends stay. All that goes to a terminal passes here. */
+/** `showSafely` for whole lines: their ends stay. All that goes to a terminal passes here. */
 export function showLines(text: string): string {
   return text
     .replace(byteOrderMark, "")

@@ -78,7 +78,7 @@ export const errorCodes = {
   },
   "storage-full": {
     status: 507,
-    title: "The storage is full",
+    title: "There is no room left",
     help:
       "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
       "key, or wait until some expire. Reading still works.",

@@ -201,7 +201,7 @@ function noSuchPlant(): PlantStoreError {
   return new PlantStoreError("not-found", "There is no such plant in your garden.");
 }
 
-function preconditionFailed(): PlantStoreError {
+export function preconditionFailed(): PlantStoreError {
   const message = "The plant is not as the precondition expects. Nothing was changed.";
   return new PlantStoreError("precondition-failed", message);
 }

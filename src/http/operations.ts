@@ -7,6 +7,7 @@ import {
   plantIdMax,
   plantIdMin,
 } from "../domain/plant.ts";
+import { preconditionFailed } from "../domain/plants.ts";
 import { json, jsonLines } from "./body.ts";
 import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
 import { type DocumentedOperation, plantOperation } from "./operation.ts";
@@ -18,7 +19,6 @@ import {
   namesText,
   tagText,
 } from "./parameters.ts";
-import { refuse } from "./request.ts";
 import {
   entityTag,
   jsonReply,
@@ -250,6 +250,7 @@ const getPlant = plantOperation({
   parameters: {
     id: { ...plantId, example: 7 },
     fields,
+    "If-Match": ifMatch,
     "If-None-Match": {
       in: "header",
       schema: entityTagsText,
@@ -269,12 +270,13 @@ const getPlant = plantOperation({
     description: "The plant is as `If-None-Match` knows it.",
     headers: etag,
   },
-  problems: ["not-found"],
+  problems: ["not-found", "precondition-failed"],
   async run({ plants }, { caller, parameters }) {
     const plant = await plants.get(caller, parameters.id);
     const ETag = entityTag(plant);
-    const known = parameters["If-None-Match"];
-    if (known && matchesTag(known, ETag)) return { status: 304, headers: { ETag } };
+    const { "If-Match": expected, "If-None-Match": known } = parameters;
+    if (expected && !matchesTag(expected, ETag, "strong")) throw preconditionFailed();
+    if (known && matchesTag(known, ETag, "weak")) return { status: 304, headers: { ETag } };
     return jsonReply(200, renderPlant(plant, parameters.fields), { ETag });
   },
 });
@@ -324,9 +326,6 @@ const putPlant = plantOperation({
   problems: ["precondition-failed", "too-large", "unsupported-media-type", "storage-full"],
   async run({ plants, basePath }, { caller, body, parameters }) {
     const { id, fields, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
-    if (body.id !== undefined && body.id !== id) {
-      throw refuse({ pointer: "/id", detail: "must be the id in the path, or left out." });
-    }
     const ifMatch = tags && toContentHashes(tags);
     const plant = await plants.put(caller, id, body, { ifMatch, ifNoneMatch });
     const ETag = entityTag(plant);

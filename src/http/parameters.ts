@@ -57,7 +57,8 @@ export const tagText = v.pipe(
 );
 
 const entityTag = '(?:W/)?"[!#-~\\x80-\\xff]*"';
-const entityTags = new RegExp(`^(?:\\s*${entityTag}\\s*,)*\\s*${entityTag}\\s*$`);
+/** Recipients ignore empty elements of a list (RFC 9110, 5.6.1.2). */
+const entityTags = new RegExp(`^[\\s,]*${entityTag}(?:\\s*,[\\s,]*${entityTag})*[\\s,]*$`);
 
 /** `*`, or the entity tags of a precondition (RFC 9110), weak ones with their `W/`. */
 export const entityTagsText = v.pipe(

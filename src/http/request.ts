@@ -1,7 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
-import { parseJsonObject, startsObject } from "../json-text.ts";
+import { parseJsonObject, showSafely, startsObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -86,7 +86,7 @@ export function readInput(
       exchange.deadlineMs = admission.deadline();
       // Lines are validated one by one, while they are worked on.
       if (type === jsonLines) return complete(text);
-      const validate = () => complete(validateObject(schema, text, errors, "body"));
+      const validate = () => complete(validateObject(schema, text, errors, "body", parameters.id));
       // Hundreds of long bodies can end in the same tick, and each takes milliseconds.
       return text.length > smallBodyBytes ? admission.turn(user).then(validate) : validate();
     },
@@ -168,12 +168,16 @@ function isWellEncoded(query: string): boolean {
   }
 }
 
-/** Adds what is wrong to `errors`; the value counts only if nothing is. */
+/**
+ * Adds what is wrong to `errors`; the value counts only if nothing is. `pathId` is the id in the
+ * path, if there is one.
+ */
 export function validateObject(
   schema: v.GenericSchema,
   text: string,
   errors: ValidationError[],
   place: "body" | "line",
+  pathId?: unknown,
 ): unknown {
   const object = parseJsonObject(text);
   if (!object) {
@@ -189,6 +193,9 @@ export function validateObject(
   }
   for (const key of new Set(repeatedKeys)) {
     errors.push({ pointer: toPointer(key), detail: "must be given at most once." });
+  }
+  if (pathId !== undefined && typeof members.id === "bigint" && members.id !== pathId) {
+    errors.push({ pointer: "/id", detail: "must be the id in the path, or left out." });
   }
   const parsed = v.safeParse(schema, members, oneErrorEach);
   if (parsed.success) return parsed.output;
@@ -224,7 +231,7 @@ export function refuse(first: ValidationError, all = [first]): PlantStoreError {
 /** The first error, and how many more there are. */
 export function summarize(first: ValidationError, count: number): string {
   const more = count > 1 ? ` (and ${count - 1} more; see errors).` : ".";
-  return describe(first).replace(/\.$/, more);
+  return showSafely(describe(first)).replace(/\.$/, more);
 }
 
 function describe(error: ValidationError): string {

@@ -86,9 +86,13 @@ export function toContentHashes(tags: "*" | readonly string[]): "*" | readonly s
   return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
 }
 
-/** Weak comparison, as for reads. */
-export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
-  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
+export function matchesTag(
+  tags: "*" | readonly string[],
+  tag: string,
+  comparison: "strong" | "weak",
+): boolean {
+  const ignored = comparison === "weak" ? "W/" : "";
+  return tags === "*" || tags.some((each) => each.replace(ignored, "") === tag);
 }
 
 export function linkToNext(

@@ -63,6 +63,7 @@ const putRows = rowsOf("put", {
   ],
   "name and tag have the rules of a create": [
     put({ name: "", tag: null, colour: 1 }, { errors: ["/name", "/tag", "/colour"] }),
+    put({ name: "", id: "{2}" }, { errors: ["/name", "/id"] }),
     put("{", { errors: [""] }),
     [{ request: "PUT /plants/x", body: renamed }, { errors: ["id"] }],
     put(renamed, 415, { "Content-Type": "text/plain" }),
@@ -114,8 +115,16 @@ const preconditionRows = rowsOf("preconditions", {
       { json: shown(1)[0] },
     ],
   ),
+  "a read whose If-Match has no such tag is 412": [
+    create(plant(1)),
+    ["GET /plants/{1}", 200],
+    [{ request: "GET /plants/{1}", headers: { "If-Match": "{etag}" } }, { json: shown(1)[0] }],
+    [{ request: "GET /plants/{1}", headers: { "If-Match": '"other"' } }, 412],
+    [{ request: "HEAD /plants/{1}", headers: { "If-Match": "W/{etag}" } }, 412],
+    [{ request: "GET /plants/{2}", headers: { "If-Match": "*" } }, 404],
+  ],
   "PUT and DELETE with an If-Match that matches are done": each(
-    ["{etag}", '"other" , {etag}', "*"],
+    ["{etag}", '"other" , {etag}', "{etag},", ', ,"other",,{etag}', "*"],
     create(plant(1)),
     ["GET /plants/{1}", 200],
     put(shown(1)[0] as object, 200, { "If-Match": "{each}" }),
@@ -148,7 +157,7 @@ const preconditionRows = rowsOf("preconditions", {
     ],
   ],
   "a malformed precondition is 400 and named": each(
-    ["x", "{1}", '"x', '"x" "y"', "*, *", "W/*", ""],
+    ["x", "{1}", '"x', '"x" "y"', "*, *", "W/*", "", ","],
     [
       { request: "PUT /plants/{1}", body: renamed, headers: { "If-Match": "{each}" } },
       { errors: ["If-Match"] },

@@ -90,6 +90,14 @@ const errorRows = rowsOf("errors", {
     { errors: ["colour", "Idempotency-Key", "/tag"] },
   ],
   "a pointer is a JSON Pointer": create(plant(1, { "a/b~c": 1 }), { errors: ["/a~1b~0c"] }),
+  "detail shows a name that reverses text or moves the cursor in its escaped form": create(
+    plant(1, { "\u202eevil\u009b": 1 }),
+    {
+      errors: ["/\u202eevil\u009b"],
+      check: ({ json }) =>
+        /\p{Cc}|\p{Cf}/u.test(String(json?.detail)) ? "detail holds the characters" : undefined,
+    },
+  ),
   "each error is listed once, and 100 at most": [
     `GET /plants?limit=1&${repeated}`,
     {
