@@ -32,7 +32,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   },
   failover: { does: "PostgreSQL's primary is lost under load", minutes: 15 },
   faults: { does: "each file operation fails, in every way", minutes: 35, needs: interposed },
-  generated: { does: "random requests, made from the contract's own", minutes: 25 },
+  generated: { does: "random requests, made from those of the contract", minutes: 40 },
   histories: { does: "concurrent clients, compared with a model", minutes: 20 },
   hostile: { does: "thousands of slow and idle connections", minutes: 12 },
   kills: { does: "kill -9 and SIGTERM at any moment", minutes: 35 },

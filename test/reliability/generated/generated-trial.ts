@@ -1,175 +1,201 @@
 /**
- * A running service under generated requests. Reports wrong responses, the first one with the
- * smallest request that has it, and whether the garden contains what the responses said.
+ * The rows of the contract against the real program, with random variations. Harmless ones, such
+ * as chunks in place of a length, change no result. After any other, responses are as documented,
+ * and none is a 5xx. In the end, the gardens hold what the responses said.
  */
-import fc, { type Arbitrary } from "fast-check";
-import { NoResponse, type RawResponse } from "../../../src/check/wire.ts";
-import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
-import { headerOf } from "../kept-connection.ts";
+import fc from "fast-check";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
+import type { Row } from "../../../src/check/row.ts";
+import { contract } from "../../../src/check/run-check.ts";
+import { runRow, Skipped } from "../../../src/check/run-row.ts";
+import { Service, type ServiceResponse } from "../../../src/check/service.ts";
+import { TestGardens, type Tokens } from "../../../src/check/test-gardens.ts";
+import { openStorage } from "../../../src/storage/open.ts";
+import { type Document, DocumentedAnswers } from "../../documented-answers.ts";
+import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import type { Trial } from "../proof.ts";
-import { ClientPool, type Outgoing } from "./client-pool.ts";
-import { type GeneratedRequest, requestsFor, type TokenKind } from "./request-generator.ts";
-import { ResponseRules } from "./response-rules.ts";
+import { type Outgoing, type Variation, variations, vary } from "./variations.ts";
 
-const connectionsCount = 64;
-const shrinkMs = 20_000;
-const faultsMax = 5;
+const lanesCount = 4;
+const timeoutMs = 20_000;
+const retriesMax = 60;
+const requestId = /^[\w.-]{1,128}$/;
+const anyStatus = { status: Array.from({ length: 400 }, (_, index) => 100 + index) };
+const rows = contract.filter(({ isSlow }) => !isSlow);
 
 export class GeneratedTrial {
-  readonly service: RunningService;
-  readonly #clients: ClientPool;
-  readonly #tokens: Readonly<Record<TokenKind, string>>;
-  readonly #requests: Arbitrary<GeneratedRequest>;
-  readonly #rules: ResponseRules;
-
-  private constructor(service: RunningService, readToken: string, document: unknown) {
-    this.service = service;
-    this.#clients = new ClientPool(service.port, connectionsCount);
-    this.#tokens = { write: service.token, read: readToken, unknown: "plant_unknown", none: "" };
-    this.#requests = requestsFor(document);
-    this.#rules = new ResponseRules(document);
-  }
+  private constructor(
+    readonly service: RunningService,
+    readonly lanes: readonly Lane[],
+  ) {}
 
   static async start(options: Parameters<typeof startService>[0] = {}): Promise<GeneratedTrial> {
     const service = await startService(options);
-    const made = await runProgram(["token", "create", "gardener", "--scope", "read"], {
-      PLANTSTORE_DATABASE: service.database,
-    });
     const document = await (await service.call("GET /openapi.json")).json();
-    return new GeneratedTrial(service, made.out.trim(), document);
+    const storage = await openStorage(service.database, { isServing: false });
+    const issue = async (user: string, scope?: "read") =>
+      (await issueToken(storage, { user, ...(scope && { scope }) }, Date.now())).token;
+    const lanes: Lane[] = [];
+    for (let number = 1; number <= lanesCount; number++) {
+      const [ann, bob] = [`ann-${number}`, `bob-${number}`];
+      const tokens = {
+        write: await issue(ann),
+        second: await issue(bob),
+        read: await issue(ann, "read"),
+      };
+      lanes.push(new Lane(service.url, tokens, document));
+    }
+    await storage.close();
+    return new GeneratedTrial(service, lanes);
   }
 
-  /** The requests follow from the seed. */
+  /** Runs so many rows. They follow from the seed. */
   async run(seed: number, count: number): Promise<Trial> {
-    const requests = fc.sample(this.#requests, { seed, numRuns: count });
-    const balance = new Balance();
-    const figures: Record<string, number> = { requests: count };
-    const faults: string[] = [];
-    const outgoing = requests.map((request) => this.#render(request));
-    const refused = await this.#clients.send(outgoing, (index, outcome) => {
-      const request = requests[index] as GeneratedRequest;
-      const status = outcome instanceof NoResponse ? "without a response" : `of ${outcome.status}`;
-      figures[status] = (figures[status] ?? 0) + 1;
-      const fault = this.#rules.findFault(request, outcome);
-      if (fault !== undefined) faults.push(`${fault} — ${this.#show(request)}`);
-      if (!(outcome instanceof NoResponse)) balance.note(request, outcome);
-    });
-    if (refused > 0) figures["refused by overload"] = refused;
-    const isShrinkable = faults.length > 0;
-    faults.push(...(await this.#settle(balance)), ...this.#readLog());
-    if (isShrinkable) {
-      faults.unshift(await this.#shrink(seed, count));
-      await this.#settle(new Balance());
-    }
-    return { faults: faults.slice(0, faultsMax), figures };
+    const share = Math.ceil(count / this.lanes.length);
+    const runs = this.lanes.map((lane, index) => lane.run(seed * lanesCount + index, share));
+    const faults = (await Promise.all(runs)).flat();
+    // The log would fill the memory of this process.
+    const written = this.service.output();
+    faults.push(...(written.out.match(/^.*"level":"error".*$/gm) ?? []));
+    written.out = "";
+    const requests = this.lanes.reduce((sum, lane) => sum + lane.takeCount(), 0);
+    return { faults, figures: { rows: share * this.lanes.length, requests } };
   }
 
   async stop(): Promise<void> {
-    this.#clients.close();
     await this.service[Symbol.asyncDispose]();
-  }
-
-  #render({ method, target, token, headers, body, isChunked }: GeneratedRequest): Outgoing {
-    const text = body === undefined ? undefined : Buffer.from(body);
-    const lines = [`${method} ${target} HTTP/1.1`, "Host: plants.example", ...headers];
-    if (token !== "none") lines.push(`Authorization: Bearer ${this.#tokens[token]}`);
-    if (text)
-      lines.push(isChunked ? "Transfer-Encoding: chunked" : `Content-Length: ${text.length}`);
-    const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
-    const size = Buffer.from(`${text?.length.toString(16)}\r\n`);
-    const framed =
-      text && isChunked
-        ? [...(text.length > 0 ? [size, text, Buffer.from("\r\n")] : []), Buffer.from("0\r\n\r\n")]
-        : [text ?? Buffer.alloc(0)];
-    return { bytes: Buffer.concat([head, ...framed]), isHead: method === "HEAD" };
-  }
-
-  #show(request: GeneratedRequest): string {
-    const text = this.#render(request).bytes.toString("latin1", 0, 1_000);
-    return JSON.stringify(text).replaceAll(/plant_\w{49}/g, `<${request.token} token>`);
-  }
-
-  /** Sends the same requests one by one until one fails again, and shrinks that one. */
-  async #shrink(seed: number, count: number): Promise<string> {
-    const property = fc.asyncProperty(this.#requests, async (request) => {
-      let fault: string | undefined;
-      await this.#clients.send([this.#render(request)], (_, outcome) => {
-        fault = this.#rules.findFault(request, outcome);
-      });
-      return fault === undefined;
-    });
-    const found = await fc.check(property, {
-      seed,
-      numRuns: count,
-      interruptAfterTimeLimit: shrinkMs,
-    });
-    const [smallest] = found.counterexample ?? [];
-    if (!smallest) return "none of the requests fails alone";
-    return `smallest after ${found.numShrinks} steps: ${this.#show(smallest)}`;
-  }
-
-  /** Clears the log, which would fill the memory of this process. */
-  #readLog(): string[] {
-    const written = this.service.output();
-    const errors = written.out.match(/^.*"level":"error".*$/gm) ?? [];
-    written.out = "";
-    return errors.map((line) => `logged: ${line}`);
-  }
-
-  /** Compares the garden with the responses, and empties it for the next run. */
-  async #settle(balance: Balance): Promise<string[]> {
-    const response = await this.service.call("GET /plants?fields=id");
-    const ids = [...(await response.text()).matchAll(/"id":(-?\d+)/g)].map(([, id]) => String(id));
-    const deletions = ids.map((id) => this.#render({ ...deletion, target: `/plants/${id}` }));
-    const faults = balance.audit(new Set(ids));
-    await this.#clients.send(deletions, (index, outcome) => {
-      if (outcome instanceof NoResponse || outcome.status !== 204) {
-        faults.push(`plant ${ids[index]} cannot be deleted: ${outcome}`);
-      }
-    });
-    return faults;
   }
 }
 
-const deletion: GeneratedRequest = {
-  operation: undefined,
-  method: "DELETE",
-  target: "",
-  token: "write",
-  headers: [],
-  body: undefined,
-  isChunked: false,
-  expected: [204],
-  fields: undefined,
-};
+/** One row after the other, in two gardens of its own. */
+class Lane extends Service {
+  readonly #tokens: Tokens;
+  readonly #document: Document;
+  readonly #documented: DocumentedAnswers;
+  #variation: Variation | undefined;
+  /** By garden and id, how often the responses said that it was created and not deleted. */
+  readonly #balance = new Map<string, number>();
+  #faults: string[] = [];
+  #requests = 0;
 
-/** How often each id was created and deleted, according to the responses. */
-class Balance {
-  readonly #counts = new Map<string, number>();
-
-  note({ method, target }: GeneratedRequest, response: RawResponse): void {
-    // The results of many plants at once.
-    if (method === "POST" && response.status === 200) {
-      for (const [, id] of response.body.toString().matchAll(/^\{"status":201,"id":(-?\d+)\}$/gm)) {
-        this.#counts.set(String(id), (this.#counts.get(String(id)) ?? 0) + 1);
-      }
-      return;
-    }
-    const isCreated = response.status === 201 && !headerOf(response, "idempotency-replayed");
-    const address = isCreated ? headerOf(response, "location") : target;
-    if (!isCreated && (response.status !== 204 || method !== "DELETE")) return;
-    const id = String(address?.split("/").at(-1)?.split("?")[0]);
-    this.#counts.set(id, (this.#counts.get(id) ?? 0) + (isCreated ? 1 : -1));
+  constructor(url: string, tokens: Tokens, document: Document) {
+    super(url, timeoutMs, new AbortController().signal);
+    this.#tokens = tokens;
+    this.#document = document;
+    this.#documented = new DocumentedAnswers(document);
   }
 
-  audit(listed: ReadonlySet<string>): string[] {
-    const all = new Set([...listed, ...this.#counts.keys()]);
-    return [...all]
-      .filter((id) => (this.#counts.get(id) ?? 0) !== (listed.has(id) ? 1 : 0))
-      .map((id) => {
-        const more = this.#counts.get(id) ?? 0;
-        const state = listed.has(id) ? "listed" : "not listed";
-        return `plant ${id} is ${state}, and was created ${more} times more than deleted`;
+  takeCount(): number {
+    const requests = this.#requests;
+    this.#requests = 0;
+    return requests;
+  }
+
+  async run(seed: number, numRuns: number): Promise<string[]> {
+    const gardens = new TestGardens(this, this.#tokens);
+    await gardens.open();
+    const property = fc.asyncProperty(fc.constantFrom(...rows), variations, async (row, how) => {
+      this.#faults = [];
+      this.#variation = how;
+      await this.#runRow(row, how, gardens);
+      this.#variation = undefined;
+      await gardens.cleanUp();
+      if (this.#faults.length > 0) throw new Error(this.#faults.join("\n"));
+    });
+    const details = await fc.check(property, { seed, numRuns, endOnFailure: false });
+    this.#variation = undefined;
+    const found = details.failed ? [fc.defaultReportMessage(details) as string] : [];
+    return [...found, ...(await this.#settle("write")), ...(await this.#settle("second"))];
+  }
+
+  /** Where something was changed, the row no longer says what comes. */
+  async #runRow(row: Row, { kind }: Variation, gardens: TestGardens): Promise<void> {
+    const steps = row.steps.map(([sent]) => [sent, anyStatus] as const);
+    const varied = kind === "harmless" ? row : { ...row, steps };
+    await runRow(varied, { service: this, gardens, isSlow: false }).catch((error) => {
+      if (!(error instanceof Skipped)) this.#faults.push(`${error}`);
+    });
+  }
+
+  /** Again, if the service is too busy. */
+  override async send(
+    request: string,
+    parts: { headers?: Outgoing["headers"]; body?: Buffer | undefined } = {},
+  ): Promise<ServiceResponse> {
+    const [method = "", target = ""] = request.split(" ");
+    const plain: Outgoing = { method, target, headers: parts.headers ?? {}, body: parts.body };
+    const sent = this.#variation ? vary(plain, this.#variation) : plain;
+    for (let tries = 0; ; tries++) {
+      const { headers, body } = sent;
+      const response = await super.send(`${sent.method} ${sent.target}`, {
+        ...parts,
+        headers,
+        body,
       });
+      this.#requests++;
+      const isBusy = response.status === 503 && response.header("Retry-After") !== undefined;
+      if (isBusy && tries < retriesMax) {
+        await Bun.sleep(500);
+        continue;
+      }
+      this.#note(sent, response);
+      const fault = this.#findFault(sent, response);
+      if (fault !== undefined)
+        this.#faults.push(`${fault}, to ${response.request.slice(0, 2_000)}`);
+      return response;
+    }
+  }
+
+  #findFault({ method, target, headers, body }: Outgoing, response: ServiceResponse) {
+    const { status, text } = response;
+    if (status >= 500) return `${status}: ${text}`;
+    // The runtime refuses what isn't HTTP.
+    if (response.isFromProxy) return status < 400 ? "there is no X-Request-Id" : undefined;
+    const id = response.header("X-Request-Id") ?? "";
+    const sentId = String(headers["X-Request-Id"] ?? "");
+    if (!requestId.test(id)) return `the request id is ${id}`;
+    if (requestId.test(sentId) && id !== sentId) return `the request id is not ${sentId} but ${id}`;
+    const [path = "", query] = target.split("?");
+    const template = Object.keys(this.#document.paths).find((each) =>
+      new RegExp(`^${each.replace(/\{\w+\}/g, "[^/]+")}$`).test(path),
+    );
+    const operation = this.#document.paths[template ?? ""]?.[method.toLowerCase()];
+    if (template === undefined || operation === undefined) return undefined;
+    const answer = { status, header: (name: string) => response.header(name), text };
+    const fields = new URLSearchParams(query).get("fields") ?? undefined;
+    const fault = this.#documented.findFault(template, method.toLowerCase(), answer, fields);
+    const schema = operation.requestBody?.content["application/json"]?.schema;
+    if (fault !== undefined || status >= 300 || schema === undefined) return fault;
+    if (headers["Transfer-Encoding"] !== undefined) return undefined;
+    return this.#documented.findMismatch(schema, JSON.parse(String(body)));
+  }
+
+  #note({ method, target, headers }: Outgoing, response: ServiceResponse): void {
+    const isSecond = String(headers.Authorization).includes(this.#tokens.second ?? "");
+    const add = (id: unknown, more: number) => {
+      const key = `${isSecond ? "second" : "write"} ${id}`;
+      this.#balance.set(key, (this.#balance.get(key) ?? 0) + more);
+    };
+    const { status } = response;
+    const isReplayed = response.header("Idempotency-Replayed") !== undefined;
+    if (status === 201 && !isReplayed) add(response.locatedId, 1);
+    if (status === 204 && method === "DELETE") add(target.split("?")[0]?.split("/").at(-1), -1);
+    for (const line of response.lines) {
+      if (line?.status === 201 && !line.replayed) add(JSON.stringify(line.id), 1);
+    }
+  }
+
+  /** Compares a garden with the responses, and empties it. */
+  async #settle(garden: "write" | "second"): Promise<string[]> {
+    const headers = { Authorization: `Bearer ${this.#tokens[garden]}` };
+    const { text } = await this.send("GET /plants?fields=id", { headers });
+    const listed = new Set([...text.matchAll(/"id":(-?\d+)/g)].map(([, id]) => `${garden} ${id}`));
+    const known = [...this.#balance.keys()].filter((key) => key.startsWith(garden));
+    const wrong = [...new Set([...listed, ...known])].filter(
+      (key) => (this.#balance.get(key) ?? 0) !== (listed.has(key) ? 1 : 0),
+    );
+    for (const key of listed) await this.send(`DELETE /plants/${key.split(" ")[1]}`, { headers });
+    for (const key of known) this.#balance.delete(key);
+    return wrong.map((key) => `plant ${key} is ${listed.has(key) ? "" : "not "}listed: miscounted`);
   }
 }

@@ -8,7 +8,7 @@ test("a create that returns the location of another plant is found", async () =>
   const by = "plantLocation(basePath, created.id + 1n)";
   using broken = changeProgram([{ file: "http/operations.ts", text, by }]);
   const trial = await GeneratedTrial.start({ program: broken.program });
-  const { faults } = await trial.run(1, 300);
+  const { faults } = await trial.run(1, 40);
   await trial.stop();
-  expect(faults).toContainEqual(expect.stringMatching(/^plant \d+ is /));
+  expect(faults).toContainEqual(expect.stringMatching(/is not listed|Location/));
 }, 60_000);

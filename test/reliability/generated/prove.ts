@@ -1,10 +1,9 @@
-/** `npm run prove generated [batches] [seed]`: a million generated requests. */
-
+/** `npm run prove generated [batches] [seed]`: about a million varied requests. */
 import { growthOf, renderGrowth, type Sample, sampleProcess } from "../process-growth.ts";
 import { prove } from "../proof.ts";
 import { GeneratedTrial } from "./generated-trial.ts";
 
-const batchSize = 1_000;
+const batchSize = 400;
 /** Caches fill and code is compiled in this part of the run. */
 const warmUpShare = 0.25;
 /** At full load, while the store grows. */
@@ -15,8 +14,8 @@ const samples: Sample[] = [];
 
 await prove({
   name: "generated",
-  trials: "batches of 1,000 requests",
-  count: 1_000,
+  trials: "batches of 400 rows",
+  count: 500,
   async run(seed) {
     const result = await trial.run(seed, batchSize);
     samples.push(sampleProcess(trial.service.pid));
