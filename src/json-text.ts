@@ -149,16 +149,3 @@ export function exactInteger(source: string): bigint | undefined {
     digits.length + exponent > digitsMax ? 2n ** 64n : BigInt(digits + "0".repeat(exponent));
   return sign === "-" ? -magnitude : magnitude;
 }
-
-/** Characters that move the cursor, hide or reverse text. Emoji and some scripts need joiners. */
-const unsafe = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-/** One line from elsewhere, with unsafe characters escaped as JSON does it. */
-export function showSafely(text: string): string {
-  return text.replace(unsafe, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`,
-    ).join(""),
-  );
-}

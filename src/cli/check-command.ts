@@ -12,7 +12,7 @@ import {
   topics,
 } from "../check/run-check.ts";
 import { choice, integer, readSetting, readToken, settings } from "../config.ts";
-import { showSafely } from "../json-text.ts";
+import { showSafely } from "../domain/errors.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
 import { renderDuration } from "./progress.ts";

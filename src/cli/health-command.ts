@@ -1,6 +1,6 @@
 /** `plantstore health`: whether a running service is ready, for containers and supervisors. */
 import { isGiven, readSetting } from "../config.ts";
-import { showSafely } from "../json-text.ts";
+import { showSafely } from "../domain/errors.ts";
 import { exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { describeForeignResponse, describeNoResponse } from "./service-client.ts";

@@ -3,8 +3,8 @@ import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
+import { showSafely } from "../domain/errors.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
-import { showSafely } from "../json-text.ts";
 import {
   checkRows,
   describeInvalid,

@@ -6,7 +6,7 @@ import {
   PlantStoreProblem,
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
-import { showSafely } from "../json-text.ts";
+import { showSafely } from "../domain/errors.ts";
 import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import {

@@ -8,7 +8,7 @@ import {
 } from "../client/plant-store.ts";
 import { describeErrors } from "../client/problem-error.ts";
 import { choice, readSetting, readToken } from "../config.ts";
-import { showSafely } from "../json-text.ts";
+import { showSafely } from "../domain/errors.ts";
 import { type Format, formatOf, formats } from "../plant-file/rows.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, readFlag } from "./command.ts";

@@ -1,6 +1,6 @@
 /** Tables are aligned, and can't harm the terminal. */
 import { expect, test } from "bun:test";
-import { showSafely } from "../json-text.ts";
+import { showSafely } from "../domain/errors.ts";
 import { renderTable } from "./terminal.ts";
 
 test("aligns columns by what characters take on a screen", () => {

@@ -2,8 +2,8 @@
 import { fstatSync, statSync, write, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayDraw } from "../config.ts";
+import { showSafely } from "../domain/errors.ts";
 import { explainFile } from "../domain/file-failure.ts";
-import { showSafely } from "../json-text.ts";
 
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {

@@ -148,3 +148,16 @@ export function refusedToken(tokenError?: string): PlantStoreError {
   const message = "Send a valid token in the header Authorization: Bearer <token>.";
   return new PlantStoreError("unauthenticated", message, { tokenError });
 }
+
+/** Characters that move the cursor, hide or reverse text. Emoji and some scripts need joiners. */
+const unsafe = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** One line from elsewhere, with unsafe characters escaped as JSON does it. */
+export function showSafely(text: string): string {
+  return text.replace(unsafe, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`,
+    ).join(""),
+  );
+}

@@ -1,7 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
-import { PlantStoreError, type ValidationError } from "../domain/errors.ts";
-import { parseJsonObject, showSafely, startsObject } from "../json-text.ts";
+import { PlantStoreError, showSafely, type ValidationError } from "../domain/errors.ts";
+import { parseJsonObject, startsObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
