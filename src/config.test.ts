@@ -180,8 +180,8 @@ describe("an invalid value", () => {
 });
 
 test("takes the token from the environment, and from nowhere else", () => {
-  expect(readToken("", { PLANTSTORE_TOKEN: "plant_x" })).toBe("plant_x");
-  expect(readToken("", {})).toBe("");
+  expect(readToken(undefined, { PLANTSTORE_TOKEN: "plant_x" })).toBe("plant_x");
+  expect(readToken(undefined, {})).toBe("");
   expect(Object.values(settings).map(({ flag }) => flag)).not.toContain("token");
 });
 

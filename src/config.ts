@@ -281,8 +281,11 @@ export function readLimits(flags: Flags, environment: Environment = process.env)
 }
 
 /** From the environment: other users of the machine can see the flags of a process. */
-export function readToken(suffix = "", environment: Environment = process.env): string {
-  return environment[`PLANTSTORE_TOKEN${suffix}`] ?? "";
+export function readToken(
+  variable = "PLANTSTORE_TOKEN",
+  environment: Environment = process.env,
+): string {
+  return environment[variable] ?? "";
 }
 
 /** A dumb terminal would show the escape codes themselves. */

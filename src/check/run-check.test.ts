@@ -5,7 +5,7 @@ import { rows } from "./rows/tokens.ts";
 import { runCheck } from "./run-check.ts";
 
 function check(url: string, write: string, signal = new AbortController().signal) {
-  const options = { tokens: { write }, rows, timeoutMs: 5_000, isSlow: false, signal };
+  const options = { tokens: { write }, rows, isSlow: false, signal };
   return runCheck({ url, ...options });
 }
 

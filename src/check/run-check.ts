@@ -10,10 +10,10 @@ import { rows as responseRows } from "./rows/responses.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
 import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
-import { TestGardens, type TokenNames, type Tokens } from "./test-gardens.ts";
+import { TestGardens, type Tokens, tokenVariables } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
-export { CannotCheck, type TokenNames, type Tokens };
+export { CannotCheck, type Tokens, tokenVariables };
 
 /** Every promise of the interface that a client can see, by topic. */
 export const contract: readonly Row[] = [
@@ -33,11 +33,7 @@ export interface CheckOptions {
   /** Where the service is, with its base path. */
   readonly url: string;
   readonly tokens: Tokens;
-  /** By default, the flags of the command. */
-  readonly tokenNames?: TokenNames;
   readonly rows: readonly Row[];
-  /** How long a response may take. */
-  readonly timeoutMs: number;
   readonly isSlow: boolean;
   /** Ends the check early; what was created is deleted all the same. */
   readonly signal: AbortSignal;
@@ -73,9 +69,9 @@ export async function runCheck(
   options: CheckOptions,
   report: (result: RowResult) => void = () => {},
 ): Promise<CheckResult> {
-  const { url, tokens, timeoutMs, signal, isSlow } = options;
-  const service = new Service(url, timeoutMs, signal);
-  const gardens = new TestGardens(service, tokens, options.tokenNames);
+  const { url, tokens, signal, isSlow } = options;
+  const service = new Service(url, signal);
+  const gardens = new TestGardens(service, tokens);
   const run = createRowRunner({ service, gardens, isSlow });
   const results: RowResult[] = [];
   const leftBehind: string[] = [];

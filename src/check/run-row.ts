@@ -16,8 +16,8 @@ export class StorageFull extends Violation {
 }
 
 const needs = {
-  second: "needs --token-2, a token to another garden",
-  read: "needs --token-read, a token that may only read",
+  second: "needs PLANTSTORE_TOKEN_2, a token to another garden",
+  read: "needs PLANTSTORE_TOKEN_READ, a token that may only read",
 };
 
 export interface RowContext {
@@ -25,8 +25,6 @@ export interface RowContext {
   readonly gardens: TestGardens;
   readonly isSlow: boolean;
 }
-
-const slowTimeoutMs = 25_000;
 
 /** Fails with `Violation`, `Skipped`, or as `Service.send` does. */
 export async function runRow(row: Row, context: RowContext): Promise<void> {
@@ -36,9 +34,8 @@ export async function runRow(row: Row, context: RowContext): Promise<void> {
     if (token && token !== "none" && !context.gardens.tokens[token])
       throw new Skipped(needs[token]);
   }
-  const timeoutMs = row.isSlow ? slowTimeoutMs : undefined;
   for (const value of row.each ?? [""]) {
-    const run = new RowRun(context, value, timeoutMs);
+    const run = new RowRun(context, value);
     for (const step of row.steps) await run.step(step);
   }
 }
@@ -47,14 +44,12 @@ export async function runRow(row: Row, context: RowContext): Promise<void> {
 class RowRun {
   readonly #service: Service;
   readonly #gardens: TestGardens;
-  readonly #timeoutMs: number | undefined;
   readonly #values: Record<string, string>;
   readonly #responses: ServiceResponse[] = [];
 
-  constructor({ service, gardens }: RowContext, value: string, timeoutMs: number | undefined) {
+  constructor({ service, gardens }: RowContext, value: string) {
     this.#service = service;
     this.#gardens = gardens;
-    this.#timeoutMs = timeoutMs;
     const { write: token } = gardens.tokens;
     this.#values = {
       each: value,
@@ -102,8 +97,9 @@ class RowRun {
       ...(sent.chunks && { "Transfer-Encoding": "chunked" }),
       ...(this.#fillIn(sent.headers) as Sent["headers"]),
     };
-    const parts = { headers, body, timeoutMs: this.#timeoutMs };
-    const response = await this.#service.send(request, parts).catch((error: Error) => error);
+    const response = await this.#service
+      .send(request, { headers, body })
+      .catch((error: Error) => error);
     const received = response instanceof Error ? undefined : response;
     // A broken service may create a plant without a token, too.
     const [, putId] = /^PUT \S*\/plants\/(-?\d+)/.exec(request) ?? [];

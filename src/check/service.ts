@@ -8,7 +8,6 @@ export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
 interface RequestParts {
   readonly headers?: SentHeaders;
   readonly body?: Buffer | undefined;
-  readonly timeoutMs?: number | undefined;
 }
 
 /** The check can't begin. */
@@ -121,6 +120,8 @@ function parseJson(text: string) {
 /** A number that `JSON.stringify` writes with these digits. */
 export const rawNumber = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
 
+/** How long a response may take: longer than the slowest row needs. */
+const timeoutMs = 25_000;
 const triesMax = 5;
 const retryAfterSecondsMax = 60;
 
@@ -133,7 +134,6 @@ export class Service {
 
   constructor(
     address: string,
-    readonly timeoutMs: number,
     /** Stops requests. */
     public signal: AbortSignal,
   ) {
@@ -162,7 +162,7 @@ export class Service {
   }
 
   async #sendOnce(request: string, parts: RequestParts): Promise<ServiceResponse> {
-    const { headers, body = Buffer.alloc(0), timeoutMs = this.timeoutMs } = parts;
+    const { headers, body = Buffer.alloc(0) } = parts;
     const [method = "", target = ""] = request.split(" ");
     const all = { Host: this.host, Connection: "close", ...headers };
     const lines = Object.entries(all).flatMap(([name, values]) =>

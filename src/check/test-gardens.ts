@@ -10,10 +10,12 @@ export interface Tokens {
   readonly read?: string | undefined;
 }
 
-/** Where each token came from, such as `PLANTSTORE_TOKEN` or `--token-2`, for messages. */
-export type TokenNames = Readonly<Record<keyof Tokens, string>>;
-
-const flags: TokenNames = { write: "--token", second: "--token-2", read: "--token-read" };
+/** Where each token comes from, for messages. */
+export const tokenVariables: Readonly<Record<keyof Tokens, string>> = {
+  write: "PLANTSTORE_TOKEN",
+  second: "PLANTSTORE_TOKEN_2",
+  read: "PLANTSTORE_TOKEN_READ",
+};
 
 /** The names of this run's plants start with it. */
 export const nameMark = `plantstore check ${crypto.randomUUID().slice(0, 8)}`;
@@ -27,7 +29,6 @@ export const idsOfRow = 100n;
 export class TestGardens {
   readonly #service: Service;
   readonly tokens: Tokens;
-  readonly #names: TokenNames;
   /** All plants that this run may have created. */
   readonly #created: { id: bigint; token: string; isDeleted: boolean }[] = [];
   #mayHaveLost = false;
@@ -35,10 +36,9 @@ export class TestGardens {
   #freeFrom = 0n;
   #nextId = 0n;
 
-  constructor(service: Service, tokens: Tokens, names: TokenNames = flags) {
+  constructor(service: Service, tokens: Tokens) {
     this.#service = service;
     this.tokens = tokens;
-    this.#names = names;
   }
 
   /** Looks for free ids, and whether the tokens are good. Fails with `CannotCheck`. */
@@ -52,18 +52,17 @@ export class TestGardens {
       if (obstacle === undefined) break;
     }
     if (obstacle !== undefined) {
-      const must = "The check needs the highest ids of the garden, so that its lists have an end";
+      const must = "The check needs the highest ids of a garden, so that its lists have an end";
       const advice = "Use a token to another garden, such as from plantstore token create check.";
       throw new CannotCheck("no-room", `${must}, but ${obstacle}. ${advice}`);
     }
     // There is no such plant, so nothing changes.
     const { status } = await this.#send(`DELETE /plants/${this.#freeFrom}`, this.tokens.write);
     if (status === 403)
-      throw new CannotCheck("token-refused", `${this.#names.write} may only read.`);
+      throw new CannotCheck("token-refused", `${tokenVariables.write} may only read.`);
     const { write, second } = this.tokens;
     if (second !== undefined && (await this.#openSameGarden(write, second))) {
-      const { write, second } = this.#names;
-      const message = `${second} must open another garden than ${write}.`;
+      const message = `${tokenVariables.second} must open another garden than ${tokenVariables.write}.`;
       throw new CannotCheck("token-refused", message);
     }
   }
@@ -125,10 +124,9 @@ export class TestGardens {
   /** The plant that has this id or a higher one, in words. */
   async #findObstacle(id: bigint): Promise<string | undefined> {
     for (const [name, token] of Object.entries(this.tokens)) {
-      const [plant] = token
-        ? await this.#listFrom(id, token, 1, this.#names[name as keyof Tokens])
-        : [];
-      if (plant) return `${plant.id} is there (${plant.name})`;
+      const variable = tokenVariables[name as keyof Tokens];
+      const [plant] = token ? await this.#listFrom(id, token, 1, variable) : [];
+      if (plant) return `the garden of ${variable} has ${plant.id} (${plant.name})`;
     }
     return undefined;
   }

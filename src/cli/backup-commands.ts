@@ -1,6 +1,7 @@
 /** `plantstore backup|restore|copy`: everything in a store, to a file and back. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
+import { renderCount } from "../plant-file/words.ts";
 import {
   type BackupWork,
   checkBackup,
@@ -15,7 +16,7 @@ import { isSameFile, maskAddress } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
-import { renderCount, unreadExitCode, writeBytes } from "./terminal.ts";
+import { renderTime, unreadExitCode, writeBytes } from "./terminal.ts";
 
 const replaceFlag = { help: "replace a SQLite store that exists; it is kept under another name" };
 
@@ -100,6 +101,9 @@ export const restoreCommand: Command = {
   ],
   async run(call) {
     const [path = ""] = call.words;
+    if (path === "-") {
+      throw usageError("A backup is restored from a file. Write standard input to one first.");
+    }
     await cancellable("Nothing was changed.", async (signal) => {
       const work = toWork(call, signal);
       if (call.flags["dry-run"] === true) {
@@ -177,6 +181,6 @@ function show(call: Call, title: string, summary: Summary): void {
 
 function describe(title: string, { plants, tokens, madeAt }: Summary): string {
   const contents = `${renderCount(plants, "plant")} and ${renderCount(tokens, "token")}`;
-  const time = madeAt === undefined ? "" : `, as of ${madeAt}`;
+  const time = madeAt === undefined ? "" : `, as of ${renderTime(Date.parse(madeAt))}`;
   return `${title} ${contents}${time}.`;
 }

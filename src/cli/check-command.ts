@@ -7,58 +7,39 @@ import {
   contract,
   type RowResult,
   runCheck,
-  type TokenNames,
   type Tokens,
+  tokenVariables,
   topics,
 } from "../check/run-check.ts";
-import { choice, integer, readSetting, readToken, settings } from "../config.ts";
+import { choice, readSetting, readToken, settings } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import { renderDuration } from "../plant-file/words.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
-import { renderDuration } from "./progress.ts";
+import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
 import { describeNoResponse } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
-
-const timeoutSecondsDefault = 10;
-const timeoutSecondsMax = 600;
 
 export const checkCommand: Command = {
   name: "check",
   summary: "Check a running service against its contract, and clean up.",
   words: ["[URL]"],
   flags: {
-    token: {
-      placeholder: "TOKEN",
-      help: "a token that may write; safer in the environment, because others can see flags",
-      environment: "PLANTSTORE_TOKEN",
-    },
-    "token-2": {
-      placeholder: "TOKEN",
-      help: "a token to another garden, to check that gardens are separate",
-      environment: "PLANTSTORE_TOKEN_2",
-    },
-    "token-read": {
-      placeholder: "TOKEN",
-      help: "a read-only token, to check that it cannot write",
-      environment: "PLANTSTORE_TOKEN_READ",
-    },
     only: {
       placeholder: "TOPIC",
       help: "check one topic only, such as list or tokens",
       fallback: "all",
     },
-    timeout: {
-      placeholder: "SECONDS",
-      help: "how long a response may take",
-      fallback: String(timeoutSecondsDefault),
-    },
     slow: { help: "also check what takes 15 seconds" },
     json: jsonFlag,
   },
   settings: ["url"],
+  variables: {
+    PLANTSTORE_TOKEN: "a token that may write",
+    PLANTSTORE_TOKEN_2: "a token to another garden, to check that gardens are separate",
+    PLANTSTORE_TOKEN_READ: "a read-only token, to check that it can't write",
+  },
   examples: [
     "PLANTSTORE_TOKEN=… plantstore check https://plants.example/v1",
-    'plantstore check http://127.0.0.1:8080 --token "$TOKEN" --token-2 "$OTHER"',
     "plantstore check http://127.0.0.1:8080 --only list --json",
   ],
   async run(call) {
@@ -109,42 +90,25 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
     address === undefined
       ? readSetting("url", call.flags)
       : parseText("URL", address, settings.url);
-  const tokenNames = nameTokens(call);
-  const tokens = readTokens(call, tokenNames);
+  const tokens = readTokens();
   const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);
-  const seconds = readFlag(call, "timeout", integer(1, timeoutSecondsMax));
-  const timeoutMs = (seconds ?? timeoutSecondsDefault) * 1_000;
-  return { url, tokens, tokenNames, rows, timeoutMs, isSlow: call.flags.slow === true };
+  return { url, tokens, rows, isSlow: call.flags.slow === true };
 }
 
-/** The flag, or else the variable that it is read from. */
-function nameTokens(call: Call): TokenNames {
-  const name = (flag: string, suffix: string) =>
-    textFlag(call, flag) === undefined ? `PLANTSTORE_TOKEN${suffix}` : `--${flag}`;
-  return {
-    write: name("token", ""),
-    second: name("token-2", "_2"),
-    read: name("token-read", "_READ"),
-  };
-}
-
-function readTokens(call: Call, names: TokenNames): Tokens {
-  const read = (flag: string, suffix: string, name: string) => {
-    const token = cleanToken(textFlag(call, flag) ?? readToken(suffix));
+function readTokens(): Tokens {
+  const read = (name: keyof Tokens) => {
+    const variable = tokenVariables[name];
+    const token = cleanToken(readToken(variable));
     if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
-    throw usageError(`${name} is not a whole token. Copy all of it again.`);
+    throw usageError(`${variable} is not a whole token. Copy all of it again.`);
   };
-  const write = read("token", "", names.write);
+  const write = read("write");
   if (write === undefined) {
-    const advice = "Set PLANTSTORE_TOKEN, or give --token; plantstore token create makes one.";
+    const advice = "Set PLANTSTORE_TOKEN; plantstore token create makes one.";
     throw new CliError(`A token is needed. ${advice}`, exitCodes.tokenRefused);
   }
-  return {
-    write,
-    second: read("token-2", "_2", names.second),
-    read: read("token-read", "_READ", names.read),
-  };
+  return { write, second: read("second"), read: read("read") };
 }
 
 function explain(error: CannotCheck, url: string): CliError {
@@ -184,7 +148,7 @@ function renderSummary(result: CheckResult, took: string): string {
   const lines = ["", `${passed} passed, ${failed} failed, ${skipped} skipped, in ${took}.`];
   if (result.waitedSeconds > 0) {
     const waited = renderDuration(result.waitedSeconds * 1_000);
-    lines.push(`The service limits the rate, and had requests wait, ${waited} in all.`);
+    lines.push(`Waited ${waited} in total for the service's rate limit.`);
   }
   if (result.leftBehind.length === 0) lines.push("What was created is deleted again.");
   return `${lines.join("\n")}\n`;

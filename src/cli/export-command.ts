@@ -2,16 +2,17 @@
 import { fchmodSync, fchownSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
+import { renderCount, renderDuration } from "../plant-file/words.ts";
 import { PlantWriter } from "../plant-file/writer.ts";
 import { isBackup } from "../storage/backup.ts";
 import { refuseForeignLinks, replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { CliError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
-import { renderTook, withProgress } from "./progress.ts";
+import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
-import { renderCount, writeResult } from "./terminal.ts";
+import { writeResult } from "./terminal.ts";
 
 /** Long enough for a service that restarts. */
 const patience = { retries: 20 };
@@ -75,7 +76,8 @@ async function exportPlants(
     write(writer.footer());
   };
   await withProgress(terminal, () => ({ count }), work);
-  terminal.say(`${renderCount(count, "plant")}, in ${renderTook(count, startedAtMs)}.`);
+  const took = renderDuration(performance.now() - startedAtMs);
+  terminal.say(`Exported ${renderCount(count, "plant")} in ${took}.`);
   if (writer.warning !== undefined) terminal.say(writer.warning);
 }
 

@@ -5,16 +5,11 @@ import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
-import {
-  checkRows,
-  describeInvalid,
-  type FileCheck,
-  renderPlace,
-  sortRows,
-} from "../plant-file/check.ts";
-import { describeImport, Importer, requestRows, StorageFullError } from "../plant-file/importer.ts";
+import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
+import { Importer, requestRows, StorageFullError } from "../plant-file/importer.ts";
 import { PlantFileError } from "../plant-file/records.ts";
 import { type Format, type RefusedRow, type Row, readPlants } from "../plant-file/rows.ts";
+import { describeImport, describeInvalid, renderCount, renderPlace } from "../plant-file/words.ts";
 import { renderSources } from "../plant-file/writer.ts";
 import { refuseForeignLinks } from "../storage/durable-file.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
@@ -23,7 +18,6 @@ import { openSource, readChunks } from "./import-source.ts";
 import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
-import { renderCount } from "./terminal.ts";
 
 const actions = ["stop", "continue"] as const;
 const onError = choice(...actions);

@@ -7,6 +7,7 @@ import {
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import { renderCount } from "../plant-file/words.ts";
 import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import {
@@ -19,7 +20,7 @@ import {
   textFlag,
 } from "./command.ts";
 import { olderService, variables, withStore } from "./service-client.ts";
-import { describeAccess, renderCount, renderTable } from "./terminal.ts";
+import { describeAccess, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;

@@ -1,5 +1,6 @@
 /** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
-import { renderCount, type Terminal } from "./terminal.ts";
+import { renderCount, renderDuration } from "../plant-file/words.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface ProgressState {
   readonly count: number;
@@ -59,19 +60,6 @@ export function renderProgress(
   return parts.join(", ");
 }
 
-/** Such as `1:05 (12,500/s)`. */
-export function renderTook(count: number, startedAtMs: number): string {
-  const elapsedMs = performance.now() - startedAtMs;
-  return `${renderDuration(elapsedMs)} (${renderRate(count, elapsedMs)})`;
-}
-
 function renderRate(count: number, elapsedMs: number): string {
   return `${renderCount(Math.round((count * 1_000) / Math.max(1, elapsedMs)))}/s`;
-}
-
-export function renderDuration(durationMs: number): string {
-  const seconds = Math.max(0, Math.round(durationMs / 1_000));
-  const parts = [Math.floor(seconds / 60) % 60, seconds % 60];
-  if (seconds >= 3_600) parts.unshift(Math.floor(seconds / 3_600));
-  return parts.map((part, index) => String(part).padStart(index === 0 ? 1 : 2, "0")).join(":");
 }

@@ -116,12 +116,6 @@ export function renderTable(rows: readonly (readonly string[])[]): string {
   return shown.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-/** `1,234`, or with a noun `1,234 plants`. */
-export function renderCount(count: number, noun?: string): string {
-  const number = count.toLocaleString("en");
-  return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 /** `2026-08-01 14:05 +02:00`: local time, as far as the zone of the process goes. */
 export function renderTime(timeMs: number): string {
   const offset = -new Date(timeMs).getTimezoneOffset();

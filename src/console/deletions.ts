@@ -2,8 +2,10 @@
  * Deletions that can still be undone. Nothing is sent until the time is up, so undoing one leaves
  * the plant and its id untouched, and closing the page deletes nothing.
  */
+
+import { renderCount } from "../plant-file/words.ts";
 import type { Plant } from "./api.ts";
-import { announce, count, find, message, show } from "./elements.ts";
+import { announce, find, message, show } from "./elements.ts";
 
 const undoMs = 6_000;
 
@@ -69,7 +71,7 @@ export class Deletions {
     const plants = this.#takeWaiting();
     for (const { id } of plants) this.#pending.delete(id);
     this.#events.restore(plants);
-    announce(`${count(plants.length, "plant")} kept.`);
+    announce(`${renderCount(plants.length, "plant")} kept.`);
   }
 
   /** Sends what is waiting now. Resolves to the plants that may still exist. */

@@ -39,13 +39,6 @@ export function show(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown;
 }
 
-const numbers = new Intl.NumberFormat("en");
-
-/** `1 plant`, `1,204 plants`. */
-export function count(amount: number, noun: string): string {
-  return `${numbers.format(amount)} ${noun}${amount === 1 ? "" : "s"}`;
-}
-
 /**
  * A message with names in it. Each name is isolated, so that one written right to left doesn't
  * reorder the words around it.

@@ -1,4 +1,6 @@
 /** The page of an open garden: loads plants, shows them, and keeps up with what changes them. */
+
+import { renderCount } from "../plant-file/words.ts";
 import { AddForm } from "./add-form.ts";
 import {
   type Api,
@@ -13,7 +15,6 @@ import {
 import { Deletions } from "./deletions.ts";
 import {
   announce,
-  count,
   find,
   hideNotice,
   listenForShortcuts,
@@ -381,7 +382,7 @@ export class GardenView {
     const note = find("more-note");
     note.textContent = hasFailed
       ? `Couldn’t load more plants. ${describeError(loadError)}`
-      : `Loading… ${count(size, "plant")} so far`;
+      : `Loading… ${renderCount(size, "plant")} so far`;
     // With a filter, the note above the list says so.
     show(note, size > 0 && (hasFailed || (isLoading && this.#filterText === "")));
     this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";

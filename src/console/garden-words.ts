@@ -1,6 +1,8 @@
 /** What the page says about a garden: whose it is, which plants are shown, what a filter found. */
+
+import { renderCount } from "../plant-file/words.ts";
 import { describeError, type Me } from "./api.ts";
-import { count, find, message, show } from "./elements.ts";
+import { find, message, show } from "./elements.ts";
 import type { Garden } from "./garden.ts";
 
 export interface Shown {
@@ -50,7 +52,7 @@ function describeMe({ user, garden, scope, expiresAt }: Me): Node {
 
 /** `15,100 plants`; `First 500 plants` if nobody knows how many have the chosen tag. */
 function describeSize({ size, total }: Garden): string {
-  return total === undefined ? `First ${count(size, "plant")}` : count(total, "plant");
+  return total === undefined ? `First ${renderCount(size, "plant")}` : renderCount(total, "plant");
 }
 
 /** Which plants the title counts. */
@@ -60,25 +62,26 @@ function describeExtent(garden: Garden): (Node | string)[] {
   else if (garden.tag !== undefined) parts.push(message`tagged “${garden.tag}”`);
   if (garden.next !== undefined) {
     const isCounted = garden.total !== undefined;
-    const loaded = isCounted ? `${garden.size.toLocaleString("en")} loaded, ` : "";
+    const loaded = isCounted ? `${renderCount(garden.size)} loaded, ` : "";
     parts.push(`${loaded}more as you scroll`);
   }
   const tags = garden.countTags().filter(([tag]) => tag !== "").length;
-  if (garden.tag === undefined && tags > 0) parts.push(count(tags, "tag"));
+  if (garden.tag === undefined && tags > 0) parts.push(renderCount(tags, "tag"));
   return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
 }
 
 /** `the first 500 of 15,100 plants`, `the first 500 plants`, `all 12 plants`. */
 export function describeLoaded({ size, next, total }: Garden): string {
-  if (next === undefined) return size < 2 ? count(size, "plant") : `all ${count(size, "plant")}`;
-  const of = total === undefined ? "" : `${size.toLocaleString("en")} of `;
-  return `the first ${of}${count(total ?? size, "plant")}`;
+  if (next === undefined)
+    return size < 2 ? renderCount(size, "plant") : `all ${renderCount(size, "plant")}`;
+  const of = total === undefined ? "" : `${renderCount(size)} of `;
+  return `the first ${of}${renderCount(total ?? size, "plant")}`;
 }
 
 function describeMatches(garden: Garden, shown: number): string {
   const { size, next, loadError } = garden;
-  const found = shown.toLocaleString("en");
-  if (next === undefined) return `${found} of ${count(size, "plant")}`;
+  const found = renderCount(shown);
+  if (next === undefined) return `${found} of ${renderCount(size, "plant")}`;
   const rest = loadError === undefined ? ". Loading the rest…" : "";
   return `${found} among ${describeLoaded(garden)}${rest}`;
 }

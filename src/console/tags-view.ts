@@ -1,5 +1,6 @@
 /** Plants by tag: chips that filter, and a small bar chart. */
-import { count, find, make } from "./elements.ts";
+import { renderCount } from "../plant-file/words.ts";
+import { find, make } from "./elements.ts";
 import type { Garden, TagCount } from "./garden.ts";
 import { describeLoaded } from "./garden-words.ts";
 
@@ -48,7 +49,7 @@ export class TagsView {
         "button",
         { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
         make("bdi", { class: tag === "" ? "untagged" : "" }, nameTag(tag)),
-        make("span", { class: "amount" }, plants.toLocaleString("en")),
+        make("span", { class: "amount" }, renderCount(plants)),
       );
       chip.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));
       return chip;
@@ -59,7 +60,7 @@ export class TagsView {
   }
 
   #makeToggle(counts: readonly TagCount[], chosen: string | undefined): HTMLButtonElement {
-    const label = this.#areAllShown ? "Fewer tags" : `All ${count(counts.length, "tag")}`;
+    const label = this.#areAllShown ? "Fewer tags" : `All ${renderCount(counts.length, "tag")}`;
     const toggle = make("button", { type: "button", class: "link", "data-tag": "toggle" }, label);
     toggle.addEventListener("click", () => {
       this.#areAllShown = !this.#areAllShown;
@@ -101,7 +102,7 @@ function drawChart(counts: readonly TagCount[]): HTMLElement[] {
   const lines = bars.map(([tag, plants]) => drawLine(nameTag(tag), plants, plants / most));
   if (rest.length > 0) {
     const plants = rest.reduce((sum, [, each]) => sum + each, 0);
-    lines.push(drawLine(count(rest.length, "other tag"), plants));
+    lines.push(drawLine(renderCount(rest.length, "other tag"), plants));
   }
   return lines;
 }
@@ -112,7 +113,7 @@ function drawLine(label: string, plants: number, share?: number): HTMLElement {
     {},
     make("bdi", {}, label),
     " ",
-    make("span", { class: "amount" }, plants.toLocaleString("en")),
+    make("span", { class: "amount" }, renderCount(plants)),
   );
   if (share !== undefined) {
     const bar = make("div", { class: "bar" });

@@ -1,7 +1,7 @@
 /** The card that shows an import or export: its progress, what is wrong with rows, what to do. */
-import { renderPlace } from "../plant-file/check.ts";
 import type { RefusedRow, ValidRow } from "../plant-file/rows.ts";
-import { announce, count, find, make, show } from "./elements.ts";
+import { renderCount, renderPlace } from "../plant-file/words.ts";
+import { announce, find, make, show } from "./elements.ts";
 
 const problemsShownMax = 50;
 
@@ -84,7 +84,7 @@ export class TransferCard {
     find("transfer-note").textContent = note;
     find("transfer-problems").replaceChildren(...drawProblems(problems, problemsTotal));
     find("transfer-samples").replaceChildren(...samples.map(drawSample));
-    find("transfer-caption").textContent = `The first ${count(samples.length, "row")}`;
+    find("transfer-caption").textContent = `The first ${renderCount(samples.length, "row")}`;
     show(find("transfer-preview"), samples.length > 0);
     const buttons = actions.map(({ label, run }, index) => {
       const kind = index === 0 && actions.length > 1 ? "primary" : "";
@@ -104,7 +104,7 @@ function drawProblems(problems: readonly RefusedRow[], total: number): HTMLEleme
     return make("li", {}, make("b", {}, place), " ", make("span", {}, row.error));
   });
   const more = total - items.length;
-  if (more > 0) items.push(make("li", {}, `… and ${count(more, "more row")}`));
+  if (more > 0) items.push(make("li", {}, `… and ${renderCount(more, "more row")}`));
   return items;
 }
 

@@ -1,11 +1,12 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
-import { checkRows, describeInvalid, type FileCheck, sortRows } from "../plant-file/check.ts";
-import { describeImport, Importer, StorageFullError } from "../plant-file/importer.ts";
+import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
+import { Importer, StorageFullError } from "../plant-file/importer.ts";
 import { PlantFileError } from "../plant-file/records.ts";
 import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
+import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
 import { PlantWriter } from "../plant-file/writer.ts";
 import { type Api, describeError } from "./api.ts";
-import { count, find, make, message } from "./elements.ts";
+import { find, make, message } from "./elements.ts";
 import {
   type CardAction,
   type CardContent,
@@ -107,8 +108,8 @@ export class Transfers {
     const begin = (label: string) => ({ label, run: () => void this.#import(source) });
     const content = { samples, closeLabel: "Cancel" };
     if (invalid === 0) {
-      const note = `${count(rows, "row")}, ${rows === 1 ? "" : "all "}valid. Nothing was sent yet.`;
-      return { ...content, note, actions: [begin(`Add ${count(valid, "plant")}`)] };
+      const note = `${renderCount(rows, "row")}, ${rows === 1 ? "" : "all "}valid. Nothing was sent yet.`;
+      return { ...content, note, actions: [begin(`Add ${renderCount(valid, "plant")}`)] };
     }
     const canSkip = end === undefined && valid > 0;
     const them = invalid === 1 ? "it" : "them";
@@ -119,7 +120,7 @@ export class Transfers {
       problems: listed,
       problemsTotal: invalid,
       actions: canSkip
-        ? [chooseAgain, begin(`Add the other ${count(valid, "plant")}`)]
+        ? [chooseAgain, begin(`Add the other ${renderCount(valid, "plant")}`)]
         : [chooseAgain],
     };
   }
@@ -142,7 +143,7 @@ export class Transfers {
       const valid = check.rows - check.invalid;
       const show = () => {
         const done = importer.stored + importer.alreadyThere + importer.refused.length;
-        showProgress(`${count(done, "plant")} of ${valid.toLocaleString("en")}`, done / valid);
+        showProgress(`${renderCount(done, "plant")} of ${renderCount(valid)}`, done / valid);
       };
       show();
       const timer = setInterval(show, progressMs);
@@ -175,7 +176,7 @@ export class Transfers {
   }
 
   #undoAction(name: string, ids: readonly bigint[]): CardAction {
-    const label = `Undo: delete ${ids.length === 1 ? "this plant" : `these ${count(ids.length, "plant")}`}`;
+    const label = `Undo: delete ${ids.length === 1 ? "this plant" : `these ${renderCount(ids.length, "plant")}`}`;
     return { label, run: () => void this.#undo(name, ids) };
   }
 
@@ -187,7 +188,7 @@ export class Transfers {
       try {
         while (deleted < ids.length && !stop.aborted) {
           showProgress(
-            `${count(deleted, "plant")} deleted, of ${ids.length.toLocaleString("en")}`,
+            `${renderCount(deleted, "plant")} deleted, of ${renderCount(ids.length)}`,
             deleted / ids.length,
           );
           const some = ids.slice(deleted, deleted + undoneAtOnce);
@@ -201,9 +202,9 @@ export class Transfers {
       this.#events.onChanged();
       const left = ids.slice(deleted);
       if (left.length === 0)
-        return { note: `The import was undone: ${count(deleted, "plant")} deleted.` };
+        return { note: `The import was undone: ${renderCount(deleted, "plant")} deleted.` };
       return {
-        note: `Stopped.${failure} ${count(deleted, "plant")} deleted, ${left.length.toLocaleString("en")} left.`,
+        note: `Stopped.${failure} ${renderCount(deleted, "plant")} deleted, ${renderCount(left.length)} left.`,
         undo: this.#undoAction(name, left),
       };
     });
@@ -219,11 +220,11 @@ export class Transfers {
       for await (const page of this.#events.api().pages(tag, stop)) {
         parts.push(new Blob([writer.page(page)]));
         exported += page.length;
-        showProgress(`${count(exported, "plant")} so far`);
+        showProgress(`${renderCount(exported, "plant")} so far`);
       }
       download(new Blob(parts, { type: "text/csv" }), nameFile(tag));
       const warning = writer.warning === undefined ? "" : ` ${writer.warning}`;
-      return { note: `Exported ${count(exported, "plant")}.${warning}` };
+      return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
     });
   }
 }

@@ -1,7 +1,7 @@
 /** Checks a file of plants as a whole, before anything of it is sent. */
 import * as v from "valibot";
 import { plantDraftSchema } from "../domain/plant.ts";
-import type { Place, RefusedRow, Row, ValidRow } from "./rows.ts";
+import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
 export interface FileCheck {
   /** How many rows there are, as far as the file can be read. */
@@ -70,24 +70,7 @@ export function detach(row: RefusedRow): RefusedRow {
   return { ...row, source };
 }
 
-/** Why nothing was sent. */
-export function describeInvalid({ rows, invalid, end }: FileCheck): string {
-  if (end) return `Nothing was sent: the file can't be read past ${renderPlace(end)}.`;
-  const verb = invalid === 1 ? "is" : "are";
-  return `Nothing was sent: ${renderCount(invalid)} of ${renderCount(rows, "row")} ${verb} invalid.`;
-}
-
-export function renderPlace({ line, column }: Place): string {
-  return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
-}
-
 /** In the order of the file. */
 export function sortRows(rows: readonly RefusedRow[]): readonly RefusedRow[] {
   return rows.toSorted((a, b) => a.line - b.line || (a.column ?? 0) - (b.column ?? 0));
-}
-
-/** `1,234`, or with a noun `1,234 plants`. */
-export function renderCount(count: number, noun?: string): string {
-  const number = count.toLocaleString("en");
-  return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -7,7 +7,7 @@ import {
   PlantStoreProblem,
 } from "../client/plant-store.ts";
 import { describeErrors } from "../client/problem-error.ts";
-import { detach, type FileCheck, renderCount, validate } from "./check.ts";
+import { detach, type FileCheck, validate } from "./check.ts";
 import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
 export interface ImportOptions {
@@ -259,30 +259,4 @@ function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
 function isRefusal(error: unknown): boolean {
   if (error instanceof StorageFullError) return true;
   return error instanceof PlantStoreProblem && error.status < 500;
-}
-
-/** What an import did, in a sentence or more. */
-export function describeImport(
-  { stored, alreadyThere, unconfirmed }: Importer,
-  refused: number,
-  elapsedMs: number,
-): string {
-  const were = (count: number) => (count === 1 ? "was" : "were");
-  const parts = [`Added ${renderCount(stored, "plant")} in ${renderElapsed(elapsedMs)}.`];
-  if (alreadyThere > 0)
-    parts.push(`${renderCount(alreadyThere)} ${were(alreadyThere)} already there.`);
-  if (refused > 0) parts.push(`${renderCount(refused, "row")} ${were(refused)} refused.`);
-  if (unconfirmed > 0) {
-    parts.push(
-      `${renderCount(unconfirmed)} more may have been added: their requests got no response. ` +
-        "Import the same file again to find out.",
-    );
-  }
-  return parts.join(" ");
-}
-
-function renderElapsed(elapsedMs: number): string {
-  const seconds = elapsedMs / 1_000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }

@@ -1,8 +1,8 @@
 /** Writes plants as CSV, JSON Lines or a JSON array. */
 import type { Plant } from "../client/plant-store.ts";
-import { renderCount } from "./check.ts";
 import { byteOrderMark, looksLikeFormula, renderCsvHeader, renderCsvPlant } from "./csv.ts";
 import type { Format, Origin } from "./rows.ts";
+import { renderCount } from "./words.ts";
 
 /** Writes page by page, since nobody knows how many will come. */
 export class PlantWriter {

@@ -31,7 +31,7 @@ async function check(serve: Serve, topic?: string) {
   const broken = await openBrokenService(service.url, tokens, serve);
   const rows = contract.filter((row) => topic === undefined || row.topic === topic);
   const { signal } = new AbortController();
-  const options = { url: broken.url, tokens, rows, timeoutMs: 5_000, isSlow: false, signal };
+  const options = { url: broken.url, tokens, rows, isSlow: false, signal };
   const result = await runCheck(options);
   broken.close();
   const failed = result.results.filter(({ outcome }) => outcome === "failed");

@@ -84,7 +84,9 @@ describe("a backup to standard output", () => {
       await fill(from, 3);
       const made = await backUpInShell('"$@" > "$0"', from);
       expect(made.exitCode).toBe(0);
-      expect(made.errors).toMatch(/^Standard output: 3 plants and 0 tokens, as of .+Z\.\n$/);
+      expect(made.errors).toMatch(
+        /^Standard output: 3 plants and 0 tokens, as of [-\d]+ [\d:]+ (?:UTC|[-+][\d:]+)\.\n$/,
+      );
       const restored = await restore(join(folder.path, `restored-${to}.db`));
       expect(JSON.parse(restored.out)).toMatchObject({ plants: 3, tokens: 0 });
       expect(partials()).toEqual([]);

@@ -89,6 +89,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
           failure,
           "must be able to write the file",
         ] as const,
+        ["serve --port 0 --database /proc/x.db", failure, "cannot be created there"] as const,
       ]
     : []),
   ["serve --trace-endpoint localhost:4318", usage, "--trace-endpoint must"],
@@ -121,6 +122,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["backup NEW --database TEXT", failure, "it is not a database"],
   ["backup NEW --database oracle://db", usage, "of a PostgreSQL database"],
 
+  ["restore - --database NEW", usage, "restored from a file"],
   ["restore NEW --database NEW", failure, "there is no such file"],
   ["restore NEW --database SERVED", failure, "there is no such file"],
   ["restore FOLDER --database NEW", failure, "it is a folder"],

@@ -213,6 +213,7 @@ export function explainOpening(path: string, cause: unknown): PlantStoreError {
 function explain(path: string, error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
   if (reasons[code] !== undefined) return reasons[code];
+  if (code === "ENOENT") return "it cannot be created there (choose another folder)";
   if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
   if (code.startsWith("SQLITE_CORRUPT")) return "it is corrupt (restore a backup)";
   if (code.startsWith("SQLITE_CANTOPEN")) {

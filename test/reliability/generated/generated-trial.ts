@@ -17,7 +17,6 @@ import type { Trial } from "../proof.ts";
 import { type Outgoing, type Variation, variations, vary } from "./variations.ts";
 
 const lanesCount = 4;
-const timeoutMs = 20_000;
 const retriesMax = 60;
 const requestId = /^[\w.-]{1,128}$/;
 const anyStatus = { status: Array.from({ length: 400 }, (_, index) => 100 + index) };
@@ -79,7 +78,7 @@ class Lane extends Service {
   #requests = 0;
 
   constructor(url: string, tokens: Tokens, document: Document) {
-    super(url, timeoutMs, new AbortController().signal);
+    super(url, new AbortController().signal);
     this.#tokens = tokens;
     this.#document = document;
     this.#documented = new DocumentedAnswers(document);
