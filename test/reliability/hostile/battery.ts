@@ -9,7 +9,7 @@ import {
   pause,
   type Step,
   tokenPlaceholder,
-} from "./hostile-case.ts";
+} from "./cases.ts";
 
 export interface Target {
   readonly port: number;

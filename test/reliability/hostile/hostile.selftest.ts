@@ -1,8 +1,7 @@
 /** A server that is easily misled fails the suite. */
 import { expect, test } from "bun:test";
 import { play } from "./battery.ts";
-import { lengthCases } from "./framing-cases.ts";
-import type { HostileCase } from "./hostile-case.ts";
+import { type HostileCase, lengthCases } from "./cases.ts";
 
 test("a server that does not know where requests end is found", async () => {
   using careless = Bun.listen({
