@@ -3,6 +3,7 @@
  * of the gzip file says when it was made, and its checksums reveal any change.
  */
 import {
+  appendFileSync,
   closeSync,
   createReadStream,
   createWriteStream,
@@ -10,7 +11,6 @@ import {
   rmSync,
   statfsSync,
   statSync,
-  type WriteStream,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -42,6 +42,8 @@ export interface BackupWork extends TransferOptions {
   readonly onPhase: (phase: string) => void;
 }
 
+type WriteBytes = (bytes: Uint8Array) => void | Promise<void>;
+
 /** The name `target` appears only once the file is complete and durable. */
 export async function writeBackup(
   address: string,
@@ -50,10 +52,8 @@ export async function writeBackup(
 ): Promise<BackupSummary> {
   const snapshot = `${target}.${crypto.randomUUID()}.partial.db`;
   try {
-    return await withSnapshot(address, snapshot, work, (compressTo) =>
-      replaceDurably(target, (_, partial) =>
-        compressTo(createWriteStream(partial, { flags: "r+" })),
-      ),
+    return await replaceDurably(target, (descriptor) =>
+      backUp(address, snapshot, (bytes) => appendFileSync(descriptor, bytes), work),
     );
   } catch (error) {
     throw explainWriting(target, error);
@@ -63,19 +63,14 @@ export async function writeBackup(
 /** `write` gets the file piece by piece. */
 export async function streamBackup(
   address: string,
-  write: (bytes: Uint8Array) => Promise<void>,
+  write: WriteBytes,
   work: BackupWork,
 ): Promise<BackupSummary> {
   // In a container, the folder of the database may be the only one that can be written.
   const folder = isFile(address) ? dirname(address) : makeTemporaryFolder();
-  const snapshot = join(folder, `${crypto.randomUUID()}.partial.db`);
   try {
     refuseForeignLinks(folder);
-    return await withSnapshot(address, snapshot, work, (compressTo) =>
-      compressTo(async (chunks) => {
-        for await (const chunk of chunks) await write(chunk);
-      }),
-    );
+    return await backUp(address, join(folder, `${crypto.randomUUID()}.partial.db`), write, work);
   } catch (error) {
     throw explainSystemCall("write", folder, error);
   } finally {
@@ -83,14 +78,12 @@ export async function streamBackup(
   }
 }
 
-type Sink = WriteStream | ((chunks: AsyncIterable<Buffer>) => Promise<void>);
-
-/** Copies the store to the file `snapshot`, which is there only until `use` has compressed it. */
-async function withSnapshot(
+/** Copies the store to the file `snapshot`, which is there only until it is compressed. */
+async function backUp(
   address: string,
   snapshot: string,
+  write: WriteBytes,
   work: BackupWork,
-  use: (compressTo: (sink: Sink) => Promise<void>) => Promise<void>,
 ): Promise<BackupSummary> {
   const madeAtMs = Math.floor(Date.now() / 1_000) * 1_000;
   try {
@@ -99,7 +92,7 @@ async function withSnapshot(
     await engineOf(address).backup(address, snapshot, work);
     const contents = await inspectCopy(snapshot, address);
     work.onPhase("Compressing");
-    await use((sink) => compress(snapshot, sink, madeAtMs, work.signal));
+    await compress(snapshot, madeAtMs, write, work.signal);
     return { madeAt: new Date(madeAtMs).toISOString(), ...contents };
   } finally {
     for (const suffix of ["", "-journal"]) removeLeftover(snapshot + suffix);
@@ -113,13 +106,12 @@ export async function restoreBackup(
   work: BackupWork,
 ): Promise<BackupSummary & { readonly kept: string | undefined }> {
   const backup = readBackup(path);
-  let summary: BackupSummary | undefined;
+  let contents: Contents = { plants: 0, tokens: 0 };
   const kept = await engineOf(address).restore(address, work, async (target) => {
-    summary = await unpack(backup, target, work);
+    contents = await unpack(backup, target, work);
     work.onPhase("Restoring");
   });
-  if (summary === undefined) throw new Error("The engine did not ask for the backup.");
-  return { ...summary, kept };
+  return { madeAt: backup.madeAt, ...contents, kept };
 }
 
 /** Fails with `unavailable` unless the backup could be restored. */
@@ -173,23 +165,22 @@ const headerBytes = 10;
 
 async function compress(
   source: string,
-  sink: Sink,
   madeAtMs: number,
+  write: WriteBytes,
   signal: AbortSignal,
 ): Promise<void> {
   await pipeline(
     createReadStream(source, { highWaterMark: 2 ** 18 }),
     createGzip({ level: compressionLevel }),
-    async function* (chunks: AsyncIterable<Buffer>) {
+    async (chunks: AsyncIterable<Buffer>) => {
       let skipped = 0;
-      yield renderHeader(madeAtMs);
+      await write(renderHeader(madeAtMs));
       for await (const chunk of chunks) {
         const skip = Math.min(chunk.length, headerBytes - skipped);
         skipped += skip;
-        yield chunk.subarray(skip);
+        await write(chunk.subarray(skip));
       }
     },
-    sink,
     { signal },
   );
 }
@@ -272,13 +263,7 @@ async function unpack(backup: Backup, target: string, work: BackupWork): Promise
 function requireRoom(folder: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bytes <= bavail * bsize) return;
-  const format = {
-    notation: "compact",
-    style: "unit",
-    unit: "byte",
-    unitDisplay: "narrow",
-  } as const;
-  const size = new Intl.NumberFormat("en", { ...format, maximumFractionDigits: 1 }).format(bytes);
+  const size = `${(bytes / 1e9).toFixed(1)} GB`;
   throw new PlantStoreError("unavailable", `it needs ${size}, and ${folder} has no room for that`);
 }
 

@@ -23,20 +23,22 @@ export function renameDurably(from: string, to: string): void {
  * Has `write` fill a new file, which gets the name `target` only once it is complete and durable.
  * It is private, like a database: others must not read everyone's plants.
  */
-export async function replaceDurably(
+export async function replaceDurably<Result>(
   target: string,
-  write: (descriptor: number, partial: string) => Promise<void>,
-): Promise<void> {
+  write: (descriptor: number) => Promise<Result>,
+): Promise<Result> {
   const partial = `${target}.${crypto.randomUUID()}.partial`;
   const descriptor = openSync(partial, "wx", 0o600);
+  let result: Result;
   try {
     try {
-      await write(descriptor, partial);
+      result = await write(descriptor);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
     renameDurably(partial, target);
+    return result;
   } finally {
     removeLeftover(partial);
   }
@@ -84,25 +86,20 @@ const linksMax = 40;
  * Fails if root would follow a symbolic link of another user on its way to `path`: whoever owns a
  * folder, such as that of the service, could lead a command of root to any file of the system.
  */
-export function refuseForeignLinks(path: string): void {
-  if (process.getuid?.() !== 0) return;
-  let links = 0;
-  const rest = resolve(path).split(sep);
-  let place = `${rest.shift()}${sep}`;
-  for (let name = rest.shift(); name !== undefined && links <= linksMax; name = rest.shift()) {
-    const next = join(place, name);
-    const stats = lstatSync(next, { throwIfNoEntry: false });
-    if (!stats?.isSymbolicLink()) {
-      place = next;
-      continue;
-    }
+export function refuseForeignLinks(path: string, followed = 0): void {
+  if (process.getuid?.() !== 0 || followed > linksMax) return;
+  const names = resolve(path).split(sep);
+  for (let count = 2; count <= names.length; count++) {
+    const place = names.slice(0, count).join(sep);
+    const stats = lstatSync(place, { throwIfNoEntry: false });
+    if (!stats?.isSymbolicLink()) continue;
     if (stats.uid !== 0) {
       const advice = "Run the command as that user, or name the file that it leads to.";
-      const message = `${next} is a link of user ${stats.uid}, which root doesn't follow. ${advice}`;
+      const message = `${place} is a link of user ${stats.uid}, which root doesn't follow. ${advice}`;
       throw new PlantStoreError("unavailable", message);
     }
-    links++;
-    rest.unshift(...resolve(place, readlinkSync(next)).split(sep).slice(1));
-    place = sep;
+    const target = resolve(dirname(place), readlinkSync(place));
+    refuseForeignLinks(join(target, ...names.slice(count)), followed + 1);
+    return;
   }
 }

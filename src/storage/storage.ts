@@ -2,6 +2,7 @@
  * A storage as a whole, for whoever opens, shares, backs up or closes it. What the domain needs of
  * it is in domain/storage.ts.
  */
+import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import type { PlantStorage, TokenStorage } from "../domain/storage.ts";
 
 export interface Storage extends PlantStorage, TokenStorage {
@@ -85,3 +86,9 @@ export const defaultConnectionLimits: ConnectionLimits = {
   connectTimeoutMs: 3_000,
   statementTimeoutMs: 5_000,
 };
+
+/** Where a read goes on after an id; absent after the highest possible one. */
+export function idAfter(after: PlantId | undefined): PlantId | undefined {
+  if (after === undefined) return plantIdMin;
+  return after < plantIdMax ? after + 1n : undefined;
+}

@@ -347,7 +347,7 @@ describe("a backup that unpacks to more than it should is refused at once:", () 
 
   test.each<[what: string, pages: number | undefined, reason: string]>([
     ["more than its own header says", undefined, "it is damaged: it is too long"],
-    ["more than there is room for", 2 ** 32 - 2, "it needs 17.6TB, and"],
+    ["more than there is room for", 2 ** 32 - 2, "it needs 17592.2 GB, and"],
   ])("%s", async (_, pages, reason) => {
     await fill(file, 3);
     const store = readFileSync(file);

@@ -1,8 +1,8 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
-import { type Plant, type PlantId, plantIdMax, plantIdMin } from "../../domain/plant.ts";
+import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { PlantReader } from "../../domain/storage.ts";
 import type { Limits } from "../rules.ts";
-import { defaultConnectionLimits, type OpenOptions, type Storage } from "../storage.ts";
+import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { migrate, readOlderKeysEnd, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
 import { ReadGroup } from "./read-group.ts";
@@ -160,10 +160,4 @@ function createReader(
       return Number(rows[0]?.plants ?? 0);
     },
   };
-}
-
-/** Absent after the highest possible id. */
-function idAfter(after: PlantId | undefined): PlantId | undefined {
-  if (after === undefined) return plantIdMin;
-  return after < plantIdMax ? after + 1n : undefined;
 }

@@ -15,11 +15,9 @@ const pauseMaxMs = 250;
 const races = ["40001", "40P01", ...nameFailures];
 
 /** `announceCommit` is called just before anything is sent that may make the work last. */
-export type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<Result>;
+type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<Result>;
 
 interface RunOptions {
-  /** Further SQLSTATEs that are races. */
-  readonly alsoRaces?: readonly string[];
   readonly dueAtMs?: number;
   /** Reads, and whoever waits for a lock: one connection is always left for other writes. */
   readonly leavesOne?: boolean;
@@ -65,7 +63,7 @@ export class TransactionRunner {
    * tries together end by `dueAtMs`.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { alsoRaces = [], dueAtMs = this.dueAtMs(), leavesOne = false, advice } = options;
+    const { dueAtMs = this.dueAtMs(), leavesOne = false, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const announceCommit = () => {
@@ -80,7 +78,7 @@ export class TransactionRunner {
         return result;
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
-        const isRace = hasState(error, ...races, ...alsoRaces);
+        const isRace = hasState(error, ...races);
         const isWorthIt = isRace || (isLost(error) && tries === 1);
         const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;
         const isOver = tries === triesMax || performance.now() + waitMs > dueAtMs;

@@ -5,7 +5,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { PlantReader } from "../../domain/storage.ts";
 import { removeLeftover } from "../durable-file.ts";
-import type { OpenOptions, Storage } from "../storage.ts";
+import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { checkFile, isOlder, migrate } from "./migrate.ts";
 import {
@@ -165,39 +165,36 @@ function look(path: string): Stats | undefined {
 }
 
 function createReader(database: Database, onRead: OpenOptions["onRead"] = () => {}): PlantReader {
-  const all = prepareLists(database, "plants WHERE garden = ?");
-  const tagged = prepareLists(
+  const all = prepareReads(database, "plants WHERE garden = ?");
+  const tagged = prepareReads(
     database,
     "plants INDEXED BY plants_by_tag WHERE garden = ? AND tag = ?",
   );
-
   const findCount = database.query<{ plants: bigint }, [string]>(
     "SELECT plants FROM gardens WHERE garden = ?",
   );
-
   return {
     async countPlants(garden) {
       return Number(findCount.get(garden)?.plants ?? 0n);
     },
     async list(garden, after, count, { textMax, tag } = {}) {
-      const { fromStart, fromAfter } = tag === undefined ? all : tagged;
-      const scope = tag === undefined ? [garden] : [garden, tag];
-      const query = after === undefined ? fromStart : fromAfter;
-      const values = after === undefined ? [...scope, count] : [...scope, after, count];
+      const first = idAfter(after);
+      if (first === undefined) return [];
+      const { list } = tag === undefined ? all : tagged;
+      const values = tag === undefined ? [garden, first, count] : [garden, tag, first, count];
       const startedAtMs = performance.now();
       const plants =
-        textMax === undefined ? query.all(...values) : takeText(query.iterate(...values), textMax);
+        textMax === undefined ? list.all(...values) : takeText(list.iterate(...values), textMax);
       onRead(performance.now() - startedAtMs);
       return plants;
     },
     async seek(garden, after, count, tag) {
-      const { seekFromStart, seekFromAfter } = tag === undefined ? all : tagged;
-      const scope = tag === undefined ? [garden] : [garden, tag];
+      const first = idAfter(after);
+      if (first === undefined) return undefined;
+      const { seek } = tag === undefined ? all : tagged;
+      const values = tag === undefined ? [garden, first, count] : [garden, tag, first, count];
       const startedAtMs = performance.now();
-      const found =
-        after === undefined
-          ? seekFromStart.get(...scope, count)
-          : seekFromAfter.get(...scope, after, count);
+      const found = seek.get(...values);
       onRead(performance.now() - startedAtMs);
       return found?.id ?? undefined;
     },
@@ -207,17 +204,13 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
 type Value = string | bigint | number;
 
 /** `LIMIT +?`: with a bare parameter SQLite plans the query again each time. */
-function prepareLists(database: Database, source: string) {
-  const fromStart = `FROM ${source} ORDER BY id LIMIT +?`;
-  const fromAfter = `FROM ${source} AND id > ? ORDER BY id LIMIT +?`;
-  const list = (from: string) => database.query<Plant, Value[]>(`SELECT id, name, tag ${from}`);
-  const seek = (from: string) =>
-    database.query<{ id: bigint | null }, Value[]>(`SELECT max(id) AS id FROM (SELECT id ${from})`);
+function prepareReads(database: Database, source: string) {
+  const range = `FROM ${source} AND id >= ? ORDER BY id LIMIT +?`;
   return {
-    fromStart: list(fromStart),
-    fromAfter: list(fromAfter),
-    seekFromStart: seek(fromStart),
-    seekFromAfter: seek(fromAfter),
+    list: database.query<Plant, Value[]>(`SELECT id, name, tag ${range}`),
+    seek: database.query<{ id: bigint | null }, Value[]>(
+      `SELECT max(id) AS id FROM (SELECT id ${range})`,
+    ),
   };
 }
 

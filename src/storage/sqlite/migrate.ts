@@ -1,17 +1,15 @@
-/** Brings a file to the newest schema, one numbered step at a time, each applied once and whole. */
+/** Brings a file to the newest schema, in one transaction. */
 import { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { SchemaSteps } from "../schema-steps.ts";
+import { checkSchema } from "../schema-steps.ts";
 import type { OpenOptions } from "../storage.ts";
 import fromFive from "./migrations/from-0.5.sql" with { type: "text" };
 import schema from "./migrations/schema-4.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";
 
 const schemaOfFive = 3;
-const steps = new SchemaSteps([
-  { from: 0, to: 4, statements: schema },
-  { from: schemaOfFive, to: 4, statements: fromFive },
-]);
+const newest = 4;
+const upgrades: Readonly<Record<number, string>> = { 0: schema, [schemaOfFive]: fromFive };
 
 /** SHA-256 of everything in it. */
 const fingerprintOfFive = "01e6da122c3740120a6d64dbccf6f3d8258a2f270b0f12055290c802db488b22";
@@ -25,7 +23,7 @@ export function checkFile(database: Database): void {
   if (owner !== BigInt(applicationId)) {
     throw new PlantStoreError("unavailable", "it is a SQLite database of another program");
   }
-  steps.check(found);
+  checkSchema(found, { newest, upgrades });
 }
 
 /** Fails as well if nothing was ever stored in it. */
@@ -38,11 +36,10 @@ export function requireStore(database: Database): void {
 /** Whether an older version of the program made it. */
 export function isOlder(database: Database): boolean {
   const found = readPragma(database, "user_version");
-  return found > 0n && found < BigInt(steps.newest);
+  return found > 0n && found < BigInt(newest);
 }
 
 export function migrate(database: Database, onMigration?: OpenOptions["onMigration"]): void {
-  const { newest } = steps;
   const readSchema = () => Number(readPragma(database, "user_version"));
   if (readSchema() === newest) return;
   // The lock comes first, so that of two processes that start at once only one migrates.
@@ -51,7 +48,7 @@ export function migrate(database: Database, onMigration?: OpenOptions["onMigrati
       checkFile(database);
       const from = readSchema();
       if (from > 0) onMigration?.(`from schema ${from} to ${newest}; this may take minutes`);
-      for (const statements of steps.leadingFrom(from)) database.run(statements);
+      database.run(upgrades[from] ?? "");
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${newest}`);
     })
