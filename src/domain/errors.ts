@@ -128,14 +128,7 @@ export class PlantStoreError extends Error {
 }
 
 /** Ends what a storage says of a write whose outcome is unknown. */
-export const retryWithKey = "Retry with the same Idempotency-Key.";
-
-/** A put or a delete takes no idempotency key, and can be repeated without one. */
-export function adviseWithoutKey(error: unknown): never {
-  if (!(error instanceof PlantStoreError) || !error.message.endsWith(retryWithKey)) throw error;
-  const message = error.message.replace(retryWithKey, "Send it again.");
-  throw new PlantStoreError(error.code, message, { cause: error });
-}
+export const sendAgain = "Send it again: a create with the same Idempotency-Key.";
 
 /** Made once: under overload there are tens of thousands a second. */
 export const overloaded = new PlantStoreError(

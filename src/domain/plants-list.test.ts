@@ -9,7 +9,7 @@ import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
 import type { Plant } from "./plant.ts";
-import { createPlants, type Listing, type ListQuery } from "./plants.ts";
+import { type Listing, type ListQuery, Plants } from "./plants.ts";
 import type { PlantReader, Write } from "./storage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plantstore-list-"));
@@ -53,7 +53,7 @@ const refuse = () => Promise.reject(new Error("A list writes nothing."));
 const writer = { write: refuse, writeAll: refuse };
 
 function list(query: ListQuery, reader: PlantReader = storage): Promise<Listing> {
-  return createPlants({ reader, writer, nowMs: () => 0 }).list(caller, query);
+  return new Plants(reader, writer).list(caller, query);
 }
 
 async function collect(listing: Listing): Promise<number[]> {
@@ -213,11 +213,7 @@ describe("a list of plants with long names", () => {
 
   test("comes in smaller pages while many others are open", async () => {
     await growLong(160);
-    const plants = createPlants({
-      reader: storage,
-      writer,
-      nowMs: () => 0,
-    });
+    const plants = new Plants(storage, writer);
     const open = await Promise.all(range(1, 1_000).map(() => plants.list(caller, {})));
     const { first } = await plants.list(caller, {});
     expect(textOf(first)).toBeLessThanOrEqual(3 * 1024);

@@ -7,9 +7,9 @@ import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
-import { PlantStoreError, retryWithKey } from "./errors.ts";
+import { PlantStoreError } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
-import { createPlants, type Plants } from "./plants.ts";
+import { Plants } from "./plants.ts";
 import type { Outcome, Write } from "./storage.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
@@ -25,7 +25,7 @@ beforeEach(async () => {
   storage = await openStorage(join(folder, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
   const writer = new GroupCommit(storage, groupCommitDefaults);
-  plants = createPlants({ reader: storage, writer, nowMs: () => nowMs });
+  plants = new Plants(storage, writer, () => nowMs);
 });
 
 afterEach(async () => {
@@ -70,11 +70,7 @@ describe("create with an idempotency key", () => {
 /** Outcomes that are hard to reach with a real storage. */
 describe("an outcome of the writer", () => {
   function plantsOn(outcome: Outcome): Plants {
-    return createPlants({
-      reader: storage,
-      writer: { write: async () => outcome, writeAll: async () => [outcome] },
-      nowMs: () => 0,
-    });
+    return new Plants(storage, { write: async () => outcome, writeAll: async () => [outcome] });
   }
 
   test.each([
@@ -90,7 +86,7 @@ describe("an outcome of the writer", () => {
         return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed: false }));
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
-      const failing = createPlants({ reader: storage, writer, nowMs: () => 0 });
+      const failing = new Plants(storage, writer);
       async function* slices(count: number) {
         for (let line = 0; line < count; line++) yield [{ line, draft: fern() }];
       }
@@ -105,18 +101,6 @@ describe("an outcome of the writer", () => {
       expect(await alone.catch((error) => error)).toBe(failure);
     },
   );
-
-  test("that is unknown is settled by a key for a create only", async () => {
-    const message = `The outcome is unknown. ${retryWithKey}`;
-    const write = () => Promise.reject(new PlantStoreError("unavailable", message));
-    const writer = { write, writeAll: write };
-    const failing = createPlants({ reader: storage, writer, nowMs: () => 0 });
-    const messageOf = (work: Promise<unknown>) => work.catch((error) => error.message);
-    expect(await messageOf(failing.create(alice, fern()))).toBe(message);
-    const advice = "The outcome is unknown. Send it again.";
-    expect(await messageOf(failing.delete(alice, 7n))).toBe(advice);
-    expect(await messageOf(failing.put(alice, 7n, { name: "Fern", tag: "" }))).toBe(advice);
-  });
 
   test("that no id is left to assign is a conflict", async () => {
     const created = await plantsOn({ kind: "exhausted" })

@@ -3,7 +3,7 @@
  * grouped.
  */
 import type { Caller } from "./caller.ts";
-import { adviseWithoutKey, PlantStoreError } from "./errors.ts";
+import { PlantStoreError } from "./errors.ts";
 import {
   nameCodePointsMax,
   type Plant,
@@ -41,60 +41,17 @@ export interface ListQuery {
 export interface Listing {
   readonly first: readonly Plant[];
   /** The pages after `first`, perhaps none; absent where the list is short and goes out whole. */
-  readonly rest?: PlantPages | undefined;
+  readonly rest?: Source<readonly Plant[]> | undefined;
   /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
   readonly next?: ListQuery | undefined;
 }
 
-/** Not an async generator: a suspended one keeps the page that it yielded last. */
-export interface PlantPages {
-  /** Absent after the last page. */
-  next(): Promise<readonly Plant[] | undefined>;
-  /** Call it when no further pages are needed. */
+/** Not an async generator: a suspended one keeps the item that it yielded last. */
+export interface Source<Item> {
+  /** Absent after the last item. */
+  next(): Promise<Item | undefined>;
+  /** Call it when no further items are needed. */
   close(): void;
-}
-
-export interface Plants {
-  /**
-   * Fails with `conflict` if the id is taken, `idempotency-mismatch` if the key was used otherwise,
-   * `storage-full` if the garden is full.
-   */
-  create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created>;
-  /**
-   * Creates plants in their order, independently of each other, and reports the outcome of each. A
-   * slice is one commit. Fails only where the storage does: then some of the plants may be stored,
-   * and the key settles which.
-   */
-  createMany(
-    caller: Caller,
-    slices: AsyncIterable<readonly NumberedDraft[]>,
-    idempotencyKey: string | undefined,
-    onOutcome: (line: NumberedDraft, outcome: Outcome) => void,
-  ): Promise<void>;
-  /** Fails with `not-found` if the caller's garden holds no such plant. */
-  get(caller: Caller, id: PlantId): Promise<Plant>;
-  list(caller: Caller, query: ListQuery): Promise<Listing>;
-  /** How many plants the caller's garden holds now. */
-  count(caller: Caller): Promise<number>;
-  /**
-   * Replaces the plant with this id, or creates it. Fails with `precondition-failed` if a
-   * precondition doesn't hold, `storage-full` if it would be one plant too many.
-   */
-  put(
-    caller: Caller,
-    id: PlantId,
-    content: Pick<Plant, "name" | "tag">,
-    preconditions?: Preconditions,
-  ): Promise<Put>;
-  /**
-   * Fails with `precondition-failed` if the precondition doesn't hold, which includes that there is
-   * no such plant; without one, with `not-found`.
-   */
-  delete(
-    caller: Caller,
-    id: PlantId,
-    preconditions?: Pick<Preconditions, "ifMatch">,
-  ): Promise<void>;
 }
 
 /** A page is read at one moment and sent as one chunk: 1,000 plants, or fewer with long names. */
@@ -115,86 +72,125 @@ const keyLifetimeMs = 24 * 60 * 60 * 1000;
 /** How many of many plants go into one commit, so that others' writes get in between. */
 export const slicePlantsMax = 48;
 
-export function createPlants(deps: {
-  reader: PlantReader;
-  writer: PlantWriter;
-  nowMs: () => number;
-}): Plants {
-  const { reader, writer, nowMs } = deps;
-  const lists = new Lists(reader);
+export class Plants {
+  readonly #reader: PlantReader;
+  readonly #writer: PlantWriter;
+  readonly #nowMs: () => number;
+  readonly #lists: Lists;
 
-  const toWrite = (
+  constructor(reader: PlantReader, writer: PlantWriter, nowMs: () => number = Date.now) {
+    this.#reader = reader;
+    this.#writer = writer;
+    this.#nowMs = nowMs;
+    this.#lists = new Lists(reader);
+  }
+
+  /**
+   * Fails with `conflict` if the id is taken, `idempotency-mismatch` if the key was used otherwise,
+   * `storage-full` if the garden is full.
+   */
+  async create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created> {
+    const outcome = await this.#writer.write(this.#toWrite(caller, draft, idempotencyKey));
+    if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
+    return { id: outcome.id, name: draft.name, tag: draft.tag, replayed: outcome.replayed };
+  }
+
+  /**
+   * Creates plants in their order, independently of each other, and reports the outcome of each. A
+   * slice is one commit. Fails only where the storage does: then some of the plants may be stored,
+   * and the key settles which.
+   */
+  async createMany(
+    caller: Caller,
+    slices: AsyncIterable<readonly NumberedDraft[]>,
+    idempotencyKey: string | undefined,
+    onOutcome: (line: NumberedDraft, outcome: Outcome) => void,
+  ): Promise<void> {
+    let sent = 0;
+    const commit = async (slice: readonly NumberedDraft[]) => {
+      sent++;
+      const outcomes = await this.#writer.writeAll(
+        slice.map(({ line, draft }) => this.#toWrite(caller, draft, idempotencyKey, line)),
+      );
+      for (const [index, line] of slice.entries()) onOutcome(line, outcomes[index] as Outcome);
+    };
+    try {
+      let committing: Promise<void> = Promise.resolve();
+      for await (const slice of slices) {
+        // The next slice is validated while this one is committed. It is sent only once this one
+        // is stored: if this one failed, later lines would get lower ids than these.
+        await committing;
+        committing = commit(slice);
+        committing.catch(() => {});
+      }
+      await committing;
+    } catch (error) {
+      throw sent > 1 ? toPartialFailure(error, idempotencyKey) : error;
+    }
+  }
+
+  /** Fails with `not-found` if the caller's garden holds no such plant. */
+  async get({ garden }: Caller, id: PlantId): Promise<Plant> {
+    const after = id === plantIdMin ? undefined : id - 1n;
+    const [plant] = await this.#reader.list(garden, after, 1);
+    if (plant?.id !== id) throw noSuchPlant();
+    return plant;
+  }
+
+  async list({ garden }: Caller, { limit, after, tag }: ListQuery): Promise<Listing> {
+    const scope = { garden, tag };
+    if (limit === undefined) return this.#lists.all(scope, after);
+    return this.#lists.page(scope, after, limit);
+  }
+
+  /** How many plants the caller's garden holds now. */
+  count({ garden }: Caller): Promise<number> {
+    return this.#reader.countPlants(garden);
+  }
+
+  /**
+   * Replaces the plant with this id, or creates it. Fails with `precondition-failed` if a
+   * precondition doesn't hold, `storage-full` if it would be one plant too many.
+   */
+  async put(
+    { garden }: Caller,
+    id: PlantId,
+    { name, tag }: Pick<Plant, "name" | "tag">,
+    preconditions?: Preconditions,
+  ): Promise<Put> {
+    const put = { kind: "put", garden, id, name, tag, preconditions } as const;
+    const outcome = await this.#writer.write(put);
+    if (outcome.kind === "precondition-failed") throw preconditionFailed();
+    if (outcome.kind === "full") throw refuseFull(outcome);
+    return { id, name, tag, isNew: outcome.kind === "created" };
+  }
+
+  /**
+   * Fails with `precondition-failed` if the precondition doesn't hold, which includes that there is
+   * no such plant; without one, with `not-found`.
+   */
+  async delete(
+    { garden }: Caller,
+    id: PlantId,
+    preconditions?: Pick<Preconditions, "ifMatch">,
+  ): Promise<void> {
+    const deletion = { kind: "delete", garden, id, preconditions } as const;
+    const outcome = await this.#writer.write(deletion);
+    if (outcome.kind === "missing") throw noSuchPlant();
+    if (outcome.kind === "precondition-failed") throw preconditionFailed();
+  }
+
+  #toWrite(
     { garden }: Caller,
     { id, name, tag }: PlantDraft,
     key: string | undefined,
     line?: number,
-  ): CreateWrite => {
-    const now = nowMs();
+  ): CreateWrite {
+    const nowMs = this.#nowMs();
     const idempotency =
-      key === undefined ? undefined : { key, line, nowMs: now, expiresAtMs: now + keyLifetimeMs };
+      key === undefined ? undefined : { key, line, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
     return { kind: "create", garden, id, name, tag, idempotency };
-  };
-
-  return {
-    async create(caller, draft, idempotencyKey) {
-      const outcome = await writer.write(toWrite(caller, draft, idempotencyKey));
-      if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
-      return { id: outcome.id, name: draft.name, tag: draft.tag, replayed: outcome.replayed };
-    },
-
-    async createMany(caller, slices, idempotencyKey, onOutcome) {
-      let sent = 0;
-      const commit = async (slice: readonly NumberedDraft[]) => {
-        sent++;
-        const outcomes = await writer.writeAll(
-          slice.map(({ line, draft }) => toWrite(caller, draft, idempotencyKey, line)),
-        );
-        for (const [index, line] of slice.entries()) onOutcome(line, outcomes[index] as Outcome);
-      };
-      try {
-        let committing: Promise<void> = Promise.resolve();
-        for await (const slice of slices) {
-          // The next slice is validated while this one is committed. It is sent only once this one
-          // is stored: if this one failed, later lines would get lower ids than these.
-          await committing;
-          committing = commit(slice);
-          committing.catch(() => {});
-        }
-        await committing;
-      } catch (error) {
-        throw sent > 1 ? toPartialFailure(error, idempotencyKey) : error;
-      }
-    },
-
-    async get({ garden }, id) {
-      const after = id === plantIdMin ? undefined : id - 1n;
-      const [plant] = await reader.list(garden, after, 1);
-      if (plant?.id !== id) throw noSuchPlant();
-      return plant;
-    },
-
-    async list({ garden }, { limit, after, tag }) {
-      const scope = { garden, tag };
-      return limit === undefined ? lists.all(scope, after) : lists.page(scope, after, limit);
-    },
-
-    count: ({ garden }) => reader.countPlants(garden),
-
-    async put({ garden }, id, { name, tag }, preconditions) {
-      const put = { kind: "put", garden, id, name, tag, preconditions } as const;
-      const outcome = await writer.write(put).catch(adviseWithoutKey);
-      if (outcome.kind === "precondition-failed") throw preconditionFailed();
-      if (outcome.kind === "full") throw refuseFull(outcome);
-      return { id, name, tag, isNew: outcome.kind === "created" };
-    },
-
-    async delete({ garden }, id, preconditions) {
-      const deletion = { kind: "delete", garden, id, preconditions } as const;
-      const outcome = await writer.write(deletion).catch(adviseWithoutKey);
-      if (outcome.kind === "missing") throw noSuchPlant();
-      if (outcome.kind === "precondition-failed") throw preconditionFailed();
-    },
-  };
+  }
 }
 
 function noSuchPlant(): PlantStoreError {
@@ -322,7 +318,7 @@ class Lists {
     scope: ListScope,
     after: PlantId | undefined,
     bound: { readonly last?: PlantId | undefined; readonly count?: number } = {},
-  ): PlantPages {
+  ): Source<readonly Plant[]> {
     const { last, count = Number.POSITIVE_INFINITY } = bound;
     let remaining = count;
     let position = after;

@@ -31,7 +31,7 @@ import {
   refuse,
 } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
-import { streamText, type TextSource } from "./stream.ts";
+import { streamText } from "./stream.ts";
 import { redirectToConsole, webPages } from "./web-pages.ts";
 
 interface AppDeps {
@@ -104,7 +104,21 @@ export function createApp(deps: AppDeps): App {
     const caller = authenticator.findCached(token);
     if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return authorize(caller, operation, exchange);
-    return authenticator.authenticate(token).then((found) => authorize(found, operation, exchange));
+    return lookUp(token, exchange.deadlineMs).then((found) =>
+      authorize(found, operation, exchange),
+    );
+  }
+
+  /** A token that isn't cached costs a read like any other, of nobody in particular. */
+  function lookUp(token: string, deadlineMs: number): Promise<Caller> {
+    return admission.withPermit("read", "", deadlineMs, () => authenticator.authenticate(token));
+  }
+
+  /** The token must still be valid when a body has arrived, or a list goes on. */
+  async function confirmToken({ token = "" }: Exchange): Promise<void> {
+    const cached = authenticator.findCached(token);
+    if (cached instanceof PlantStoreError) throw cached;
+    if (!cached) await lookUp(token, admission.deadline());
   }
 
   /** Checks the caller's rate limit and scope, then whether the request waited too long. */
@@ -153,16 +167,12 @@ export function createApp(deps: AppDeps): App {
     const { scope, body } = operation;
     exchange.trace?.enter("read request");
     const input = await readInput(operation, exchange, admission);
-    // A body may take 15 seconds to arrive, and the token must still be valid then.
-    const { caller, token = "" } = exchange;
-    if (caller && body && authenticator.findCached(token) !== caller) {
-      await authenticator.authenticate(token);
-    }
+    if (scope && body) await confirmToken(exchange);
     exchange.trace?.enter(operation.name);
     if (!scope) return operation.run(context, input);
     const permit = operation.isLong?.(input) ? "list" : scope;
     const run = () => operation.run(context, input);
-    return admission.withPermit(permit, caller?.user ?? "", exchange.deadlineMs, run);
+    return admission.withPermit(permit, exchange.caller?.user ?? "", exchange.deadlineMs, run);
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
@@ -196,26 +206,13 @@ export function createApp(deps: AppDeps): App {
   }
 
   /**
-   * Sends a long response chunk by chunk, in turn with others. A list ends when its token does; the
+   * Makes a chunk of a long response, in turn with others. A list ends when its token does; the
    * results of a bulk request don't, because their plants are stored.
    */
-  function paced(source: TextSource, { caller, operation, token = "" }: Exchange): TextSource {
-    const user = caller?.user ?? "";
-    const makeNext = async () => {
-      await authenticator.authenticate(token);
-      return source.next();
-    };
-    let hasBegun = false;
-    return {
-      next() {
-        const isFirst = !hasBegun;
-        hasBegun = true;
-        if (isFirst) return source.next();
-        if (operation?.scope === "read") return admission.nextChunk(user, makeNext);
-        return admission.turn(user).then(() => source.next());
-      },
-      close: () => source.close(),
-    };
+  function pace<Chunk>(exchange: Exchange, make: () => Promise<Chunk>): Promise<Chunk> {
+    const user = exchange.caller?.user ?? "";
+    if (exchange.operation?.scope !== "read") return admission.turn(user).then(make);
+    return admission.nextChunk(user, () => confirmToken(exchange).then(make));
   }
 
   function respond(exchange: Exchange, reply: Reply): Response {
@@ -227,7 +224,7 @@ export function createApp(deps: AppDeps): App {
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
     else if (request.method === "HEAD") body?.close();
-    else if (body) content = streamText(paced(body, exchange), finish);
+    else if (body) content = streamText(body, (make) => pace(exchange, make), finish);
 
     const response = new Response(content, {
       status,

@@ -4,10 +4,9 @@
  */
 import { errorCodes, PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
-import { type NumberedDraft, refusalOf, slicePlantsMax } from "../domain/plants.ts";
+import { type NumberedDraft, refusalOf, type Source, slicePlantsMax } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
 import { summarize, validateObject } from "./request.ts";
-import type { TextSource } from "./stream.ts";
 
 export const linesMax = 10_000;
 /** More than any valid plant needs, with each character escaped. */
@@ -56,11 +55,8 @@ export class Bulk {
     let line = 0;
     let lines = 0;
     let characters = 0;
-    let earlier = "";
-    let draft = validateLine(earlier);
     for (const text of linesOf(this.#text)) {
-      if (text !== earlier) draft = validateLine(text);
-      earlier = text;
+      const draft = validateLine(text);
       if (!Array.isArray(draft)) slice.push({ line, draft });
       line++;
       lines++;
@@ -93,17 +89,9 @@ export class Bulk {
     return found < 0 ? this.#refusals.push(refusal) - 1 : found;
   }
 
-  renderResults(): string | TextSource {
+  renderResults(): string | Source<string> {
     const lines = linesOf(this.#text);
     let line = 0;
-    let earlier: { readonly text: string; readonly result: string } | undefined;
-    /** Equal lines in a row, which cost next to nothing to send, cost little here. */
-    const renderInvalidLine = (text: string): string => {
-      if (earlier?.text !== text) {
-        earlier = { text, result: renderInvalid(validateLine(text) as ValidationError[]) };
-      }
-      return earlier.result;
-    };
     const renderNext = (): string | undefined => {
       let text = "";
       let characters = 0;
@@ -111,8 +99,7 @@ export class Bulk {
         const next = lines.next();
         if (next.done) break;
         characters += next.value.length;
-        const result = this.#renderResult(line++) ?? renderInvalidLine(next.value);
-        text += `${result}\n`;
+        text += `${this.#renderResult(line++, next.value)}\n`;
       }
       return text === "" ? undefined : text;
     };
@@ -122,8 +109,7 @@ export class Bulk {
     return whole;
   }
 
-  /** Absent if the line is not valid. */
-  #renderResult(line: number): string | undefined {
+  #renderResult(line: number, text: string): string {
     const state = this.#states[line] ?? invalid;
     const id = this.#ids[line];
     switch (state) {
@@ -134,7 +120,7 @@ export class Bulk {
       case taken:
         return renderRefusal(refusalOf({ kind: "taken" }, id));
       case invalid:
-        return undefined;
+        return renderInvalid(validateLine(text) as ValidationError[]);
       default:
         return renderRefusal(this.#refusals[state - refused] as PlantStoreError);
     }

@@ -2,12 +2,11 @@
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import type { Plants } from "../domain/plants.ts";
+import type { Plants, Source } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
 import type { Admission, Holding } from "./admission.ts";
 import type { BodyType } from "./body.ts";
 import type { Parameters } from "./parameters.ts";
-import type { TextSource } from "./stream.ts";
 
 /** What operations run on. */
 export interface Context {
@@ -33,7 +32,7 @@ export interface Reply {
    * Complete text, or a stream of chunks, made as the client reads them. A file is a blob, which
    * all its readers share; the runtime copies text and bytes for each of them.
    */
-  readonly body?: string | Blob | TextSource | undefined;
+  readonly body?: string | Blob | Source<string> | undefined;
   /** A page that new plants with assigned ids come after: see `GardenVersion.withoutAppends`. */
   readonly isBeforeAppends?: boolean;
 }

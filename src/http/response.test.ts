@@ -1,7 +1,7 @@
 /** Lists that go out in several chunks. */
 import { describe, expect, test } from "bun:test";
 import type { Plant } from "../domain/plant.ts";
-import type { PlantPages } from "../domain/plants.ts";
+import type { Source } from "../domain/plants.ts";
 import { renderList } from "./response.ts";
 
 const fern: Plant = { id: 9_007_199_254_740_993n, name: "Fern", tag: "hall" };
@@ -41,7 +41,7 @@ describe("a list", () => {
 
   test("reads no page before it is asked for it", () => {
     let isRead = false;
-    const rest: PlantPages = {
+    const rest: Source<readonly Plant[]> = {
       async next() {
         isRead = true;
         return undefined;

@@ -1,8 +1,7 @@
 /** Renders plants, links and locations. */
 import { contentHash, type Plant, type PlantField, type PlantId } from "../domain/plant.ts";
-import type { Listing, ListQuery, PlantPages } from "../domain/plants.ts";
+import type { Listing, ListQuery, Source } from "../domain/plants.ts";
 import type { Reply } from "./operation.ts";
-import type { TextSource } from "./stream.ts";
 
 export function jsonReply(
   status: number,
@@ -31,19 +30,23 @@ export function renderList(listing: Listing, fields = defaultFields): Reply["bod
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
 }
 
-function renderPages(first: string, rest: PlantPages, fields: readonly PlantField[]): TextSource {
-  let text: string | undefined = `[${first}`;
+function renderPages(
+  first: string,
+  rest: Source<readonly Plant[]>,
+  fields: readonly PlantField[],
+): Source<string> {
+  let opening = `[${first}`;
   let isOpen = true;
   return {
     async next() {
       if (!isOpen) return undefined;
-      if (text !== undefined) {
-        const opening = text;
-        text = undefined;
-        return opening;
+      if (opening !== "") {
+        const text = opening;
+        opening = "";
+        return text;
       }
       const page = await rest.next();
-      if (page !== undefined) return page.length > 0 ? `,${renderItems(page, fields)}` : "";
+      if (page) return page.length > 0 ? `,${renderItems(page, fields)}` : "";
       isOpen = false;
       return "]";
     },

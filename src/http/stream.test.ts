@@ -1,6 +1,7 @@
 /** Sending text at the client's pace, and ending exactly once however the sending ends. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { streamText, type TextSource } from "./stream.ts";
+import type { Source } from "../domain/plants.ts";
+import { streamText } from "./stream.ts";
 
 let made = 0;
 let isFreed: boolean;
@@ -15,7 +16,7 @@ beforeEach(() => {
   ends = 0;
 });
 
-function source(chunks: readonly (string | Promise<string>)[]): TextSource {
+function source(chunks: readonly (string | Promise<string>)[]): Source<string> {
   return {
     async next() {
       return chunks[made++];
@@ -26,25 +27,29 @@ function source(chunks: readonly (string | Promise<string>)[]): TextSource {
   };
 }
 
+function send(chunks: Source<string>): ReadableStream {
+  return streamText(chunks, (make) => make(), onEnd);
+}
+
 /** Lets everything that can go on without the test go on. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 test("sends all chunks as UTF-8, in order", async () => {
-  const text = await new Response(streamText(source(["[", "ß🌱", "]"]), onEnd)).text();
+  const text = await new Response(send(source(["[", "ß🌱", "]"]))).text();
   expect(text).toBe("[ß🌱]");
   expect(isFreed).toBe(true);
   expect(ends).toBe(1);
 });
 
 test("ends also when there is nothing to send", async () => {
-  expect(await new Response(streamText(source([]), onEnd)).text()).toBe("");
+  expect(await new Response(send(source([]))).text()).toBe("");
   expect(ends).toBe(1);
 });
 
 test("makes a chunk only when the client takes it", async () => {
-  const reader = streamText(source(Array.from({ length: 100 }, String)), onEnd).getReader();
+  const reader = send(source(Array.from({ length: 100 }, String))).getReader();
   await settle();
   expect(made).toBe(0);
   await reader.read();
@@ -57,7 +62,7 @@ test("makes a chunk only when the client takes it", async () => {
 test("breaks off where the source fails, so that a cut list does not pass for a whole one", async () => {
   const failing = [Promise.resolve("["), Promise.reject(new Error("The disk is gone."))];
   failing[1]?.catch(() => {});
-  const reader = streamText(source(failing), onEnd).getReader();
+  const reader = send(source(failing)).getReader();
   expect((await reader.read()).done).toBe(false);
   const failure = await reader.read().catch((error) => error);
   expect(failure).toBeInstanceOf(Error);
@@ -68,7 +73,7 @@ test("breaks off where the source fails, so that a cut list does not pass for a 
 
 describe("a client that leaves", () => {
   test("between two chunks frees the source and ends once", async () => {
-    const reader = streamText(source(["a", "b", "c"]), onEnd).getReader();
+    const reader = send(source(["a", "b", "c"])).getReader();
     await reader.read();
     await settle();
     await reader.cancel();
@@ -77,7 +82,7 @@ describe("a client that leaves", () => {
   });
 
   test("before it has read anything frees the source and ends once", async () => {
-    const stream = streamText(source(["a", "b"]), onEnd);
+    const stream = send(source(["a", "b"]));
     await settle();
     await stream.cancel();
     expect(isFreed).toBe(true);
@@ -86,7 +91,7 @@ describe("a client that leaves", () => {
 
   test("while a chunk is being made frees the source and ends once", async () => {
     const slow = Promise.withResolvers<string>();
-    const reader = streamText(source(["a", slow.promise, "c"]), onEnd).getReader();
+    const reader = send(source(["a", slow.promise, "c"])).getReader();
     await reader.read();
     const reading = reader.read();
     await settle();
@@ -102,7 +107,7 @@ describe("a client that leaves", () => {
   });
 
   test("after the end was sent does not end it again", async () => {
-    const reader = streamText(source(["a"]), onEnd).getReader();
+    const reader = send(source(["a"])).getReader();
     await reader.read();
     await reader.read();
     await reader.cancel();

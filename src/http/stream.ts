@@ -2,21 +2,23 @@
  * Sends text chunk by chunk, at the pace of the client: the next chunk is made when the last one
  * has left, so a slow reader holds no more than one in memory.
  */
+import type { Source } from "../domain/plants.ts";
 
 const encoder = new TextEncoder();
 
-/** Not an async generator: a suspended one keeps the chunk that it yielded last. */
-export interface TextSource {
-  /** Absent after the last chunk. */
-  next(): Promise<string | undefined>;
-  /** Call it when no further chunks are needed. */
-  close(): void;
-}
+type MakeChunk = () => Promise<string | undefined>;
 
 /**
- * `onEnd` runs once: when all was sent, when the client left, or with the error of a failed source.
+ * `pace` makes each chunk after the first when it is its turn. `onEnd` runs once: when all was
+ * sent, when the client left, or with the error of a failed source.
  */
-export function streamText(source: TextSource, onEnd: (error?: unknown) => void): ReadableStream {
+export function streamText(
+  source: Source<string>,
+  pace: (make: MakeChunk) => ReturnType<MakeChunk>,
+  onEnd: (error?: unknown) => void,
+): ReadableStream {
+  const makeChunk = () => source.next();
+  let hasBegun = false;
   let hasEnded = false;
   function end(error?: unknown): void {
     if (hasEnded) return;
@@ -28,7 +30,9 @@ export function streamText(source: TextSource, onEnd: (error?: unknown) => void)
     {
       async pull(controller) {
         try {
-          const chunk = await source.next();
+          const making = hasBegun ? pace(makeChunk) : makeChunk();
+          hasBegun = true;
+          const chunk = await making;
           // The client may have left meanwhile.
           if (hasEnded) return;
           if (chunk !== undefined) return controller.enqueue(encoder.encode(chunk));

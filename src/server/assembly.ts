@@ -1,8 +1,8 @@
 /** Wires up what serves requests in one thread: app, authentication, group commit, tracing. */
-import { Authenticator, type RefreshableTokens } from "../auth/authenticator.ts";
+import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
-import { createPlants } from "../domain/plants.ts";
+import { Plants } from "../domain/plants.ts";
 import { Admission } from "../http/admission.ts";
 import { type App, createApp } from "../http/app.ts";
 import { memoizeAsync } from "../http/web-pages.ts";
@@ -80,8 +80,7 @@ export function assemble(
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
   });
-  const admission = new Admission();
-  const authenticator = new Authenticator(boundLookUps(storage, admission), Date.now, jwts);
+  const authenticator = new Authenticator(storage, Date.now, jwts);
   const { usage = unlimited, tracing } = config;
   const { rate } = usage;
   const buckets = config.buckets ?? createBucketMemory();
@@ -89,8 +88,8 @@ export function assemble(
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const app = createApp({
     context: {
-      admission,
-      plants: createPlants({ reader: storage, writer, nowMs: Date.now }),
+      admission: new Admission(),
+      plants: new Plants(storage, writer),
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
       checkStorage: () => readiness.check(),
@@ -111,16 +110,6 @@ export function assemble(
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
   return { app, authenticator, jwts, writer, readiness, spans };
-}
-
-/** Looking up tokens that aren't cached is a read like any other, of nobody in particular. */
-function boundLookUps(storage: Storage, admission: Admission): RefreshableTokens {
-  return {
-    findToken: (hash) =>
-      admission.withPermit("read", "", admission.deadline(), () => storage.findToken(hash)),
-    countTokenChanges: () => storage.countTokenChanges(),
-    noteTokenUses: (uses) => storage.noteTokenUses(uses),
-  };
 }
 
 function createSpanExporter(

@@ -2,7 +2,7 @@
  * Gathers writes that wait at the same time into one durable commit and resolves each after it. It
  * knows no engine: a commit is whatever `apply` does. `http/admission.ts` bounds how many wait.
  */
-import { overloaded, PlantStoreError, retryWithKey } from "../domain/errors.ts";
+import { overloaded, PlantStoreError, sendAgain } from "../domain/errors.ts";
 import {
   GardenLocked,
   type Outcome,
@@ -289,7 +289,7 @@ class CommitQueue {
     this.isStuck = true;
     const waiting = this.#waiting;
     this.#waiting = [];
-    const message = `The storage did not respond in time, so the outcome is unknown. ${retryWithKey}`;
+    const message = `The storage did not respond in time, so the outcome is unknown. ${sendAgain}`;
     reject(group, new PlantStoreError("unavailable", message));
     reject(waiting, overloaded);
   }

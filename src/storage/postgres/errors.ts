@@ -3,7 +3,7 @@
  * It never reads a message.
  */
 import { DatabaseError } from "pg";
-import { type ErrorCode, PlantStoreError, retryWithKey } from "../../domain/errors.ts";
+import { type ErrorCode, PlantStoreError, sendAgain } from "../../domain/errors.ts";
 import type { DatabaseUrl } from "./url.ts";
 
 /** There is no connection: it could not be made, was lost, or did not respond in time. */
@@ -66,7 +66,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /** Requests can be retried with their key; commands need other advice. */
-export function unknownOutcome(cause: unknown, advice = retryWithKey): PlantStoreError {
+export function unknownOutcome(cause: unknown, advice = sendAgain): PlantStoreError {
   const message = "The storage did not confirm the write, so its outcome is unknown.";
   return new PlantStoreError("unavailable", `${message} ${advice}`.trimEnd(), { cause });
 }

@@ -1,10 +1,10 @@
 /** Maps what SQLite throws to the domain's errors, by code. It never reads a message. */
 import { SQLiteError } from "bun:sqlite";
-import { type ErrorCode, PlantStoreError, retryWithKey } from "../../domain/errors.ts";
+import { type ErrorCode, PlantStoreError, sendAgain } from "../../domain/errors.ts";
 
 export const unavailable = "The storage cannot be used right now. Try again shortly.";
 
-export const unknownOutcome = `The storage failed during the commit, so the outcome is unknown. ${retryWithKey}`;
+export const unknownOutcome = `The storage failed during the commit, so the outcome is unknown. ${sendAgain}`;
 
 const corrupt = "The database file is corrupt. Restore a backup.";
 
