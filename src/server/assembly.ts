@@ -24,7 +24,7 @@ import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
 /** A collector that is away would otherwise fill the log. */
 const droppedSpansLogMs = 60_000;
 
-export type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
+type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "jwt" | "usage" | "tracing" | "tls">> & {
     /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
@@ -43,19 +43,13 @@ export interface Assembly {
   readonly spans: SpanExporter | undefined;
 }
 
-/** What a thread counts, and how the counts of the whole process are shown. */
-export interface Counting {
-  readonly metrics: Metrics;
-  readonly render: () => Promise<string>;
-}
-
 export function assemble(
   config: AssemblyConfig,
   storage: Storage,
   log: Log,
-  counting?: Counting,
+  metrics = new Metrics(version),
+  renderMetrics = async () => metrics.render(),
 ): Assembly {
-  const metrics = counting?.metrics ?? new Metrics(version);
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
@@ -93,7 +87,7 @@ export function assemble(
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
       checkStorage: () => readiness.check(),
-      renderMetrics: counting?.render ?? (async () => metrics.render()),
+      renderMetrics,
       // Loaded when it is first asked for: it takes longer to load than all else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");

@@ -63,9 +63,8 @@ export function warnOfExpiry(certificate: Certificate, log: Log, nowMs = Date.no
 }
 
 async function readPem(kind: "cert" | "key", path: string): Promise<string> {
-  // Not imported above, as below.
-  const { readFile } = await import("node:fs/promises");
-  return readFile(path, "utf8").catch((error) => {
+  const text = Bun.file(path).text();
+  return text.catch((error) => {
     throw refuse(`--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`);
   });
 }

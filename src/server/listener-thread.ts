@@ -26,7 +26,7 @@ export type FromThread =
   | { readonly kind: "log"; readonly lines: string }
   | { readonly kind: "stopped" };
 
-export interface ThreadOptions {
+interface ThreadOptions {
   readonly config: ListenerConfig;
   readonly share: StorageShare;
   readonly log: Log;
@@ -69,18 +69,14 @@ export class ListenerThread {
   }
 
   useCertificate(certificate: Certificate): void {
-    this.#post({ kind: "certificate", certificate });
+    this.#worker.postMessage({ kind: "certificate", certificate } satisfies ToThread);
   }
 
   /** Resolves once it has drained, or after a while if it doesn't respond. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#post({ kind: "stop" });
+    this.#worker.postMessage({ kind: "stop" } satisfies ToThread);
     await Promise.race([this.#stopped.promise, Bun.sleep(stopMs)]);
     this.#worker.terminate();
-  }
-
-  #post(message: ToThread): void {
-    this.#worker.postMessage(message);
   }
 }

@@ -50,14 +50,14 @@ export async function openListener(
 ): Promise<Listener> {
   let { certificate } = config;
   const render = async () =>
-    metrics.render(reports.ofOthers(), {
+    metrics.render([...reports.values()], {
       isReady: await assembly.readiness.check().then(
         () => true,
         () => false,
       ),
       certificateSeconds: certificate && remainingMs(certificate) / 1_000,
     });
-  const assembly = assemble(config, storage, log, { metrics, render });
+  const assembly = assemble(config, storage, log, metrics, render);
   const { app, authenticator, writer, spans } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
@@ -65,12 +65,16 @@ export async function openListener(
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   if (isFirst) claimPort(config);
   let server = listen(config, app);
-  const reports = new ThreadReports(config.metricsChannel);
+  // What each thread counts goes to all others: any of them may be asked for the metrics.
+  const channel = new BroadcastChannel(config.metricsChannel);
+  const thread = crypto.randomUUID();
+  const reports = new Map<string, Report>();
+  channel.onmessage = ({ data }) => reports.set(data.thread, data.report);
   const port = server.port ?? config.port;
   const servers = new Set([server]);
   const tasks = startThreadTasks(assembly, config.intervals, log);
   if (config.threads > 1) {
-    const send = async () => reports.send(metrics.report());
+    const send = async () => channel.postMessage({ thread, report: metrics.report() });
     tasks.start("metrics report", config.intervals.sendReportMs, send);
   }
   async function finishWork(): Promise<void> {
@@ -101,35 +105,10 @@ export async function openListener(
       await Promise.race([isStopped, untilIdle(servers, drainMs - closingMs)]);
       await Promise.race([isStopped, stop(true)]);
       tasks.stop();
-      reports.close();
+      channel.close();
       await Promise.race([finishWork(), isLate]);
     },
   };
-}
-
-/** What each thread counts, sent to all others: any of them may be asked for the metrics. */
-class ThreadReports {
-  readonly #channel: BroadcastChannel;
-  readonly #thread = crypto.randomUUID();
-  readonly #others = new Map<string, Report>();
-
-  constructor(channel: string) {
-    this.#channel = new BroadcastChannel(channel);
-    this.#channel.onmessage = ({ data }) => this.#others.set(data.thread, data.report);
-  }
-
-  /** The last report of each. */
-  ofOthers(): Report[] {
-    return [...this.#others.values()];
-  }
-
-  send(report: Report): void {
-    this.#channel.postMessage({ thread: this.#thread, report });
-  }
-
-  close(): void {
-    this.#channel.close();
-  }
 }
 
 type Server = ReturnType<typeof listen>;

@@ -27,7 +27,6 @@ export class Readiness {
   readonly #writer: { readonly isStuck: boolean };
   readonly #doubt: Int32Array;
   #checking: Promise<void> | undefined;
-  #trying: Promise<void> | undefined;
 
   constructor(
     storage: Pick<Storage, "apply" | "ping">,
@@ -52,26 +51,21 @@ export class Readiness {
     if (error instanceof PlantStoreError && error.code === "unavailable") this.#doubt[0] = 1;
   }
 
-  /** Fails with `unavailable`. Concurrent calls share one check: anyone may call /readyz. */
+  /**
+   * Fails with `unavailable`. Calls share one check: anyone may call /readyz, and while the storage
+   * hangs, further checks would only queue up.
+   */
   check(): Promise<void> {
-    this.#checking ??= inTime(this.#check()).finally(() => {
+    this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
     });
-    return this.#checking;
+    return inTime(this.#checking);
   }
 
   async #check(): Promise<void> {
     if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.#storage.ping();
     if (this.#doubt[0] === 0) return;
-    // One at a time: while the storage hangs, further ones would only queue up.
-    this.#trying ??= this.#tryToWrite().finally(() => {
-      this.#trying = undefined;
-    });
-    await this.#trying;
-  }
-
-  async #tryToWrite(): Promise<void> {
     await this.#storage.apply(trialWrites, { isApart: true }).catch((error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
     });

@@ -69,7 +69,8 @@ export function toBytes(text: string): Buffer {
 /** A row while a group of writes uses it: it is read once and stored once. */
 export class KeyRow {
   readonly key: string;
-  #entries: Buffer;
+  /** One entry for a single plant; for lines as many as there are up to the last one. */
+  entries: Buffer;
   expiresAtMs: number;
   /** Whether it is there, or will be. */
   isStored: boolean;
@@ -83,36 +84,31 @@ export class KeyRow {
   ) {
     const valid = [stored, older].find((row) => row !== undefined && row.expiresAtMs > nowMs);
     this.key = key;
-    this.#entries = Buffer.from(valid?.entries ?? []);
+    this.entries = Buffer.from(valid?.entries ?? []);
     this.expiresAtMs = valid?.expiresAtMs ?? 0;
     this.isStored = stored !== undefined;
-  }
-
-  /** One entry for a single plant; for lines as many as there are up to the last one. */
-  get entries(): Buffer {
-    return this.#entries;
   }
 
   /** What an earlier request with the same key leads to; absent if there was none. */
   recall({ entry, request }: KeyUse): Outcome | undefined {
     const at = entry * entryBytes;
-    if (at >= this.#entries.length) return undefined;
-    const earlier = this.#entries.toString("latin1", at, at + hashBytes);
+    if (at >= this.entries.length) return undefined;
+    const earlier = this.entries.toString("latin1", at, at + hashBytes);
     if (earlier === noHash) return undefined;
     if (earlier !== request) return { kind: "mismatch" };
-    const id = this.#entries.readBigInt64BE(at + hashBytes);
+    const id = this.entries.readBigInt64BE(at + hashBytes);
     return { kind: "created", id, replayed: true };
   }
 
   remember({ entry, request, expiresAtMs }: KeyUse, plantId: PlantId): void {
     const at = entry * entryBytes;
-    if (at >= this.#entries.length) {
+    if (at >= this.entries.length) {
       const longer = Buffer.alloc(at + entryBytes);
-      this.#entries.copy(longer);
-      this.#entries = longer;
+      this.entries.copy(longer);
+      this.entries = longer;
     }
-    this.#entries.write(request, at, "latin1");
-    this.#entries.writeBigInt64BE(plantId, at + hashBytes);
+    this.entries.write(request, at, "latin1");
+    this.entries.writeBigInt64BE(plantId, at + hashBytes);
     this.expiresAtMs = expiresAtMs;
     this.isStored = true;
     this.isChanged = true;

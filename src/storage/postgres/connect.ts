@@ -85,22 +85,11 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
   return ["-c synchronous_commit=on", process.env.PGOPTIONS ?? "", ...flags].join(" ");
 }
 
-/** The first host that takes writes. Fails with the reason of each that doesn't. */
-export async function findServer(target: Target): Promise<Server> {
-  const { hosts } = target.url;
-  try {
-    return await Promise.any(hosts.map((host) => tryHost(target, host)));
-  } catch (failure) {
-    const { errors } = failure as AggregateError;
-    const refusals = new Map(hosts.map((host, index) => [host, errors[index]]));
-    throw noServer(target.url, refusals);
-  }
-}
-
 /** Why no host can be used, in words. Those without a refusal have not responded yet. */
 export function noServer(url: DatabaseUrl, refusals: ReadonlyMap<Host, unknown>): PlantStoreError {
-  const reasons = [...refusals].map(([host, error]) => {
-    const reason = explain(error, url);
+  const refused = url.hosts.filter((host) => refusals.has(host));
+  const reasons = refused.map((host) => {
+    const reason = explain(refusals.get(host), url);
     return url.hosts.length > 1 ? `${describeHost(host)}: ${reason}` : reason;
   });
   const cause = new AggregateError(refusals.values());

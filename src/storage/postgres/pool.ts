@@ -9,7 +9,6 @@ import {
   checkServer,
   clientConfig,
   cut,
-  findServer,
   noServer,
   type Server,
   type Target,
@@ -25,6 +24,8 @@ const graceMs = 1_000;
 const pauseMinMs = 50;
 const pauseMaxMs = 500;
 const closeMs = 2_000;
+/** A search that is over after the first try of each host. */
+const once = AbortSignal.abort();
 
 /** Lasts until a server takes writes, or the storage is closed. */
 interface Search {
@@ -73,7 +74,9 @@ export class PrimaryPool {
     const parsed = parseUrl(url);
     const pool = new PrimaryPool(parsed, limits);
     try {
-      const server = await findServer(pool.#target);
+      const server = await pool.#tryHosts(once).catch(() => {
+        throw noServer(parsed, pool.#refusals);
+      });
       // With the role's own search path, which may lead to another store than the first of it.
       await withConnection(pool.#target, server, prepare);
       pool.#connectTo(server);
@@ -206,19 +209,21 @@ export class PrimaryPool {
     return this.#search;
   }
 
-  /** Tries each host on its own, so that a silent one does not hold up the others. */
   async #searchOn(): Promise<Pool> {
-    const { hosts } = this.#target.url;
     const over = new AbortController();
-    this.#refusals.clear();
     try {
-      const server = await Promise.any(hosts.map((host) => this.#keepTrying(host, over.signal)));
-      const pool = this.#connectTo(server);
+      const pool = this.#connectTo(await this.#tryHosts(over.signal));
       this.#search = undefined;
       return pool;
     } finally {
       over.abort();
     }
+  }
+
+  /** Each on its own, so that a silent one does not hold up the others. */
+  #tryHosts(over: AbortSignal): Promise<Server> {
+    this.#refusals.clear();
+    return Promise.any(this.#target.url.hosts.map((host) => this.#keepTrying(host, over)));
   }
 
   async #keepTrying(host: Host, over: AbortSignal): Promise<Server> {
