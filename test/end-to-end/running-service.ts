@@ -71,6 +71,8 @@ export async function startService(
   options: {
     args?: readonly string[];
     database?: string;
+    /** Any free one unless given. */
+    port?: number;
     variables?: Readonly<Record<string, string>>;
     /** Another program than the real one. */
     program?: string | undefined;
@@ -79,7 +81,10 @@ export async function startService(
   const folder = makeTemporaryFolder();
   const database = options.database ?? join(folder.path, "plants.db");
   const child = spawnProgram(
-    ["serve", "--port", "0", "--database", database, ...(options.args ?? [])],
+    [
+      ...["serve", "--port", String(options.port ?? 0), "--database", database],
+      ...(options.args ?? []),
+    ],
     options.variables,
     options.program,
   );

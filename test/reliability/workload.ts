@@ -3,6 +3,7 @@
  * of the service. One of them creates many at once. Every response goes into the ledger.
  */
 import { makeDice, spread } from "../dice.ts";
+import { KeptConnection, writeRequest } from "./kept-connection.ts";
 import type { Ledger } from "./ledger.ts";
 import {
   type Caller,
@@ -14,6 +15,7 @@ import {
 
 const pauseMs = 10;
 const retryMs = 100;
+const stallMs = 3_000;
 
 export interface Instance extends Caller {
   readonly token: string;
@@ -24,6 +26,10 @@ export interface WorkloadOptions {
   readonly seed: number;
   /** The most lines of a batch. Without it, there are no batches. */
   readonly linesMax?: number;
+  /** As 0.5 takes it: no puts, and no preconditions. */
+  readonly isOld?: boolean;
+  /** How many more list all plants at this port, and stop reading for seconds. */
+  readonly slowReaders?: { readonly count: number; readonly port: number };
 }
 
 export class Workload {
@@ -35,6 +41,8 @@ export class Workload {
   longestGapMs = 0;
   readonly #lastWrites = new Map<Instance, number>();
   readonly figures = {
+    requests: 0,
+    "slow reads": 0,
     "puts confirmed": 0,
     "bulks confirmed": 0,
     "bulks found in part": 0,
@@ -43,15 +51,20 @@ export class Workload {
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
+  readonly #isOld: boolean;
   #isStopping = false;
 
   constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
-    const { clients, seed, linesMax } = options;
+    const { clients, seed, linesMax, isOld = false, slowReaders } = options;
+    this.#isOld = isOld;
     this.#instances = instances;
     this.#ledger = ledger;
     const first = seed * 1_000;
     this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
     if (linesMax !== undefined) this.#clients.push(this.#runBulks(first + clients, linesMax));
+    for (let count = 1; slowReaders && count <= slowReaders.count; count++) {
+      this.#clients.push(this.#readSlowly(slowReaders.port, first + clients + count));
+    }
   }
 
   /** Resolves when every client has finished what it was doing. */
@@ -65,8 +78,9 @@ export class Workload {
     const own: OwnPlant[] = [];
     for (let count = 0; !this.#isStopping; count++) {
       const choice = dice(8);
+      const isPut = choice === 2 && !this.#isOld;
       const doomed = choice < 2 ? own.splice(dice(own.length), 1)[0] : undefined;
-      const replaced = choice === 2 ? own[dice(own.length)] : undefined;
+      const replaced = isPut ? own[dice(own.length)] : undefined;
       if (doomed) await this.#delete(doomed, dice);
       else if (replaced) await this.#put(replaced, dice);
       else {
@@ -97,6 +111,24 @@ export class Workload {
     await this.#createMany(batch, dice);
   }
 
+  /** What they read may be cut off when an instance is killed; it must not be refused. */
+  async #readSlowly(port: number, number: number): Promise<void> {
+    const dice = makeDice(spread(number));
+    const { token } = this.#instances[number % this.#instances.length] as Instance;
+    while (!this.#isStopping) {
+      const connection = await KeptConnection.open({ port, isSecure: false });
+      const asked = connection.ask(writeRequest("GET /plants?fields=id,name", { token }));
+      const reading = asked.catch(() => undefined);
+      const { resume } = await connection.pauseAtFirst();
+      await Bun.sleep(dice(stallMs));
+      resume();
+      const status = (await reading)?.status ?? 200;
+      if (![200, 502, 503, 504].includes(status)) this.#ledger.fault(`slow list: ${status}`);
+      this.figures["slow reads"]++;
+      connection.close();
+    }
+  }
+
   async #createMany(batch: NewBatch, dice: (sides: number) => number): Promise<Outcome> {
     let attempts = 0;
     return await this.#retry(dice, async (client) => {
@@ -117,7 +149,7 @@ export class Workload {
     const name = `${number}-${count}`;
     // Chosen ids are negative, so that the service assigns none of them to another plant.
     const id = dice(3) === 0 ? String(-number * 1_000_000 - count) : undefined;
-    if (id !== undefined && dice(2) === 0) {
+    if (id !== undefined && dice(2) === 0 && !this.#isOld) {
       return (await this.#put({ name, id }, dice)) === "done" ? { name, id } : undefined;
     }
     const plant = { name, id, isKeyed: dice(2) === 0 };
@@ -138,7 +170,7 @@ export class Workload {
   }
 
   #delete(plant: OwnPlant, dice: (sides: number) => number): Promise<Outcome> {
-    const isGuarded = dice(2) === 0;
+    const isGuarded = dice(2) === 0 && !this.#isOld;
     return this.#retry(dice, (client) => client.delete(plant, isGuarded));
   }
 
@@ -164,6 +196,7 @@ export class Workload {
         return response;
       } finally {
         this.longestMs = Math.max(this.longestMs, performance.now() - startedAtMs);
+        this.figures.requests++;
       }
     };
     return new PlantClient({ call }, { ledger: this.#ledger, token: instance.token });

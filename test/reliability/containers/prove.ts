@@ -11,7 +11,7 @@ import { pickPorts } from "../../processes.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
-import { listReasons, RetryingClients } from "../retrying-clients.ts";
+import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
 import {
   buildBases,
@@ -275,15 +275,16 @@ describe.skipIf(missing !== undefined)("in containers", () => {
 
     test("clients that retry go on while one instance after the other is stopped", async () => {
       const ledger = new Ledger();
-      const reasons = new Map<string, number>();
+      const caller = new SteadyCaller({ pickPort: () => port });
+      const { call } = caller;
       // Several, because the balancer keeps a token on one instance.
       const tokens: string[] = [];
       while (tokens.length < 4) tokens.push(await createToken(one, "--garden", "busy"));
-      const clients = new RetryingClients({
-        pickPort: () => port,
-        ...{ tokens, ledger, reasons, seed: 1 },
-        ...{ singles: 12, bulks: 1, slowReaders: 1 },
-      });
+      const clients = new Workload(
+        tokens.map((token) => ({ token, call })),
+        ledger,
+        { clients: 12, linesMax: 1_000, seed: 1, slowReaders: { count: 1, port } },
+      );
       for (const instance of [one, two, one, two]) {
         await Bun.sleep(apartMs);
         await podman.run("stop", instance);
@@ -293,14 +294,12 @@ describe.skipIf(missing !== undefined)("in containers", () => {
         await untilHealthy(instance);
       }
       await clients.stop();
-      const { requests, "with a retry": retried } = clients.figures;
-      figures.push(
-        `4 stops, ${requests} requests, ${retried} repeated after: ${listReasons(reasons)}`,
-      );
+      const { requests } = clients.figures;
+      figures.push(`4 stops, ${requests} requests, repeated after: ${caller.listReasons()}`);
       expect(ledger.audit(await listPlants(balancer, tokens[0] ?? ""))).toEqual([]);
       // An instance that stops resets a few connections, which are 502. 503 would mean that the
       // balancer takes the other instance for failed, too.
-      expect([...reasons.keys()].filter((reason) => !reason.endsWith(": 502"))).toEqual([]);
+      expect([...caller.reasons.keys()].filter((reason) => !reason.endsWith(": 502"))).toEqual([]);
     });
 
     test("without PostgreSQL the instances are unhealthy, and recover with it", async () => {

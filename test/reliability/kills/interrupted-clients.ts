@@ -3,10 +3,15 @@
  * a long list that is read slowly, half a body sent. Responses that have begun must be complete.
  */
 import type { RawResponse } from "../../../src/check/wire.ts";
-import { headerOf, KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
+import {
+  type Address,
+  headerOf,
+  KeptConnection,
+  Unanswered,
+  writeRequest,
+} from "../kept-connection.ts";
 import type { Ledger } from "../ledger.ts";
-import { bodyOf, PlantClient } from "../plant-client.ts";
-import type { RestartingService } from "./restarting-service.ts";
+import { bodyOf, type Caller, PlantClient } from "../plant-client.ts";
 
 const pipelinesCount = 2;
 const pipelinedLists = 7;
@@ -25,7 +30,7 @@ export interface ClientTokens {
 
 export class InterruptedClients {
   answered = 0;
-  readonly #service: RestartingService;
+  readonly #service: Address & Caller;
   readonly #tokens: ClientTokens;
   readonly #ledger: Ledger;
   readonly #seed: number;
@@ -34,7 +39,7 @@ export class InterruptedClients {
   readonly #stopping = Promise.withResolvers<void>();
   readonly #begun: Promise<void>[] = [];
 
-  constructor(service: RestartingService, tokens: ClientTokens, ledger: Ledger, seed: number) {
+  constructor(service: Address & Caller, tokens: ClientTokens, ledger: Ledger, seed: number) {
     this.#service = service;
     this.#tokens = tokens;
     this.#ledger = ledger;

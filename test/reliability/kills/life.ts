@@ -5,16 +5,19 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
+import type { RawResponse } from "../../../src/check/wire.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
+import { headerOf } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
+import { RestartingService } from "../restarting-service.ts";
+import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
 import { type ClientTokens, InterruptedClients } from "./interrupted-clients.ts";
-import { RestartingService } from "./restarting-service.ts";
 
 /**
  * `load`: at any moment. `first write`: right after a write was confirmed. `start`: before it
@@ -39,6 +42,11 @@ export interface LifeOptions {
   readonly program?: string;
 }
 
+const certificates = join(import.meta.dir, "../../certificates");
+const secureArgs = [
+  ...["--tls-cert", join(certificates, "server.pem")],
+  ...["--tls-key", join(certificates, "server-key.pem")],
+];
 const clientsCount = 12;
 /** Enough to fill the WAL soon. */
 const checkpointClientsCount = 48;
@@ -75,7 +83,13 @@ class Life {
   readonly #ends: readonly Moment[];
   readonly #ledger = new Ledger();
   readonly #service: RestartingService;
+  readonly #caller: SteadyCaller;
+  readonly #isSecure: boolean;
   readonly #figures: Record<string, number> = {};
+  #onWrite = () => {};
+  /** The highest id so far, and before this process started: a new id must be higher. */
+  #highestId = 0n;
+  #floorId = 0n;
   #tokens: ClientTokens = { token: "", readerToken: "", longListBytes };
 
   constructor(database: string, options: LifeOptions) {
@@ -85,12 +99,19 @@ class Life {
     const { ends } = options;
     const pick = () => mix[this.#dice(mix.length)] as Moment;
     this.#ends = typeof ends === "number" ? Array.from({ length: ends }, pick) : ends;
-    this.#service = new RestartingService({
-      database,
-      threads: options.threads ?? 1 + this.#dice(2),
-      isSecure: options.isSecure ?? this.#dice(5) === 0,
-      program: options.program,
-      onFault: (text) => this.#ledger.fault(text),
+    const threads = options.threads ?? 1 + this.#dice(2);
+    this.#isSecure = options.isSecure ?? this.#dice(5) === 0;
+    const args = ["--threads", String(threads), ...(this.#isSecure ? secureArgs : [])];
+    const service = new RestartingService({ database, args, program: options.program });
+    this.#service = service;
+    this.#caller = new SteadyCaller({
+      pickPort: () => service.untilUp(),
+      isSecure: this.#isSecure,
+      onResponse: (response) => this.#check(response),
+      // Only a killed process may leave half a response behind.
+      onCutShort: async (port, text) => {
+        if ((await service.exits.get(port)) === 0) this.#ledger.fault(text);
+      },
     });
   }
 
@@ -131,20 +152,39 @@ class Life {
     await this.#service.start();
     await settle();
     if (isFileChecked) await this.#checkFile();
-    const plants = await listPlants(this.#service, this.#tokens.token);
-    this.#service.raiseFloor(BigInt(plants.at(-1)?.id ?? 0));
+    const plants = await listPlants(this.#caller, this.#tokens.token);
+    const lastId = BigInt(plants.at(-1)?.id ?? 0);
+    if (lastId > this.#highestId) this.#highestId = lastId;
+    this.#floorId = this.#highestId;
     return this.#ledger.audit(plants);
+  }
+
+  #check(response: RawResponse): void {
+    const { status, body } = response;
+    // A busy service refuses with 503, and does nothing.
+    if (status >= 500 && status !== 503) this.#ledger.fault(`${status}: ${body}`);
+    const isBulk = headerOf(response, "content-type") === "application/jsonl";
+    if (status === 201 || status === 204 || isBulk) this.#onWrite();
+    const id = BigInt(headerOf(response, "location")?.split("/").at(-1) ?? 0);
+    if (status !== 201 || id <= 0n) return;
+    if (id <= this.#floorId && !headerOf(response, "idempotency-replayed")) {
+      this.#ledger.fault(`the id ${id} was assigned after ${this.#floorId}`);
+    }
+    if (id > this.#highestId) this.#highestId = id;
   }
 
   /** Clients work until the end. Returns how they settle unknown outcomes after the next start. */
   async #serveUntil(end: Exclude<Moment, "start">, seed: number): Promise<() => Promise<void>> {
-    const service = this.#service;
-    const instance = { token: this.#tokens.token, call: service.call.bind(service) };
+    const { call } = this.#caller;
+    const instance = { token: this.#tokens.token, call };
     const clients = end === "checkpoint" ? checkpointClientsCount : clientsCount;
     const workload = new Workload([instance], this.#ledger, { clients, seed, linesMax });
-    const written = service.untilWrite();
+    const written = new Promise<void>((resolve) => {
+      this.#onWrite = resolve;
+    });
+    const address = { port: this.#service.port, isSecure: this.#isSecure, call };
     const interrupted =
-      end === "stop" && new InterruptedClients(service, this.#tokens, this.#ledger, seed);
+      end === "stop" && new InterruptedClients(address, this.#tokens, this.#ledger, seed);
     if (end === "first write") await written;
     else if (end === "checkpoint") await this.#untilCheckpoint();
     else await Bun.sleep(this.#dice(loadMs));
@@ -172,8 +212,7 @@ class Life {
     const startedAtMs = performance.now();
     const stopping = this.#service.stop();
     await interrupted.finish();
-    const exitCode = await stopping;
-    if (exitCode !== 0) this.#ledger.fault(`it stopped with exit code ${exitCode}`);
+    await stopping.catch((error) => this.#ledger.fault(`${error}`));
     if (performance.now() - startedAtMs > stopMsMax) this.#ledger.fault("it took long to stop");
     this.#count("stopped");
     this.#count("responses during a stop", interrupted.answered);
@@ -197,7 +236,7 @@ class Life {
   }
 
   #conclude(faults: readonly string[]): Trial {
-    const { answered, lost, lostBulks } = this.#service;
+    const { answered, lost, lostBulks } = this.#caller;
     const figures = { ...this.#figures, "bulks cut off": lostBulks, answered, lost };
     return { faults, figures: { ...figures, ...this.#ledger.counts } };
   }

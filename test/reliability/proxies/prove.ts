@@ -4,12 +4,14 @@
  */
 import { runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
+import { pickPorts } from "../../processes.ts";
 import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
 import { exitOnSignals, prove } from "../proof.ts";
-import { makeCaller, RestartedInstance } from "../restarted-instance.ts";
-import { listReasons, RetryingClients } from "../retrying-clients.ts";
+import { RestartingService } from "../restarting-service.ts";
+import { SteadyCaller } from "../steady-caller.ts";
+import { Workload } from "../workload.ts";
 import { type BalancerName, LoadBalancer } from "./load-balancer.ts";
 
 const names: readonly BalancerName[] = ["nginx", "haproxy"];
@@ -35,9 +37,11 @@ const database = await makeDatabase(server);
 const variables = { PLANTSTORE_DATABASE: database.url };
 const makeToken = async (garden: string) =>
   (await runProgram(["token", "create", "gardener", "--garden", garden], variables)).out.trim();
-const instances = [new RestartedInstance(database.url), new RestartedInstance(database.url)];
+const instances = pickPorts(2).map(
+  (port) => new RestartingService({ database: database.url, port }),
+);
 process.on("exit", () => {
-  for (const instance of instances) instance.kill();
+  for (const instance of instances) instance.process?.signal("SIGKILL");
 });
 exitOnSignals();
 await Promise.all(instances.map((instance) => instance.start()));
@@ -45,7 +49,7 @@ const ports = instances.map(({ port }) => port);
 const proxies = await Promise.all(names.map((name) => LoadBalancer.start(name, ports)));
 let promises = 0;
 /** Why requests were repeated, by the proxy and how the instances ended. */
-const reasons = new Map<string, Map<string, number>>();
+const reasons: string[] = [];
 
 for (const proxy of proxies) await checkContract(proxy);
 
@@ -57,40 +61,39 @@ await prove({
     const proxy = proxies[seed % proxies.length] as LoadBalancer;
     const isKilled = seed % 4 >= 2;
     const kind = `${proxy.name}, ${isKilled ? "killed" : "stopped"}`;
-    const kindReasons = reasons.get(kind) ?? new Map<string, number>();
-    reasons.set(kind, kindReasons);
     const ledger = new Ledger();
     // Several, because the proxies choose an instance by the token.
     const tokens = await Promise.all(Array.from({ length: 4 }, () => makeToken(`of-${seed}`)));
-    const clients = new RetryingClients({
-      pickPort: () => proxy.port,
-      ...{ tokens, ledger, seed, reasons: kindReasons },
-      ...{ singles: 12, bulks: 2, slowReaders: 3 },
-    });
+    const caller = new SteadyCaller({ pickPort: () => proxy.port });
+    const { call } = caller;
+    const clients = new Workload(
+      tokens.map((token) => ({ token, call })),
+      ledger,
+      { clients: 12, linesMax: 10_000, seed, slowReaders: { count: 3, port: proxy.port } },
+    );
     for (const instance of instances) {
       await Bun.sleep(apartMs);
-      if (isKilled) instance.kill();
+      if (isKilled) await instance.kill();
       else await instance.stop();
       await Bun.sleep(downMs);
       await instance.start();
     }
     await Bun.sleep(apartMs);
     await clients.stop();
-    const plants = await listPlants({ call: makeCaller(proxy.port) }, tokens[0] ?? "");
+    const plants = await listPlants(caller, tokens[0] ?? "");
     const faults = [...ledger.audit(plants), ...(await auditStore(database.url))];
     promises += ledger.promises;
     if (proxy.log().includes("temporary file")) faults.push("nginx wrote to a temporary file");
-    const { requests, "with a retry": retried, ...others } = clients.figures;
-    const figures = { [`requests (${kind})`]: requests, [`with a retry (${kind})`]: retried };
-    return { faults, figures: { ...others, ...figures } };
+    if (caller.reasons.size > 0) reasons.push(`(${kind}) ${caller.listReasons()}`);
+    const { requests, ...others } = clients.figures;
+    return { faults, figures: { ...others, [`requests (${kind})`]: requests } };
   },
   async conclude() {
     for (const instance of instances) await instance.stop();
     await server.stop();
-    const causes = [...reasons].map(([kind, each]) => `(${kind}) ${listReasons(each)}`);
     return {
       isFault: false,
-      text: `${promises} confirmed writes; retried after: ${causes.join("; ")}`,
+      text: `${promises} confirmed writes; retried after: ${reasons.join("; ")}`,
     };
   },
 });
@@ -104,7 +107,7 @@ async function checkContract(proxy: LoadBalancer): Promise<void> {
   const failed = [...out.matchAll(/✗ (.*)/g)].map(([, rule]) => rule);
   const headers = { "x-request-id": `through-${name}`, "accept-encoding": "gzip" };
   const [direct, proxied] = await Promise.all(
-    [ports[0] ?? 0, port].map((each) => makeCaller(each)("GET /", { headers })),
+    [ports[0] ?? 0, port].map((each) => fetch(`http://127.0.0.1:${each}/`, { headers })),
   );
   const isSame = ["etag", "content-encoding", "cache-control", "vary", "x-request-id"].every(
     (header) => direct?.headers.get(header) === proxied?.headers.get(header),

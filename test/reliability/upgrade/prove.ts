@@ -4,14 +4,16 @@
  * Clients go on all the time.
  */
 import { join, resolve } from "node:path";
-import type { Finished } from "../../end-to-end/running-service.ts";
+import { type Finished, runProgram } from "../../end-to-end/running-service.ts";
+import { pickPorts } from "../../processes.ts";
 import { auditStore } from "../audited-store.ts";
 import { makeRoom } from "../histories/deployment.ts";
 import { Ledger } from "../ledger.ts";
 import { type Caller, listPlants, PlantClient } from "../plant-client.ts";
 import { exitOnSignals, prove } from "../proof.ts";
-import { makeCaller, ownVersion, RestartedInstance } from "../restarted-instance.ts";
-import { listReasons, RetryingClients } from "../retrying-clients.ts";
+import { RestartingService } from "../restarting-service.ts";
+import { SteadyCaller } from "../steady-caller.ts";
+import { Workload } from "../workload.ts";
 
 /** How long clients work before and after. */
 const stageMs = 3_000;
@@ -23,15 +25,16 @@ if (previous === undefined) {
   process.stdout.write("skipped: name a checkout of 0.5 with --previous DIR\n");
   process.exit(0);
 }
-const versionOf = async (folder: string) => (await runCommand(folder, ["--version"])).out.trim();
-process.stdout.write(`${await versionOf(previous)}, then ${await versionOf(ownVersion)}\n`);
+const oldProgram = join(previous, "src/main.ts");
+const [before, after] = [await runOld(["--version"]), await runProgram(["--version"])];
+process.stdout.write(`${before.out.trim()}, then ${after.out}`);
 
-const running = new Set<RestartedInstance>();
+const running = new Set<RestartingService>();
 process.on("exit", () => {
-  for (const instance of running) instance.kill();
+  for (const instance of running) instance.process?.signal("SIGKILL");
 });
 exitOnSignals();
-const reasons = new Map<string, number>();
+const reasons: string[] = [];
 let promises = 0;
 
 await prove({
@@ -42,29 +45,28 @@ await prove({
     const engine = seed % 2 === 0 ? "sqlite" : "postgres";
     const [database, remove] = await makeRoom(engine);
     const makeToken = async () =>
-      (await runCommand(previous, ["token", "create", "gardener"], database)).out.trim();
+      (await runOld(["token", "create", "gardener"], database)).out.trim();
     const [token, revoked] = [await makeToken(), await makeToken()];
-    const list = await runCommand(previous, ["token", "list", "--json"], database);
+    const list = await runOld(["token", "list", "--json"], database);
     const { id } = JSON.parse(list.out).at(-1);
-    await runCommand(previous, ["token", "revoke", id], database);
+    await runOld(["token", "revoke", id], database);
 
-    const instances = Array.from(
-      { length: engine === "sqlite" ? 1 : 2 },
-      () => new RestartedInstance(database),
+    const instances = pickPorts(engine === "sqlite" ? 1 : 2).map(
+      (port) => new RestartingService({ database, port }),
     );
     const ledger = new Ledger();
     let turn = 0;
     const pickPort = () => instances[turn++ % instances.length]?.port ?? 0;
-    const call: Caller["call"] = (request, init) => makeCaller(pickPort())(request, init);
-    const startClients = (bulks: number) =>
-      new RetryingClients({
-        ...{ pickPort, tokens: [token], ledger, reasons, seed: seed * 10 + bulks },
-        ...{ singles: 8, bulks, slowReaders: 1 },
+    const caller = new SteadyCaller({ pickPort });
+    const { call } = caller;
+    const startClients = (options: { isOld?: boolean; linesMax?: number }) =>
+      new Workload([{ token, call }], ledger, {
+        ...{ clients: 8, seed: seed * 10 + (options.isOld ? 0 : 1), ...options },
       });
 
     for (const instance of instances) running.add(instance);
-    await Promise.all(instances.map((instance) => instance.start(previous)));
-    const clients = startClients(0);
+    await Promise.all(instances.map((instance) => instance.start(oldProgram)));
+    const clients = startClients({ isOld: true });
     // 0.5 took lines where it took single plants.
     await sendKeyed((request, init) => call(request.replace("/bulk", ""), init), token, ledger);
     await Bun.sleep(stageMs);
@@ -75,25 +77,23 @@ await prove({
     await sendKeyed(call, token, ledger);
     await Bun.sleep(stageMs / 2);
     await clients.stop();
-    const bulkClients = startClients(1);
+    const newClients = startClients({ linesMax: 1_000 });
     await Bun.sleep(stageMs / 2);
-    await bulkClients.stop();
+    await newClients.stop();
 
     const faults = ledger.audit(await listPlants({ call }, token));
     const { status } = await call("GET /plants", { token: revoked });
     if (status !== 401) faults.push(`a revoked token: ${status}`);
     for (const instance of instances) await instance.stop();
-    faults.push(...(await checkRefusals(previous, database)), ...(await auditStore(database)));
+    faults.push(...(await checkRefusals(database)), ...(await auditStore(database)));
     promises += ledger.promises;
     await remove();
-    const { requests, "with a retry": retried } = clients.figures;
-    return {
-      faults,
-      figures: { [engine]: 1, requests, "with a retry": retried, "ms down": Math.round(downMs) },
-    };
+    if (caller.reasons.size > 0) reasons.push(caller.listReasons());
+    const requests = clients.figures.requests + newClients.figures.requests;
+    return { faults, figures: { [engine]: 1, requests, "ms down": Math.round(downMs) } };
   },
   async conclude() {
-    const text = `${promises} confirmed writes; retried after: ${listReasons(reasons)}`;
+    const text = `${promises} confirmed writes; retried after: ${reasons.join("; ")}`;
     return { isFault: false, text };
   },
 });
@@ -108,39 +108,25 @@ async function sendKeyed(call: Caller["call"], token: string, ledger: Ledger): P
 }
 
 /** The older version does not touch a schema that it does not know. */
-async function checkRefusals(folder: string, database: string): Promise<string[]> {
+async function checkRefusals(database: string): Promise<string[]> {
   const faults: string[] = [];
-  const { exitCode } = await runCommand(folder, ["token", "list"], database);
+  const { exitCode } = await runOld(["token", "list"], database);
   if (exitCode !== 1) faults.push(`a command of the older version ends with ${exitCode}`);
-  const instance = new RestartedInstance(database);
+  const instance = new RestartingService({ database });
   try {
-    await instance.start(folder);
+    await instance.start(oldProgram);
     faults.push("an instance of the older version starts again");
   } catch (error) {
     if (!`${error}`.includes("newer version")) faults.push(`no reason is given: ${error}`);
   } finally {
-    instance.kill();
+    await instance.kill();
   }
   return faults;
 }
 
-/** Runs a command of a checkout, as its user does. */
-async function runCommand(
-  folder: string,
-  args: readonly string[],
-  database = "",
-): Promise<Finished> {
-  const child = Bun.spawn([join(folder, "bin/plantstore"), ...args], {
-    env: { PATH: process.env.PATH ?? "", ...(database && { PLANTSTORE_DATABASE: database }) },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, errors, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { out, errors, exitCode };
+/** Runs a command of the older version. */
+function runOld(args: readonly string[], database = ""): Promise<Finished> {
+  return runProgram(args, database ? { PLANTSTORE_DATABASE: database } : {}, oldProgram);
 }
 
 /** Takes the flag out of the arguments, so that only numbers are left. */
