@@ -3,16 +3,13 @@
  * no query; it doesn't know how the credential arrived.
  */
 import type { Caller } from "../domain/caller.ts";
-import { PlantStoreError, refusedToken } from "../domain/errors.ts";
+import { refusedToken } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/storage.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
 import { hashToken } from "./opaque-token.ts";
 
 const knownTokensMax = 131_072;
-/** Refused tokens have a cache of their own, so that guessing can't evict good tokens. */
-const refusedTokensMax = 4_096;
-const refusedCharactersMax = 256;
 /** Per transaction, so that it doesn't hold up other writers. */
 const notedUsesMax = 1_000;
 /** The cache is used only if the last successful refresh is at most this old. */
@@ -26,7 +23,7 @@ interface KnownToken extends Pick<TokenRecord, "id" | "expiresAtMs" | "revokedAt
 }
 
 /** One object, so that its response is rendered once. */
-const tokenRefused = refusedToken();
+export const tokenRefused = refusedToken();
 
 export type RefreshableTokens = Pick<
   TokenStorage,
@@ -39,7 +36,6 @@ export class Authenticator {
   readonly #jwts: JwtVerifier | undefined;
   /** By the token itself, in memory only: hashing first would take a tenth of a list's time. */
   readonly #known = new Map<string, KnownToken>();
-  readonly #refused = new Set<string>();
   /** Uses by token id that aren't in storage yet. */
   #uses = new Map<string, number>();
   #changes = -1;
@@ -59,44 +55,23 @@ export class Authenticator {
    */
   async authenticate(token: string): Promise<Caller> {
     const cached = this.findCached(token);
-    if (cached instanceof PlantStoreError) throw cached;
     if (cached) return cached;
-    if (this.#jwts && isJwtForm(token)) return this.#jwts.verify(token);
-    const caller = await this.#lookUp(token);
-    if (!caller) throw tokenRefused;
-    return caller;
+    return this.#jwts && isJwtForm(token) ? this.#jwts.verify(token) : this.#lookUp(token);
   }
 
-  /**
-   * What is cached: the caller, or the refusal; absent if storage or the issuer must be asked. It
-   * returns the refusal because throwing it is slower.
-   */
-  findCached(token: string): Caller | PlantStoreError | undefined {
+  /** The cached caller; absent if storage or the issuer must be asked. */
+  findCached(token: string): Caller | undefined {
     const nowMs = this.#nowMs();
-    if (this.#isConfirmed(nowMs)) {
-      const known = this.#known.get(token);
-      if (known !== undefined) return this.#checkKnown(token, known, nowMs);
-      if (this.#refused.has(token)) return tokenRefused;
-    }
-    return this.#jwts?.findCached(token);
-  }
-
-  /** A cached token may have expired since. */
-  #checkKnown(token: string, known: KnownToken, nowMs: number): Caller | PlantStoreError {
+    const known = this.#isConfirmed(nowMs) ? this.#known.get(token) : undefined;
+    if (!known) return this.#jwts?.findCached(token);
     if (tokenState(known, nowMs) === "active") {
       known.usedAtMs = nowMs;
       return known.caller;
     }
+    // It has expired since.
     this.#collectUse(known);
     this.#known.delete(token);
-    this.#refuse(token);
-    return tokenRefused;
-  }
-
-  #refuse(token: string): void {
-    if (token.length > refusedCharactersMax) return;
-    makeRoom(this.#refused, refusedTokensMax);
-    this.#refused.add(token);
+    return undefined;
   }
 
   /** Clears the cache if any process added or revoked a token since. */
@@ -108,7 +83,6 @@ export class Authenticator {
     if (changes !== this.#changes || !this.#isConfirmed(nowMs)) {
       this.#collectUses();
       this.#known.clear();
-      this.#refused.clear();
       this.#clears++;
     }
     this.#changes = changes;
@@ -146,21 +120,17 @@ export class Authenticator {
     this.#uses.set(known.id, known.usedAtMs);
   }
 
-  async #lookUp(token: string): Promise<Caller | undefined> {
+  async #lookUp(token: string): Promise<Caller> {
     const clears = this.#clears;
     const record = await this.#storage.findToken(hashToken(token));
     const nowMs = this.#nowMs();
-    // Tokens may have changed since storage was asked: then the result is used but not cached.
-    const isCurrent = clears === this.#clears;
-    if (record === undefined || tokenState(record, nowMs) !== "active") {
-      if (isCurrent) this.#refuse(token);
-      return undefined;
-    }
+    if (record === undefined || tokenState(record, nowMs) !== "active") throw tokenRefused;
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
     // Usually both have the same name; keep one string, not two that are equal.
     const ownGarden = garden === user ? user : garden;
     const caller = { credential: id, user, garden: ownGarden, scope, expiresAtMs };
-    if (isCurrent) {
+    // Tokens may have changed since storage was asked: then the result is used but not cached.
+    if (clears === this.#clears) {
       const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, notedAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
       this.#known.set(token, known);

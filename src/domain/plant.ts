@@ -16,11 +16,7 @@ export const tagCodePointsMax = 100;
 
 /** Counts code points only where the cheaper count of UTF-16 units cannot settle the question. */
 function hasCodePointsAtMost(text: string, max: number): boolean {
-  if (text.length <= max) return true;
-  if (text.length > 2 * max) return false;
-  let count = 0;
-  for (const _ of text) count++;
-  return count <= max;
+  return text.length <= max || (text.length <= 2 * max && [...text].length <= max);
 }
 
 /** More than `trim` knows: U+0085 is white space in Unicode, U+FEFF in JavaScript. */

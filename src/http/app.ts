@@ -3,7 +3,7 @@
  * content type and body, the operation, the response. What waited too long in the queue is refused
  * after the scope. One catch turns an error into a problem, and one log line ends it.
  */
-import type { Authenticator } from "../auth/authenticator.ts";
+import { type Authenticator, tokenRefused } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
@@ -99,10 +99,10 @@ export function createApp(deps: AppDeps): App {
       return runOperation(operation, exchange);
     }
     exchange.trace?.enter("authenticate");
-    exchange.token = readBearerToken(request.headers);
-    const token = exchange.token ?? "";
+    const token = readBearerToken(request.headers);
+    if (token === undefined) return explain(tokenRefused, exchange);
+    exchange.token = token;
     const caller = authenticator.findCached(token);
-    if (caller instanceof PlantStoreError) return explain(caller, exchange);
     if (caller) return authorize(caller, operation, exchange);
     return lookUp(token, exchange.deadlineMs).then((found) =>
       authorize(found, operation, exchange),
@@ -116,9 +116,7 @@ export function createApp(deps: AppDeps): App {
 
   /** The token must still be valid when a body has arrived, or a list goes on. */
   async function confirmToken({ token = "" }: Exchange): Promise<void> {
-    const cached = authenticator.findCached(token);
-    if (cached instanceof PlantStoreError) throw cached;
-    if (!cached) await lookUp(token, admission.deadline());
+    if (!authenticator.findCached(token)) await lookUp(token, admission.deadline());
   }
 
   /** Checks the caller's rate limit and scope, then whether the request waited too long. */
