@@ -119,6 +119,7 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
     (request, forward) =>
       forward(request.method === "PUT" ? replaceText(request, /,"id":\d+/, "") : request),
     "an id in the body must be the one in the path",
+    "name and tag have the rules of a create",
   ],
   preconditions: [
     "ignores If-Match on a delete",
