@@ -1,6 +1,6 @@
 /**
  * The keys of the JWT issuer. `jose` caches and selects them; the limits on asking for them are
- * here: how often, and how many requests wait for how long.
+ * here: how often, how much is read, and how many requests wait for how long.
  */
 import type {
   createRemoteJWKSet,
@@ -24,6 +24,8 @@ const retryMs = 1_000;
 /** How long keys count when the issuer can't confirm them. */
 const keysMaxAgeMs = 3_600_000;
 const fetchTimeoutMs = 5_000;
+/** Of a key set or a discovery document; large issuers publish 20 KB. */
+const documentBytesMax = 256 * 1024;
 
 /** Requests that wait for the issuer at the same time, and how long each of them does. */
 const waitingMax = 256;
@@ -124,10 +126,20 @@ async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<strin
   throw new Error(`${url} names no jwks_uri that can be trusted.`);
 }
 
+/** Fetches a document whole, up to a limit: one without an end would fill the memory. */
 async function fetchDocument(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, redirect: "error" });
   if (!response.ok) throw new Error(`${url} responded with ${response.status}.`);
-  return response;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > documentBytesMax) {
+      throw new Error(`${url} sent more than ${documentBytesMax} bytes.`);
+    }
+    chunks.push(chunk);
+  }
+  return new Response(Buffer.concat(chunks));
 }
 
 function unreachable(): PlantStoreError {

@@ -159,3 +159,18 @@ test(
   },
   { timeout: 120_000, retry: 2 },
 );
+
+test("what an issuer sends without an end is not read on, and is no key set", async () => {
+  let sentBytes = 0;
+  const chunk = Buffer.alloc(64 * 1024, " ");
+  const pull = (controller: ReadableStreamDefaultController) => {
+    sentBytes += chunk.length;
+    if (sentBytes > 256e6) controller.close();
+    else controller.enqueue(chunk);
+  };
+  issuer.respond = () => new Response(new ReadableStream({ pull }));
+  await using service = await startService(oneThread);
+  expect((await callOnce(service, await signWith(key))).status).toBe(503);
+  await waitFor(() => service.output().out.includes("sent more than 262144 bytes") || undefined);
+  expect(sentBytes).toBeLessThan(32e6);
+}, 120_000);
