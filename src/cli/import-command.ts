@@ -130,9 +130,7 @@ function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row,
     yield* readPlants(chunks, format);
   } catch (error) {
     if (!(error instanceof PlantFileError)) throw error;
-    const { message, likelyFormat } = error;
-    const advice = likelyFormat ? ` Then use --format ${likelyFormat}.` : "";
-    throw usageError(showSafely(message) + advice);
+    throw usageError(showSafely(error.message));
   }
 }
 

@@ -9,7 +9,7 @@ import { type Check, integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { renderCount } from "../plant-file/words.ts";
 import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
-import { CliError, exitCodes, usageError } from "./cli-error.ts";
+import { exitCodes, usageError } from "./cli-error.ts";
 import {
   type Call,
   type Command,
@@ -19,7 +19,7 @@ import {
   readFlag,
   textFlag,
 } from "./command.ts";
-import { olderService, variables, withStore } from "./service-client.ts";
+import { variables, withStore } from "./service-client.ts";
 import { describeAccess, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
@@ -175,17 +175,11 @@ export const whoamiCommand: Command = {
   examples: ["plantstore whoami", "plantstore whoami --json | jq -r .scope"],
   async run(call) {
     await withStore(call, async (store) => {
-      const me = await store.me().catch(async (error) => {
-        if (!isNotFound(error)) throw error;
-        await requirePlants(store);
-        throw new CliError(olderService);
-      });
+      const me = await store.me();
       if (!isForPeople(call)) return call.terminal.out(`${JSON.stringify(me)}\n`);
       const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
       const access = describeAccess({ ...me, expiresAtMs });
-      // A service before 1.0 doesn't count them.
-      const count = me.plants === undefined ? "" : ` It has ${renderCount(me.plants, "plant")}.`;
-      call.terminal.out(`${access}.${count}\n`);
+      call.terminal.out(`${access}. It has ${renderCount(me.plants, "plant")}.\n`);
     });
   },
 };

@@ -169,16 +169,7 @@ const saidByCode: Readonly<Record<string, string>> = {
   "precondition-failed": "Somebody else keeps changing this plant.",
 };
 
-export const olderService = "The service is older than this command: upgrade the service.";
-
-/** Whether it doesn't know an operation, a type of body or a parameter that this version uses. */
-function isOfOlder({ code, errors }: PlantStoreProblem): boolean {
-  if (code === "method-not-allowed" || code === "unsupported-media-type") return true;
-  return errors.some(({ detail }) => detail === "is not a parameter of this operation.");
-}
-
 function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
-  if (isOfOlder(problem)) return [exitCodes.failed, olderService];
   const inLog = `See request ${problem.requestId} in the service's log.`;
   const [exitCode, advice] = adviceByCode[problem.code] ?? [exitCodes.failed, inLog];
   const place = problem.code === "not-found" ? `${url}: ` : "";

@@ -32,8 +32,6 @@ import { Transfers } from "./transfers.ts";
 /** The next page is loaded when the end of the list is this close to the window. */
 const loadAheadPixels = 1_600;
 
-type Extent = "page" | "all" | "while filtered";
-
 export class GardenView {
   readonly #onExpired: () => void;
   readonly #filterInput = find<HTMLInputElement>("filter");
@@ -81,8 +79,6 @@ export class GardenView {
   #all = Garden.ofAll();
   /** The same, or the plants of the chosen tag. */
   #shown = this.#all;
-  /** How much the current load fetches. */
-  #extent: Extent = "page";
   /** Whether the first page of all plants is here. */
   #isOpened = false;
   #filterText = "";
@@ -99,13 +95,9 @@ export class GardenView {
     find("clear-filter").addEventListener("click", () => this.#showAll());
     find("refresh").addEventListener("click", () => void this.#refresh());
     find("first-add").addEventListener("click", () => this.#add.open());
-    find("retry").addEventListener("click", () => void this.#load("page"));
-    this.#moreButton.addEventListener("click", () => void this.#load("page"));
-    find("load-all").addEventListener("click", () => void this.#load("all"));
+    find("retry").addEventListener("click", () => void this.#load());
+    this.#moreButton.addEventListener("click", () => void this.#load());
     find("notice-close").addEventListener("click", hideNotice);
-    for (const event of ["online", "offline"]) {
-      addEventListener(event, () => show(find("offline"), !navigator.onLine));
-    }
     listenForShortcuts({
       "/": () => this.#filterInput.focus(),
       n: () => this.#me?.scope === "write" && this.#add.open(),
@@ -117,9 +109,8 @@ export class GardenView {
   /** Loads the first page unless it is given. */
   open(api: Api, opening?: Opening): void {
     this.#api = api;
-    show(find("offline"), !navigator.onLine);
     if (opening) this.#begin(opening);
-    else void this.#load("page");
+    else void this.#load();
     find("garden-title").focus();
   }
 
@@ -197,29 +188,22 @@ export class GardenView {
     return this.#openApi().create(draft, key);
   }
 
-  /** Loads one page, all of them, or further ones for as long as a filter is set. */
-  async #load(extent: Extent): Promise<void> {
+  /** Loads the next page, and further ones for as long as a filter is set. */
+  async #load(): Promise<void> {
     const garden = this.#shown;
-    // A click on "Load all" while a page is loading must not be lost.
-    if (!garden.isLoading || extent === "all") this.#extent = extent;
     if (garden.isLoading) return;
     const api = this.#openApi();
     garden.isLoading = true;
     garden.loadError = undefined;
     this.#draw();
     try {
-      do {
-        if (!this.#isOpened) {
-          const opening = await api.open();
-          if (api === this.#api && garden === this.#all) this.#begin(opening);
-          return;
-        }
-        const limit = this.#extent === "page" ? undefined : largePageSize;
-        garden.addPage(await api.page(garden.next, garden.tag, limit));
-        if (garden !== this.#shown) return;
-        if (garden.next !== undefined) this.#draw();
-        if (this.#extent === "while filtered" && this.#filterText === "") break;
-      } while (garden.next !== undefined && this.#extent !== "page");
+      if (!this.#isOpened) {
+        const opening = await api.open();
+        if (api === this.#api && garden === this.#all) this.#begin(opening);
+        return;
+      }
+      const limit = this.#filterText === "" ? undefined : largePageSize;
+      garden.addPage(await api.page(garden.next, garden.tag, limit));
     } catch (error) {
       garden.loadError = error;
       if (api === this.#api) this.#handle(error);
@@ -227,8 +211,7 @@ export class GardenView {
       garden.isLoading = false;
       if (garden === this.#shown) {
         this.#draw();
-        this.#announceShown();
-        this.#loadRestIfFiltered();
+        if (!this.#loadRestIfFiltered()) this.#announceShown();
       }
     }
   }
@@ -242,14 +225,15 @@ export class GardenView {
 
   #loadAhead(): void {
     const { next, loadError } = this.#shown;
-    if (next !== undefined && !loadError && this.#filterText === "") void this.#load("page");
+    if (next !== undefined && !loadError && this.#filterText === "") void this.#load();
   }
 
   /** Otherwise a filter would find only what happens to be loaded. */
-  #loadRestIfFiltered(): void {
+  #loadRestIfFiltered(): boolean {
     const { next, loadError } = this.#shown;
-    if (next === undefined || loadError || this.#filterText === "") return;
-    void this.#load("while filtered");
+    if (next === undefined || loadError || this.#filterText === "") return false;
+    void this.#load();
+    return true;
   }
 
   /** Handles what concerns the whole page; false if the error is something else. */
@@ -278,7 +262,7 @@ export class GardenView {
     writeTagToAddress(tag);
     this.#scrollToTop();
     if (tag === undefined) this.#setFilterText(this.#filterText);
-    else void this.#load("page");
+    else void this.#load();
   }
 
   #scrollToTop(): void {
@@ -387,8 +371,6 @@ export class GardenView {
     show(note, size > 0 && (hasFailed || (isLoading && this.#filterText === "")));
     this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";
     show(this.#moreButton, hasMore && !isLoading);
-    // Not hidden while a page is loading: a click in progress would be lost.
-    show(find("load-all"), hasMore && !(isLoading && this.#extent !== "page"));
     // Observe again: an end that stays in view would not be reported twice.
     this.#end.disconnect();
     this.#end.observe(this.#moreButton);

@@ -94,9 +94,7 @@ export class Transfers {
         return this.#describeCheck({ name, read, check }, chooseAgain);
       } catch (error) {
         if (!(error instanceof PlantFileError)) throw error;
-        const { likelyFormat } = error;
-        const advice = likelyFormat ? ` Then rename it to end in .${likelyFormat}.` : "";
-        return { note: error.message + advice, actions: [chooseAgain], closeLabel: "Cancel" };
+        return { note: error.message, actions: [chooseAgain], closeLabel: "Cancel" };
       }
     });
   }

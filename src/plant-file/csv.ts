@@ -1,5 +1,4 @@
-/** CSV (RFC 4180, also with semicolons or tabs), one record at a time, and plants as records. */
-import type { Plant } from "../client/plant-store.ts";
+/** CSV (RFC 4180, and with semicolons or tabs), one record at a time. */
 
 export const fieldNames = ["id", "name", "tag"] as const;
 export type FieldName = (typeof fieldNames)[number];
@@ -61,19 +60,6 @@ export function scanCsvRecord(
 
 /** Without it, spreadsheets read UTF-8 as something else. */
 export const byteOrderMark = "\uFEFF";
-
-/** Spreadsheets take text that starts like this for a formula. */
-export function looksLikeFormula(text: string): boolean {
-  return /^[=+\-@\t\r]/.test(text);
-}
-
-export function renderCsvHeader(): string {
-  return byteOrderMark + renderCsvRecord(fieldNames);
-}
-
-export function renderCsvPlant({ id, name, tag }: Plant): string {
-  return renderCsvRecord([String(id), name, tag]);
-}
 
 export function renderCsvRecord(fields: readonly string[]): string {
   return `${fields.map(renderField).join(",")}\r\n`;

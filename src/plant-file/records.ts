@@ -1,15 +1,7 @@
 /** The bytes of a file → its records and where each starts, in constant memory. */
 
 /** The file can't be read at all. */
-export class PlantFileError extends Error {
-  /** What the file seems to be, if that is another format. */
-  readonly likelyFormat: "csv" | "json" | undefined;
-
-  constructor(message: string, likelyFormat?: "csv" | "json") {
-    super(message);
-    this.likelyFormat = likelyFormat;
-  }
-}
+export class PlantFileError extends Error {}
 
 export interface Scanned {
   /** The offset after the record. */

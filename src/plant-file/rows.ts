@@ -96,16 +96,12 @@ function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   const repeated = given.find((field, index) => given.indexOf(field) !== index);
   const hasName = given.includes("name");
   if (hasName && unknown === undefined && repeated === undefined) return given as FieldName[];
-  const isJson = /^\s*[[{]/.test(header);
   let hint = "";
-  if (isJson) hint = " Is it JSON?";
+  if (/^\s*[[{]/.test(header)) hint = " Is it JSON?";
   else if (hasName && unknown !== undefined)
     hint = ` Remove the column ${JSON.stringify(unknown)}.`;
   else if (hasName) hint = ` Remove one column ${JSON.stringify(repeated)}.`;
-  throw new PlantFileError(
-    `${headerRule} This one starts with ${JSON.stringify(header)}.${hint}`,
-    isJson ? "json" : undefined,
-  );
+  throw new PlantFileError(`${headerRule} This one starts with ${JSON.stringify(header)}.${hint}`);
 }
 
 function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
@@ -148,7 +144,6 @@ function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
       const start = JSON.stringify(record.text.trim().slice(0, 100));
       throw new PlantFileError(
         `A JSON file must start with { or [. This one starts with ${start}. Is it CSV?`,
-        "csv",
       );
     }
     isFirst = false;

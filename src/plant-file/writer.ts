@@ -1,8 +1,11 @@
 /** Writes plants as CSV, JSON Lines or a JSON array. */
 import type { Plant } from "../client/plant-store.ts";
-import { byteOrderMark, looksLikeFormula, renderCsvHeader, renderCsvPlant } from "./csv.ts";
+import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format, Origin } from "./rows.ts";
 import { renderCount } from "./words.ts";
+
+/** Spreadsheets take text that starts like this for a formula. */
+const formula = /^[=+\-@\t\r]/;
 
 /** Writes page by page, since nobody knows how many will come. */
 export class PlantWriter {
@@ -15,7 +18,7 @@ export class PlantWriter {
   }
 
   header(): string {
-    return this.#format === "csv" ? renderCsvHeader() : "";
+    return this.#format === "csv" ? byteOrderMark + renderCsvRecord(fieldNames) : "";
   }
 
   page(plants: readonly Plant[]): string {
@@ -24,9 +27,9 @@ export class PlantWriter {
     switch (this.#format) {
       case "csv":
         for (const { name, tag } of plants) {
-          if (looksLikeFormula(name) || looksLikeFormula(tag)) this.#formulas++;
+          if (formula.test(name) || formula.test(tag)) this.#formulas++;
         }
-        return plants.map(renderCsvPlant).join("");
+        return plants.map(({ id, name, tag }) => renderCsvRecord([`${id}`, name, tag])).join("");
       case "jsonl":
         return plants.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
       case "json":

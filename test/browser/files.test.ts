@@ -159,11 +159,7 @@ describe.skipIf(isBrowserMissing)("an import", () => {
       /can't be read past line 3\. Fix it/,
     ],
     ["has no header", "color\ngreen", /must start with a line that names its columns/],
-    [
-      "is JSON under another name",
-      '{"name":"Fern"}',
-      /Is it JSON\? Then rename it to end in \.json\./,
-    ],
+    ["is JSON under another name", '{"name":"Fern"}', /Is it JSON\?/],
     ["is empty but for its header", "name,tag\n", /The file has no plants\./],
     ["is UTF-16", "\uFFFEname", /UTF-16/],
   ])("of a file that %s adds nothing", async (_what, text, note) => {

@@ -11,11 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import {
-  openScriptedService,
-  problemAnswer,
-  type ScriptedAnswer,
-} from "../client/scripted-service.ts";
+import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService } from "./running-service.ts";
 
@@ -190,36 +186,6 @@ describe("plants", () => {
     expect(await run(["plants", "list"], busy.url)).toMatchObject({ exitCode: 6 });
     expect(busy.requests.length).toBe(3);
     busy.close();
-  });
-});
-
-describe("a service of an older version", () => {
-  const noPlants = { status: 200, body: "[]" };
-  const errors = [{ parameter: "tag", detail: "is not a parameter of this operation." }];
-  const invalid = problemAnswer(400, "invalid-request");
-  const body = JSON.stringify({ ...JSON.parse(invalid.body ?? ""), errors });
-
-  test.each<[line: string, ...answers: ScriptedAnswer[]]>([
-    ["whoami", problemAnswer(404, "not-found"), noPlants],
-    ["plants get 7", problemAnswer(405, "method-not-allowed"), noPlants],
-    [
-      "plants edit 7 --tag x",
-      { status: 200, body: '{"id":7,"name":"Fern","tag":""}' },
-      problemAnswer(405, "method-not-allowed"),
-      noPlants,
-    ],
-    ["plants list --tag shade", { ...invalid, body }, noPlants],
-    ["import FILE", noPlants, problemAnswer(415, "unsupported-media-type"), noPlants],
-  ])("is what %s reports", async (line, ...answers) => {
-    const run = await openGarden("newer");
-    const path = writeFile("newer.csv", "name\nFern\n");
-    const older = await openScriptedService(...answers);
-    const finished = await run(line.replace("FILE", path).split(" "), older.url);
-    older.close();
-    expect(finished.exitCode).toBe(1);
-    expect(finished.errors).toEndWith(
-      "The service is older than this command: upgrade the service.\n",
-    );
   });
 });
 

@@ -1,13 +1,21 @@
 /** Paths and methods; what a body, a query and a host must be, and the order of checks. */
-import { anonymous, as, create, each, plant, rowsOf } from "../row.ts";
+import { anonymous, as, create, each, plant, rowsOf, type Step } from "../row.ts";
 import type { SentHeaders } from "../service.ts";
 
 export const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz"];
-const allowOfPlants = { headers: { Allow: new Set(["GET", "HEAD", "POST", "OPTIONS"]) } };
-const allowOfPlant = { headers: { Allow: new Set(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]) } };
-const allowOfBulk = { headers: { Allow: new Set(["POST", "OPTIONS"]) } };
-const allowOfMe = { headers: { Allow: new Set(["GET", "HEAD", "OPTIONS"]) } };
-export const notAllowed = { status: 405, headers: { Allow: new Set(["GET", "HEAD"]) } };
+const allows = (status: number, methods: readonly string[]) => ({
+  status,
+  headers: { Allow: new Set(methods) },
+});
+export const notAllowed = allows(405, ["GET", "HEAD"]);
+
+/** Not DELETE of /plants: a service that accepts it might delete all plants. */
+const paths: readonly (readonly [path: string, allowed: string[], others: string[]])[] = [
+  ["/plants", ["GET", "HEAD", "POST", "OPTIONS"], ["PUT", "PATCH"]],
+  ["/plants/{1}", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"], ["POST", "PATCH"]],
+  ["/plants/bulk", ["POST", "OPTIONS"], ["GET", "PUT", "DELETE"]],
+  ["/me", ["GET", "HEAD", "OPTIONS"], ["POST", "PUT", "DELETE"]],
+];
 
 const surfaceRows = rowsOf("surface", {
   "HEAD /plants is as GET, without a body": [
@@ -32,34 +40,17 @@ const surfaceRows = rowsOf("surface", {
     ],
     ["GET {each}", 404],
   ),
-  // Not DELETE: a service that accepts it might delete all plants.
-  "another method on /plants is 405, with Allow": each(
-    ["PUT", "PATCH"],
-    [anonymous("{each} /plants"), { status: 405, ...allowOfPlants }],
-  ),
-  "another method on /plants/{id} is 405, with Allow": each(
-    ["POST", "PATCH"],
-    [anonymous("{each} /plants/{1}"), { status: 405, ...allowOfPlant }],
-  ),
-  "another method on /plants/bulk is 405, with Allow": each(
-    ["GET", "PUT", "DELETE"],
-    [anonymous("{each} /plants/bulk"), { status: 405, ...allowOfBulk }],
-  ),
-  "another method on /me is 405, with Allow": each(
-    ["POST", "PUT", "DELETE"],
-    [anonymous("{each} /me"), { status: 405, ...allowOfMe }],
+  "another method is 405, with Allow": paths.flatMap(([path, allowed, others]) =>
+    others.map((method): Step => [anonymous(`${method} ${path}`), allows(405, allowed)]),
   ),
   "another method on a public path is 405, with Allow": each(
     publicPaths,
     [anonymous("POST {each}"), notAllowed],
     [anonymous("OPTIONS {each}"), notAllowed],
   ),
-  "OPTIONS needs no token, and lists the methods in Allow": [
-    [anonymous("OPTIONS /plants"), { status: 204, ...allowOfPlants }],
-    [anonymous("OPTIONS /plants/{1}"), { status: 204, ...allowOfPlant }],
-    [anonymous("OPTIONS /plants/bulk"), { status: 204, ...allowOfBulk }],
-    [anonymous("OPTIONS /me"), { status: 204, ...allowOfMe }],
-  ],
+  "OPTIONS needs no token, and lists the methods in Allow": paths.map(
+    ([path, allowed]): Step => [anonymous(`OPTIONS ${path}`), allows(204, allowed)],
+  ),
 });
 
 const json = "application/json";
