@@ -35,7 +35,7 @@ export interface CheckOptions {
   readonly tokens: Tokens;
   readonly rows: readonly Row[];
   readonly isSlow: boolean;
-  /** Ends the check early; what was created is deleted all the same. */
+  /** Ends the check early. It still deletes what it created. */
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +55,7 @@ export interface CheckResult {
   /** What could not be deleted. */
   readonly leftBehind: readonly string[];
   readonly isInterrupted: boolean;
-  /** How long the service's rate limit had the check wait. */
+  /** How long the check waited for the rate limit. */
   readonly waitedSeconds: number;
 }
 
@@ -153,7 +153,7 @@ function abbreviate(text: string): string {
   return `${text.slice(0, shownCharactersMax)}… (${text.length} characters)`;
 }
 
-/** Also with a character changed, as a row sends it: the rest can be guessed. */
+/** Even with one character changed, as a row sends it: the rest gives the token away. */
 function maskTokens(text: string, { write, second, read }: Tokens): string {
   let masked = text.replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
   for (const token of [write, second, read]) {

@@ -129,7 +129,7 @@ export class Service {
   readonly basePath: string;
   readonly host: string;
   readonly #place: Place;
-  /** How long its rate limit has had the check wait. */
+  /** How long the check has waited for the rate limit. */
   waitedSeconds = 0;
 
   constructor(

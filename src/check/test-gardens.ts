@@ -20,7 +20,7 @@ export const tokenVariables: Readonly<Record<keyof Tokens, string>> = {
 /** The names of this run's plants start with it. */
 export const nameMark = `plantstore check ${crypto.randomUUID().slice(0, 8)}`;
 
-/** From here on ids stay clear of those that the service assigns. */
+/** Far above the ids that the service assigns. */
 const preferredIds = [5n * 10n ** 15n, 10n ** 17n, 5n * 10n ** 18n, 92n * 10n ** 17n];
 
 /** How many free ids a row gets. */
@@ -80,7 +80,7 @@ export class TestGardens {
     return this.#nextId;
   }
 
-  /** Remembers what a create may have created, also if it failed or got no response. */
+  /** Remembers what a create may have created, even if it failed or got no response. */
   note(token: string, body: string, response: ServiceResponse | undefined): void {
     const { status = 500, locatedId } = response ?? {};
     if ((status >= 300 && status < 500) || status === 507) return;
@@ -99,7 +99,7 @@ export class TestGardens {
   async cleanUp(): Promise<void> {
     for (const plant of this.#created) {
       if (plant.isDeleted) continue;
-      // Assigned ids are among those of other plants, so the name decides there.
+      // An assigned id may belong to somebody else by now, so the name decides.
       if (plant.id < this.#freeFrom) {
         const [found] = await this.#listFrom(plant.id, plant.token);
         plant.isDeleted = found?.id !== plant.id;

@@ -102,7 +102,7 @@ async function replaceFile(
   });
 }
 
-/** Whoever could read and write the older file still can. Only root may give a file away. */
+/** The new file keeps the mode of the old one and, if root writes it, its owner. */
 function keepPermissions(descriptor: number, { uid, gid, mode }: Stats): void {
   if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
   fchmodSync(descriptor, mode & 0o777);

@@ -1,4 +1,4 @@
-/** The bytes of a file or a pipe, as often as they are needed. */
+/** Opens a file or a pipe so that an import can read it twice. */
 import {
   createReadStream,
   fstatSync,
@@ -52,7 +52,7 @@ async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
   const path = join(tmpdir(), `plantstore-import-${crypto.randomUUID()}`);
   try {
     const descriptor = openSync(path, "wx+", 0o600);
-    // Without a name it is gone when the process ends, however that happens.
+    // A file without a name disappears with the process, even if that is killed.
     unlinkSync(path);
     for await (const chunk of chunks) writeFileSync(descriptor, chunk);
     return descriptor;

@@ -143,7 +143,7 @@ export const editPlantCommand: Command = {
         seen.push(plant);
         return change;
       });
-      // The last one is the one that was changed.
+      // `update` may read several times; it changed what it read last.
       reportEdit(call, seen.at(-1) ?? after, after);
     });
   },
@@ -219,7 +219,7 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
   const { terminal } = call;
   if (!isForPeople(call)) terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
   else if (confirmed) terminal.out(`Deleted plant ${id}.\n`);
-  else terminal.out(`Plant ${id} is gone. A response was lost, so it may have been gone before.\n`);
+  else terminal.out(`Plant ${id} is gone. A response was lost, so somebody else may have deleted it.\n`);
 }
 
 function reportEdit(call: Call, before: Plant, after: Plant): void {

@@ -21,7 +21,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-/** `plants rm 7` becomes `plants delete 7`, also after `help`. */
+/** `plants rm 7` becomes `plants delete 7`, even after `help`. */
 function resolveAlias(args: readonly string[]): readonly string[] {
   const start = args[0] === "help" ? 1 : 0;
   const name = aliases[args.slice(start, start + 2).join(" ")];

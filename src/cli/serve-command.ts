@@ -48,7 +48,7 @@ export const serveCommand: Command = {
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
     if (!service) return;
-    // Before the event "started": whoever waits for that expects the first token to exist.
+    // Before the event "started": scripts that wait for it expect the first token to exist.
     await welcome(service, config, terminal);
     // A person sees the banner instead.
     if (!terminal.isStdoutTty || !terminal.isStderrTty) {

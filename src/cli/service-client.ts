@@ -162,7 +162,7 @@ const adviceByCode: Readonly<Record<string, Outcome>> = {
   "storage-full": [exitCodes.unavailable, ""],
 };
 
-/** What the service says about headers is meant for whoever writes them. */
+/** The service writes for programmers. These are for people at a terminal. */
 const saidByCode: Readonly<Record<string, string>> = {
   unauthenticated:
     "The service refuses the token: it is expired, revoked, or not in the service's store.",

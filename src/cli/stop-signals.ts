@@ -1,4 +1,4 @@
-/** Ctrl+C and SIGTERM: the first one stops the work in good order, a later one exits at once. */
+/** Ctrl+C and SIGTERM: the first lets a command finish cleanly, a later one exits at once. */
 import { CliError, exitCodes } from "./cli-error.ts";
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const;

@@ -119,8 +119,8 @@ export class PlantStore {
   }
 
   /**
-   * Creates plants in their order, each for itself, with a result for each. Resolves once all of
-   * them are durable. Retries are safe, including a second call with the same plants and key.
+   * Creates plants in order, with a result for each: one that is refused stops no other. Resolves
+   * once all are durable. Retries are safe, including a second call with the same plants and key.
    */
   async createMany(
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,

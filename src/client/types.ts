@@ -21,7 +21,7 @@ export interface PlantStoreOptions {
 }
 
 export interface CallOptions {
-  /** Aborts the call, also while it waits for a retry. */
+  /** Aborts the call, even while it waits for a retry. */
   readonly signal?: AbortSignal | undefined;
 }
 

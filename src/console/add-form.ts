@@ -43,7 +43,7 @@ export class AddForm {
     this.#setOpen(false);
   }
 
-  /** For the next person. */
+  /** Forgets what was typed, when somebody signs out. */
   reset(): void {
     this.#pendingKeys.clear();
     this.#form.reset();
@@ -87,7 +87,7 @@ export class AddForm {
   }
 }
 
-/** After a 5xx the plant may be stored all the same; a 429 says nothing about an earlier try. */
+/** After a 5xx the plant may have been stored. A 429 says nothing about an earlier try. */
 function isOutcomeKnown(error: unknown): boolean {
   const status = toRefusal(error)?.status ?? 500;
   return status < 500 && status !== 429;

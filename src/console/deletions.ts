@@ -94,7 +94,7 @@ export class Deletions {
   }
 
   async #send(plants: readonly Plant[], before?: Promise<Plant[]>): Promise<Plant[]> {
-    // After signing out, these ids would be other plants: those of whoever signs in next.
+    // After signing out, the same ids may be plants of the next person.
     const { signal } = this.#dropping;
     const left = [...((await before) ?? [])];
     for (const plant of plants) {

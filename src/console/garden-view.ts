@@ -41,7 +41,7 @@ export class GardenView {
     onRead: (id, plant) => (plant ? this.#put([plant], 0) : this.#remove(id)),
     onSaved: (plant) => this.#showSaved(plant),
     onClosed: (id) => {
-      // The row that opened it may have been drawn anew, or be gone.
+      // The row that opened it may have been redrawn or removed.
       const isFocused = this.#list.focus(this.#list.indexOf(id), "opener");
       if (!isFocused) this.#filterInput.focus();
     },
@@ -124,7 +124,7 @@ export class GardenView {
     this.#chooseTag(tag);
   }
 
-  /** Loads the garden anew. What is shown stays until then. */
+  /** Reloads the garden. The old list stays until the new one is here. */
   async #refresh(): Promise<void> {
     const api = this.#api;
     const number = ++this.#refreshes;
@@ -133,7 +133,7 @@ export class GardenView {
     try {
       const opening = await api?.open();
       if (!opening || !isLatest()) return;
-      // What was read may still hold plants that are being deleted, or were deleted meanwhile.
+      // The response may still list plants that were deleted while it was on its way.
       const pending = [...before, ...this.#deletions.pendingIds];
       this.#all = Garden.ofAll(pending.filter((id) => this.#all.isRemoved(id)));
       this.#shown = this.#all;
@@ -281,7 +281,7 @@ export class GardenView {
     this.#filterInput.focus();
   }
 
-  /** Shows plants that certainly exist; those that are new to the garden are counted. */
+  /** Shows plants that certainly exist, of which `added` are new to the garden. */
   #put(plants: readonly Plant[], added = plants.length): void {
     for (const garden of [this.#all, this.#shown]) garden.put(plants);
     this.#count(added);
