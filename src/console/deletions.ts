@@ -26,25 +26,10 @@ export class Deletions {
   #sending: Promise<Plant[]> | undefined;
   #dropping = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #heldBy = new Set<"pointer" | "focus">();
 
   constructor(events: DeletionEvents) {
     this.#events = events;
     find("undo-button").addEventListener("click", () => this.undo());
-    // The clock stops for anyone reading the message or reaching for the button.
-    for (const [holder, begin, end] of [
-      ["pointer", "pointerenter", "pointerleave"],
-      ["focus", "focusin", "focusout"],
-    ] as const) {
-      this.#box.addEventListener(begin, () => {
-        this.#heldBy.add(holder);
-        this.#stopClock();
-      });
-      this.#box.addEventListener(end, () => {
-        this.#heldBy.delete(holder);
-        this.#startClock();
-      });
-    }
   }
 
   get pendingIds(): ReadonlySet<bigint> {
@@ -107,8 +92,6 @@ export class Deletions {
   #takeWaiting(): Plant[] {
     const waiting = this.#waiting;
     this.#waiting = [];
-    // A hidden message gets no events when the pointer or the focus leaves.
-    this.#heldBy.clear();
     this.#stopClock();
     show(this.#box, false);
     return waiting;
@@ -116,9 +99,12 @@ export class Deletions {
 
   #startClock(): void {
     this.#stopClock();
-    if (this.#waiting.length === 0 || this.#heldBy.size > 0) return;
     this.#box.classList.add("ticking");
-    this.#timer = setTimeout(() => void this.finish(), undoMs);
+    this.#timer = setTimeout(() => {
+      // The clock starts over for anyone reading the message or reaching for the button.
+      if (this.#box.matches(":hover, :focus-within")) this.#startClock();
+      else void this.finish();
+    }, undoMs);
   }
 
   #stopClock(): void {
