@@ -219,7 +219,7 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
   const { terminal } = call;
   if (!isForPeople(call)) terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
   else if (confirmed) terminal.out(`Deleted plant ${id}.\n`);
-  else terminal.out(`Plant ${id} is gone. A response was lost, so somebody else may have deleted it.\n`);
+  else terminal.out(`Plant ${id} is gone. A response was lost: perhaps it was gone before.\n`);
 }
 
 function reportEdit(call: Call, before: Plant, after: Plant): void {
