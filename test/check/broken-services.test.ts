@@ -112,7 +112,7 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
       request.method === "DELETE"
         ? forward(withHeader(request, "Authorization", `Bearer ${write}`))
         : forward(request),
-    "a plant that never was is 404, just like one that is gone and one of another garden",
+    "a plant of another garden is 404 in the same way, and stays",
   ],
   put: [
     "ignores the id in the body of a put",

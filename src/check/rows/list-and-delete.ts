@@ -226,7 +226,7 @@ const deleteRows = rowsOf("delete", {
       { status: [204, 404], check: isOnce(204) },
     ],
   ],
-  "a plant that never was is 404, just like one that is gone and one of another garden": [
+  "a plant of another garden is 404 in the same way, and stays": [
     ...plants(2),
     ["DELETE /plants/{1}", 204],
     [comparable("DELETE /plants/{1}"), 404],
