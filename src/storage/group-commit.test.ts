@@ -314,5 +314,7 @@ test("drain waits until every commit has ended and every write is resolved", asy
   expect([settled.length, commits.length, settledBefore.length]).toEqual([1_000, 2, 0]);
   commits[1]?.succeed();
   await ticks(15);
+  await group.drain();
+  await Bun.sleep(5);
   expect(settledBefore).toEqual(range(15).map(() => 1_001));
 });

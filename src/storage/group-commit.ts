@@ -65,16 +65,11 @@ export class GroupCommit implements PlantWriter {
   readonly #locked = new Map<string, CommitQueue>();
   /** How many groups are committed but not resolved to the end. */
   #resolving = 0;
-  #onIdle: (() => void)[] = [];
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
     this.#storage = storage;
     this.#options = options;
-    this.#shared = new CommitQueue(
-      options,
-      (group) => this.#commit(group),
-      () => this.#noteIdle(),
-    );
+    this.#shared = new CommitQueue(options, (group) => this.#commit(group));
   }
 
   /** Whether the commit under way is past its deadline. */
@@ -107,10 +102,7 @@ export class GroupCommit implements PlantWriter {
 
   /** Resolves once no write is waiting or under way. */
   async drain(): Promise<void> {
-    if (this.#isIdle()) return;
-    await new Promise<void>((resolve) => {
-      this.#onIdle.push(resolve);
-    });
+    while (this.#shared.isBusy || this.#locked.size > 0 || this.#resolving > 0) await Bun.sleep(1);
   }
 
   #enqueue(waiter: Waiter): void {
@@ -119,21 +111,19 @@ export class GroupCommit implements PlantWriter {
   }
 
   /** If a garden is locked, the group is split until only that garden's writes are left. */
-  async #commit(group: Group): Promise<void> {
-    const error = await this.#apply(group);
+  async #commit(group: Group, isApart = false): Promise<void> {
+    const error = await this.#apply(group, isApart);
     if (error === undefined) return;
     const parts = Map.groupBy(group, ({ garden }) => garden);
-    if (error instanceof PlantStoreError) reject(group, error);
-    else if (!(error instanceof GardenLocked)) await this.#commitEach(group);
-    else if (parts.size > 1) for (const part of parts.values()) await this.#commit(part);
-    else for (const [garden, part] of parts) this.#waitForLock(garden, part);
-  }
-
-  /** One of the writes is at fault, not the storage: tried alone, only that one fails. */
-  async #commitEach(group: Group): Promise<void> {
-    for (const waiter of group) {
-      const error = await this.#apply([waiter], { isApart: true });
-      if (error !== undefined) waiter.reject(error);
+    if (error instanceof PlantStoreError || (isApart && group.length === 1)) {
+      reject(group, error);
+    } else if (isApart || !(error instanceof GardenLocked)) {
+      // One of the writes is at fault, not the storage: tried alone, only that one fails.
+      for (const waiter of group) await this.#commit([waiter], true);
+    } else if (parts.size > 1) {
+      for (const part of parts.values()) await this.#commit(part);
+    } else {
+      for (const [garden, part] of parts) this.#waitForLock(garden, part);
     }
   }
 
@@ -143,21 +133,17 @@ export class GroupCommit implements PlantWriter {
       reject(group, overloaded);
       return;
     }
-    const commit = async (part: Group) => {
-      const error = await this.#apply(part, { isApart: true });
-      if (error instanceof PlantStoreError) reject(part, error);
-      else if (error !== undefined) await this.#commitEach(part);
-    };
-    const queue = new CommitQueue(this.#options, commit, () => {
-      this.#locked.delete(garden);
-      this.#noteIdle();
-    });
+    const queue = new CommitQueue(
+      this.#options,
+      (part) => this.#commit(part, true),
+      () => this.#locked.delete(garden),
+    );
     this.#locked.set(garden, queue);
     queue.add([...group, ...this.#shared.take(garden)]);
   }
 
   /** Returns the error instead of throwing it. */
-  async #apply(group: Group, options?: { readonly isApart: boolean }): Promise<unknown> {
+  async #apply(group: Group, isApart: boolean): Promise<unknown> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];
@@ -167,7 +153,7 @@ export class GroupCommit implements PlantWriter {
     }
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#storage.apply(writes, options);
+      outcomes = await this.#storage.apply(writes, { isApart });
     } catch (error) {
       if (error instanceof PlantStoreError) this.#options.onFailure(error);
       return error ?? new Error("The storage failed without a reason.");
@@ -189,21 +175,11 @@ export class GroupCommit implements PlantWriter {
     setImmediate(() => {
       this.#resolving--;
       this.#resolve(count, settle, to, to * 2);
-      this.#noteIdle();
     });
-  }
-
-  #isIdle(): boolean {
-    return !this.#shared.isBusy && this.#locked.size === 0 && this.#resolving === 0;
-  }
-
-  #noteIdle(): void {
-    if (!this.#isIdle()) return;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }
 
-function reject(group: Group, error: PlantStoreError): void {
+function reject(group: Group, error: unknown): void {
   for (const waiter of group) waiter.reject(error);
 }
 
@@ -212,7 +188,7 @@ class CommitQueue {
   readonly #options: GroupCommitOptions;
   /** Settles every waiter of the group. */
   readonly #commit: (group: Group) => Promise<void>;
-  readonly #onIdle: () => void;
+  readonly #onIdle: () => unknown;
   #waiting: Waiter[] = [];
   /** Since when the first of them has waited. */
   #waitingSinceMs = 0;
@@ -222,7 +198,7 @@ class CommitQueue {
   constructor(
     options: GroupCommitOptions,
     commit: (group: Group) => Promise<void>,
-    onIdle: () => void,
+    onIdle: () => unknown = () => {},
   ) {
     this.#options = options;
     this.#commit = commit;

@@ -123,16 +123,14 @@ async function createAll(
   { plantsMax }: Limits,
 ): Promise<Outcome[] | undefined> {
   const added = new Map(sortedGardens(writes).map((garden) => [garden, { plants: 0, keys: 0 }]));
-  const countOf = (garden: string) => added.get(garden) as { plants: number; keys: number };
-  const numbers = writes.map(({ garden, key }) => {
-    const count = countOf(garden);
+  /** How many plants of its garden come after each: counted from the last on. */
+  const after = new Array<number>(writes.length);
+  for (let index = writes.length - 1; index >= 0; index--) {
+    const { garden, key } = writes[index] as PlainCreate;
+    const count = added.get(garden) as { plants: number; keys: number };
+    after[index] = count.plants++;
     if (key) count.keys++;
-    return ++count.plants;
-  });
-  /** How many plants of its garden come after each. */
-  const after = writes.map(
-    ({ garden }, index) => countOf(garden).plants - (numbers[index] as number),
-  );
+  }
   const keyed = writes.flatMap(({ garden, key }, index) =>
     key === undefined ? [] : [{ garden, after: after[index], ...bytesOf(key) }],
   );

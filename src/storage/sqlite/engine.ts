@@ -37,6 +37,7 @@ const olderService =
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
+  /** All connections, to be closed in this order. */
   const opened: Database[] = [];
   const share = options.share as Share | undefined;
   const { isServing } = options;
@@ -67,7 +68,9 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       }
       checkWritable(database);
     }
-    return createStorage({ file, identity, database, opened, share }, options);
+    // A thread that joins uses the files that the worker has open.
+    const files = share?.files ?? identify(file, identity);
+    return createStorage(database, opened, file, files, options);
   } catch (error) {
     for (const database of opened) database.close();
     if (created !== undefined && sizeOf(created) === 0) removeLeftover(created);
@@ -75,25 +78,17 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   }
 }
 
-interface OpenFile {
-  readonly file: string;
-  readonly identity: Stats;
-  readonly database: Database;
-  /** All connections, to be closed in this order. */
-  readonly opened: readonly Database[];
-  readonly share: Share | undefined;
-}
-
 function createStorage(
-  { file, identity, database, opened, share }: OpenFile,
+  database: Database,
+  opened: readonly Database[],
+  file: string,
+  files: string,
   options: OpenOptions,
 ): Storage {
   const { list, seek, countPlants } = createReader(database, options.onRead);
   const tokens = createTokenStorage(database);
-  // A thread that joins uses the files that the worker has open.
-  const files = share?.files ?? identify(file, identity);
   const checkStillThere = watchFiles(file, files);
-  let worker = share ? WorkerClient.join(share) : undefined;
+  let worker = options.share ? WorkerClient.join(options.share as Share) : undefined;
 
   /** A command may never need one, and the first response of a service needn't wait for it. */
   function startedWorker(): WorkerClient {
