@@ -1,6 +1,6 @@
 /**
- * Writes the typed client as a package of its own, `plantstore-client`: `npm run build:client-package`
- * and then `npm pack ./dist/plantstore-client`.
+ * Writes the typed client as a package of its own, `plantstore-client`: `npm run build:client`, and
+ * then `npm pack ./dist/plantstore-client`.
  */
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";

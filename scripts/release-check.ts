@@ -110,7 +110,6 @@ async function writeBillOfMaterials(): Promise<string> {
 async function checkSizes(): Promise<string> {
   const executable = join(dist, "plantstore");
   await build(executable);
-  await Bun.$`npm run -s build:client`.cwd(root).quiet();
   const client = join(dist, "plantstore-client");
   await buildClientPackage(client);
   const packed = await Bun.$`npm pack --dry-run --ignore-scripts --json`.cwd(root).quiet().json();

@@ -1,5 +1,5 @@
 /**
- * A client of a Plant Store: `plantstore/client`. It runs wherever there is `fetch`, uses only the
+ * A client of a Plant Store: `plantstore-client`. It runs wherever there is `fetch`, uses only the
  * HTTP API, and imports nothing else of the project.
  */
 import { PlantStoreProblem, type ProblemCode } from "./problem-error.ts";

@@ -1,6 +1,6 @@
 /** What a case of the client's battery is. The same cases run under Bun and under Node. */
 import assert from "node:assert/strict";
-import { PlantStore, type PlantStoreOptions } from "plantstore/client";
+import { PlantStore, type PlantStoreOptions } from "../../src/client/plant-store.ts";
 
 export interface ClientWorld {
   readonly url: string;

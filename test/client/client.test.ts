@@ -3,11 +3,14 @@
  * it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import manifest from "../../package.json" with { type: "json" };
+import { buildClientPackage } from "../../scripts/build-client.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { type RunningService, readOutput, startService } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { clientCases } from "./client-cases.ts";
 
@@ -35,26 +38,6 @@ async function makeTokens(runtime: string): Promise<string[]> {
   return issued.map(({ token }) => token);
 }
 
-async function runToEnd(command: readonly string[], input = ""): Promise<string> {
-  const options = { cwd: folder.path, stdin: new Blob([input]), stderr: "pipe" } as const;
-  const child = Bun.spawn([...command], options);
-  const [out, errors] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${out}${errors}`);
-  return out;
-}
-
-/** The package as npm would install it, next to the program that uses it. */
-async function installPackage(): Promise<void> {
-  const home = join(folder.path, "node_modules/plantstore");
-  mkdirSync(home, { recursive: true });
-  cpSync(join(root, "package.json"), join(home, "package.json"));
-  const compiler = join(root, "node_modules/.bin/tsc");
-  await runToEnd([compiler, "-p", join(root, "src/client"), "--outDir", join(home, "dist/client")]);
-}
-
 describe.concurrent("under Bun it", () => {
   let tokens: string[];
   beforeAll(async () => {
@@ -67,7 +50,10 @@ describe.concurrent("under Bun it", () => {
 });
 
 describe("as a package", () => {
-  beforeAll(installPackage, nodeMs);
+  const home = join(folder.path, "node_modules/plantstore-client");
+  const read = (name: string) => readFileSync(join(home, name), "utf8");
+
+  beforeAll(() => buildClientPackage(home), nodeMs);
 
   test(
     "it does all the same under Node",
@@ -75,13 +61,16 @@ describe("as a package", () => {
       const built = await Bun.build({
         entrypoints: [join(import.meta.dir, "node-runner.ts")],
         target: "node",
-        external: ["plantstore/client"],
+        plugins: [usePackage],
         outdir: folder.path,
         naming: "runner.mjs",
       });
       expect(built.success).toBe(true);
       const world = JSON.stringify({ url: service.url, tokens: await makeTokens("node") });
-      const out = await runToEnd(["node", join(folder.path, "runner.mjs")], world);
+      const runner = join(folder.path, "runner.mjs");
+      const child = Bun.spawn(["node", runner], { stdin: new Blob([world]), stderr: "pipe" });
+      const { out, errors } = await readOutput(child);
+      expect(errors).toBe("");
       const results = out.trimEnd().split("\n");
       expect(results.map((line) => JSON.parse(line))).toEqual(
         clientCases.map(({ name }) => ({ name })),
@@ -89,4 +78,85 @@ describe("as a package", () => {
     },
     nodeMs,
   );
+
+  test("it has the product's version and no dependencies, and is found without exports", () => {
+    const own = JSON.parse(read("package.json"));
+    expect([own.name, own.version]).toEqual(["plantstore-client", manifest.version]);
+    expect(Object.keys(own).filter((key) => /dependencies/i.test(key))).toEqual([]);
+    expect({ types: own.types, default: own.main }).toEqual(own.exports);
+    expect(
+      readdirSync(home)
+        .filter((name) => !name.endsWith(".d.ts"))
+        .toSorted(),
+    ).toEqual([
+      ...["LICENSE", "README.md", "package.json", "plant-store.js", "plant-store.js.map"],
+    ]);
+  });
+
+  test("its source map has the sources, without a path of this machine", () => {
+    const map = JSON.parse(read("plant-store.js.map"));
+    expect(map.sources).toEqual(expect.arrayContaining(["send.ts", "plant-store.ts"]));
+    expect(map.sources.join()).not.toContain("/");
+    expect(map.sourcesContent.join("")).toContain("export class PlantStore {");
+    expect(read("plant-store.js")).toContain("//# sourceMappingURL=plant-store.js.map");
+  });
+
+  test("its code has less than 4.5 KB, compressed", () => {
+    expect(gzipSync(read("plant-store.js")).length).toBeLessThan(4_500);
+  });
+
+  test.each([
+    ["preserve", "bundler"],
+    ["nodenext", "nodenext"],
+  ])(
+    "it gives its types to TypeScript (module %s)",
+    async (module, moduleResolution) => {
+      const types = { types: [], lib: ["es2022", "dom"], target: "es2022" };
+      const compilerOptions = { strict: true, noEmit: true, ...types, module, moduleResolution };
+      await Bun.write(join(folder.path, "package.json"), '{"type":"module"}');
+      await Bun.write(join(folder.path, "use.ts"), typedUse);
+      const settings = JSON.stringify({ compilerOptions, files: ["use.ts"] });
+      await Bun.write(join(folder.path, "tsconfig.json"), settings);
+      const compiler = join(root, "node_modules/.bin/tsc");
+      const command = [compiler, "-p", folder.path];
+      const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
+      expect(await readOutput(child)).toEqual({ exitCode: 0, out: "", errors: "" });
+    },
+    nodeMs,
+  );
 });
+
+/** The cases use the sources; under Node, the package takes their place. */
+const usePackage: Bun.BunPlugin = {
+  name: "use the package",
+  setup({ onResolve }) {
+    onResolve({ filter: /client\/plant-store\.ts$/ }, () => ({
+      path: "plantstore-client",
+      external: true,
+    }));
+  },
+};
+
+/** Compiles only where the types are as a strict user expects them. */
+const typedUse = `
+import { PlantStore, PlantStoreProblem, type Plant, type ProblemCode } from "plantstore-client";
+
+const store = new PlantStore({ url: "http://localhost:8080", token: "t", retries: 2 });
+const created = await store.create({ name: "Fern", id: 7n }, { idempotencyKey: "k" });
+const id: bigint = created.id;
+const whole: Plant[] = [];
+for await (const plant of store.list({ limit: 20 })) whole.push(plant);
+for await (const { name } of store.list({ fields: ["name"] })) name.trim();
+// @ts-expect-error: a field that was not asked for is not there.
+for await (const { tag } of store.list({ fields: ["name"] })) tag;
+// @ts-expect-error: a plant needs a name.
+await store.create({ tag: "shade" }).catch(() => {});
+try {
+  await store.delete(id);
+} catch (error) {
+  if (error instanceof PlantStoreProblem) {
+    const code: ProblemCode = error.code;
+    if (code === "not-found") error.errors.map(({ pointer, detail }) => [pointer, detail]);
+  }
+}
+`;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { createGzip } from "node:zlib";
-import { type PlantStore, PlantStoreProblem } from "plantstore/client";
+import { type PlantStore, PlantStoreProblem } from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 
 /**

@@ -5,7 +5,7 @@ import {
   type PlantStore,
   PlantStoreProblem,
   PlantStoreUnreachable,
-} from "plantstore/client";
+} from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
 import { openScriptedService, problemAnswer } from "./scripted-service.ts";

@@ -1,6 +1,6 @@
 /** Changing plants: `put`, `update`, preconditions, and what lost responses make of them. */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "plantstore/client";
+import { PlantStoreProblem } from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
 import { scripted } from "./scripted-cases.ts";

@@ -3,7 +3,7 @@
  * programs.
  */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "plantstore/client";
+import { PlantStoreProblem } from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import {
   createdAnswer,

@@ -2,7 +2,7 @@
  * The client when connections break, and when responses are late or lost.
  */
 import assert from "node:assert/strict";
-import { PlantStoreProblem, PlantStoreUnreachable } from "plantstore/client";
+import { PlantStoreProblem, PlantStoreUnreachable } from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
 

@@ -7,7 +7,7 @@ import { cpSync, readFileSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { collect, waitFor } from "./running-service.ts";
+import { collect, readOutput, waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
 const isClean = process.env.PROVE_README !== undefined;
@@ -84,11 +84,8 @@ test.skipIf(skipsWithout("curl", "script"))("each block of the README works", as
         stdout: "pipe",
         stderr: "pipe",
       });
-      const [out, errors] = await Promise.all([
-        new Response(run.stdout).text(),
-        new Response(run.stderr).text(),
-      ]);
-      expect({ block, errors, exitCode: await run.exited }).toMatchObject({ block, exitCode: 0 });
+      const { out, errors, exitCode } = await readOutput(run);
+      expect({ block, errors, exitCode }).toMatchObject({ block, exitCode: 0 });
       const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
       expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
     }

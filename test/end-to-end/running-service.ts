@@ -4,6 +4,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SpawnOptions, Subprocess } from "bun";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export const realProgram = join(import.meta.dir, "../../src/main.ts");
@@ -42,7 +43,13 @@ export async function runProgram(
   variables: Readonly<Record<string, string>> = {},
   program?: string,
 ): Promise<Finished> {
-  const child = spawnProgram(args, variables, program);
+  return readOutput(spawnProgram(args, variables, program));
+}
+
+/** What a command prints, to its end. */
+export async function readOutput(
+  child: Subprocess<SpawnOptions.Writable, "pipe", "pipe">,
+): Promise<Finished> {
   const [out, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

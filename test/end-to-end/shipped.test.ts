@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { collect, waitFor } from "./running-service.ts";
+import { collect, readOutput, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -33,13 +33,8 @@ interface Options {
   readonly env?: Record<string, string>;
 }
 
-async function run(command: readonly string[], { cwd = project, env = environment }: Options = {}) {
-  const child = Bun.spawn([...command], { cwd, env, stdout: "pipe", stderr: "pipe" });
-  const [out, errors] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { exitCode: await child.exited, out, errors };
+function run(command: readonly string[], { cwd = project, env = environment }: Options = {}) {
+  return readOutput(Bun.spawn([...command], { cwd, env, stdout: "pipe", stderr: "pipe" }));
 }
 
 /** Uses a service at its address, then stops it as Ctrl+C does; returns what it wrote. */
@@ -164,12 +159,10 @@ describe("the npm package", () => {
 
   test("holds what it needs and nothing else", () => {
     const folders = new Set(files.map((path) => path.split("/").slice(0, -1).join("/")));
-    expect(
-      [...folders].filter((path) => !/^(?:|bin|(?:docs|deploy|src)\b.*|dist\/client)$/.test(path)),
-    ).toEqual([]);
-    expect(
-      files.filter((path) => /\.test\.|\.png$|^(?!dist\/client\/).*\.map$/.test(path)),
-    ).toEqual([]);
+    expect([...folders].filter((path) => !/^(?:|bin|(?:docs|deploy|src)\b.*)$/.test(path))).toEqual(
+      [],
+    );
+    expect(files.filter((path) => /\.test\.|\.png$|\.map$/.test(path))).toEqual([]);
     for (const path of ["README.md", "LICENSE", "CHANGELOG.md", "bin/plantstore", "src/main.ts"]) {
       expect(files).toContain(path);
     }
@@ -224,43 +217,6 @@ describe("the npm package", () => {
     chmodSync(runtime, 0o755);
     expect((await run(["npx", "plantstore", "--version"])).exitCode).toBe(0);
   });
-
-  test.each([
-    ["preserve", "bundler"],
-    ["nodenext", "nodenext"],
-  ])("gives its client's types to TypeScript (module %s)", async (module, moduleResolution) => {
-    const types = { types: [], lib: ["es2022", "dom"], target: "es2022" };
-    const compilerOptions = { strict: true, noEmit: true, ...types, module, moduleResolution };
-    await Bun.write(join(project, "use.ts"), typedUse);
-    const settings = JSON.stringify({ compilerOptions, files: ["use.ts"] });
-    await Bun.write(join(project, "tsconfig.json"), settings);
-    const compiler = join(root, "node_modules/.bin/tsc");
-    expect(await run([compiler, "-p", "."])).toEqual({ exitCode: 0, out: "", errors: "" });
-  });
 });
-
-/** Compiles only where the types are as a strict user expects them. */
-const typedUse = `
-import { PlantStore, PlantStoreProblem, type Plant, type ProblemCode } from "plantstore/client";
-
-const store = new PlantStore({ url: "http://localhost:8080", token: "t", retries: 2 });
-const created = await store.create({ name: "Fern", id: 7n }, { idempotencyKey: "k" });
-const id: bigint = created.id;
-const whole: Plant[] = [];
-for await (const plant of store.list({ limit: 20 })) whole.push(plant);
-for await (const { name } of store.list({ fields: ["name"] })) name.trim();
-// @ts-expect-error: a field that was not asked for is not there.
-for await (const { tag } of store.list({ fields: ["name"] })) tag;
-// @ts-expect-error: a plant needs a name.
-await store.create({ tag: "shade" }).catch(() => {});
-try {
-  await store.delete(id);
-} catch (error) {
-  if (error instanceof PlantStoreProblem) {
-    const code: ProblemCode = error.code;
-    if (code === "not-found") error.errors.map(({ pointer, detail }) => [pointer, detail]);
-  }
-}
-`;
 
 afterAll(() => folder[Symbol.dispose]());

@@ -1,7 +1,7 @@
 /** Podman with storage and networks of its own, so that it neither sees nor touches the user's. */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Finished } from "../../end-to-end/running-service.ts";
+import { type Finished, readOutput } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 
 /** Its healthchecks are timers of systemd, so it complains where that does not run. */
@@ -72,11 +72,7 @@ runroot = "${folder}/run"
       stdout: "pipe",
       stderr: "pipe",
     });
-    const [out, errors, exitCode] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
+    const { out, errors, exitCode } = await readOutput(child);
     return { out: out.trim(), errors: errors.replace(complaint, "").trim(), exitCode };
   }
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { build } from "../../../scripts/build.ts";
-import { collect, insist, waitFor } from "../../end-to-end/running-service.ts";
+import { collect, insist, readOutput, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase } from "../../postgres-server.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Emulator } from "./emulator.ts";
@@ -55,13 +55,8 @@ describe.skipIf(missing !== undefined)("on the other architecture", () => {
     return Bun.spawn(emulator.wrap(command), { ...options, env });
   }
 
-  async function run(command: readonly string[], env?: Record<string, string>) {
-    const child = spawn(command, env);
-    const [out, errors] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    return { exitCode: await child.exited, out, errors };
+  function run(command: readonly string[], env?: Record<string, string>) {
+    return readOutput(spawn(command, env));
   }
 
   /** Starts it on two threads, uses it with its first token, and stops it. */
