@@ -65,7 +65,7 @@ export class Importer {
   }
 
   /** Whether no further row is to be sent. */
-  get isStopped(): boolean {
+  get #isStopped(): boolean {
     if (this.isCancelled || this.#failure !== undefined) return true;
     return this.#options.isStopping && this.refused.length > 0;
   }
@@ -170,7 +170,7 @@ export class Importer {
     const iterator = rows[Symbol.iterator]();
     let next = 0;
     const work = async () => {
-      while (!this.isStopped) {
+      while (!this.#isStopped) {
         const group = take(iterator, requestRows);
         if (group.length === 0) return;
         await send(group, next++);
