@@ -154,3 +154,24 @@ export function showSafely(text: string): string {
     ).join(""),
   );
 }
+
+/** A request with more is refused for these; finding them all could take milliseconds. */
+export const errorsMax = 100;
+
+export function refuse(first: ValidationError, all = [first]): PlantStoreError {
+  const message = summarize(first, all.length);
+  return new PlantStoreError("invalid-request", message, { errors: all.slice(0, errorsMax) });
+}
+
+/** The first error, and how many more there are. */
+export function summarize(first: ValidationError, count: number): string {
+  const more = count > 1 ? ` (and ${count - 1} more; see errors).` : ".";
+  return showSafely(describe(first)).replace(/\.$/, more);
+}
+
+function describe(error: ValidationError): string {
+  if ("parameter" in error) return `${error.parameter} ${error.detail}`;
+  if ("header" in error) return `${error.header} ${error.detail}`;
+  if (error.pointer === "") return error.detail;
+  return `${error.pointer.slice(1) || '""'} ${error.detail}`;
+}

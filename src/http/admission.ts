@@ -172,7 +172,7 @@ export class Holding implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isOver = true;
-    if (this.#bytes > 0) this.#shares.give(this.#user, this.#bytes);
+    if (this.#bytes > 0) this.#shares.add(this.#user, -this.#bytes);
     this.#bytes = 0;
   }
 }
@@ -197,11 +197,7 @@ class Shares {
     return true;
   }
 
-  give(user: string, amount: number): void {
-    this.add(user, -amount);
-  }
-
-  /** Even beyond what the user may have. */
+  /** Even beyond what the user may have. A negative amount is given back. */
   add(user: string, amount: number): void {
     const own = (this.#byUser.get(user) ?? 0) + amount;
     this.#total += amount;
@@ -246,7 +242,7 @@ class Semaphore {
 
   #run<Result>(user: string, work: () => Promise<Result>): Promise<Result> {
     const end = () => {
-      this.#shares.give(user, 1);
+      this.#shares.add(user, -1);
       this.#waiting.shift((next) => this.#shares.take(next, 1))?.resume(true);
     };
     const running = work();

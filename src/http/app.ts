@@ -5,7 +5,7 @@
  */
 import { type Authenticator, tokenRefused } from "../auth/authenticator.ts";
 import { type Caller, permits } from "../domain/caller.ts";
-import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
@@ -22,14 +22,7 @@ import {
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
-import {
-  checkHost,
-  createRequestIds,
-  readBearerToken,
-  readInput,
-  readTarget,
-  refuse,
-} from "./request.ts";
+import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
 import { createRouter, openPaths } from "./router.ts";
 import { streamText } from "./stream.ts";
 import { redirectToConsole, webPages } from "./web-pages.ts";

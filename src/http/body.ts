@@ -1,5 +1,5 @@
 /** Reads a request's body: of the right type, bounded in size and time, and valid UTF-8. */
-import { PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Holding } from "./admission.ts";
 
 export const bodyTimeoutMs = 15_000;
@@ -64,7 +64,7 @@ export function mayExceedLimits(headers: Headers): boolean {
 export function checkFraming(headers: Headers): void {
   const encoding = headers.get("transfer-encoding");
   if (encoding === null || encoding.toLowerCase() === "chunked") return;
-  throw invalidHeader("Transfer-Encoding", "must be chunked, and nothing else.");
+  throw refuse({ header: "Transfer-Encoding", detail: "must be chunked, and nothing else." });
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
@@ -114,7 +114,7 @@ function decode(bytes: Uint8Array): string | undefined {
 function readBytes(request: Request, bytesMax: number, held: Holding): Promise<Uint8Array> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes))
-    throw invalidHeader("Content-Length", "must be given once, as a number.");
+    throw refuse({ header: "Content-Length", detail: "must be given once, as a number." });
   if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
   const isSmall = bytes !== undefined && bytes <= smallBodyBytes;
   return isSmall ? request.bytes() : readChunks(request, bytesMax, held);
@@ -173,18 +173,10 @@ function refuseLate(): void {
   deadlineTimer = undefined;
 }
 
-function invalidHeader(header: string, detail: string): PlantStoreError {
-  return new PlantStoreError("invalid-request", `${header} ${detail}`, {
-    errors: [{ header, detail }],
-  });
-}
-
 function tooLarge(bytesMax: number): PlantStoreError {
   return new PlantStoreError("too-large", `Send a body of at most ${bytesMax} bytes.`);
 }
 
 function invalid(detail: string): PlantStoreError {
-  return new PlantStoreError("invalid-request", `The body ${detail}.`, {
-    errors: [{ pointer: "", detail: `The body ${detail}.` }],
-  });
+  return refuse({ pointer: "", detail: `The body ${detail}.` });
 }

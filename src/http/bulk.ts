@@ -2,11 +2,11 @@
  * Many plants in one request: a plant on each line of the body, a result on each line of the
  * response. Both are worked on a few lines at a time, so that other requests run in between.
  */
-import { errorCodes, PlantStoreError, type ValidationError } from "../domain/errors.ts";
+import { errorCodes, PlantStoreError, summarize, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
 import { type NumberedDraft, refusalOf, type Source, slicePlantsMax } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
-import { summarize, validateObject } from "./request.ts";
+import { validateObject } from "./request.ts";
 
 export const linesMax = 10_000;
 /** More than any valid plant needs, with each character escaped. */

@@ -1,6 +1,6 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
-import { PlantStoreError, showSafely, type ValidationError } from "../domain/errors.ts";
+import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
 import { parseJsonObject, startsObject } from "../json-text.ts";
 import type { Admission } from "./admission.ts";
 import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
@@ -97,9 +97,6 @@ export function readInput(
     },
   );
 }
-
-/** A request with more is refused for these; finding them all could take milliseconds. */
-const errorsMax = 100;
 
 /** One error for each field or parameter is enough. */
 const oneErrorEach = { abortPipeEarly: true } as const;
@@ -221,22 +218,4 @@ const keyCharactersMax = 200;
 function toPointer(key: string): string {
   const shown = key.length > keyCharactersMax ? `${key.slice(0, keyCharactersMax)}…` : key;
   return `/${shown.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-}
-
-export function refuse(first: ValidationError, all = [first]): PlantStoreError {
-  const message = summarize(first, all.length);
-  return new PlantStoreError("invalid-request", message, { errors: all.slice(0, errorsMax) });
-}
-
-/** The first error, and how many more there are. */
-export function summarize(first: ValidationError, count: number): string {
-  const more = count > 1 ? ` (and ${count - 1} more; see errors).` : ".";
-  return showSafely(describe(first)).replace(/\.$/, more);
-}
-
-function describe(error: ValidationError): string {
-  if ("parameter" in error) return `${error.parameter} ${error.detail}`;
-  if ("header" in error) return `${error.header} ${error.detail}`;
-  if (error.pointer === "") return error.detail;
-  return `${error.pointer.slice(1) || '""'} ${error.detail}`;
 }

@@ -7,15 +7,20 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Operation, Reply } from "./operation.ts";
 import type { PageSource } from "./page-sources.ts";
 
-/** Only what this service sends, no inline code or style, and no HTML from text. */
-const consolePolicy = [
+/** Only what this service sends. */
+const sharedPolicy = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
+];
+
+/** No inline code or style, and no HTML from text. */
+const consolePolicy = [
+  ...sharedPolicy,
+  "style-src 'self'",
   "form-action 'self'",
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
@@ -23,13 +28,8 @@ const consolePolicy = [
 
 /** The renderer adds style elements and HTML to the page, but no scripts. */
 const referencePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
+  ...sharedPolicy,
   "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
   "form-action 'none'",
 ].join("; ");
 
