@@ -55,8 +55,11 @@ export class Bulk {
     let line = 0;
     let lines = 0;
     let characters = 0;
+    let earlier = "";
+    let draft = validateLine(earlier);
     for (const text of linesOf(this.#text)) {
-      const draft = validateLine(text);
+      if (text !== earlier) draft = validateLine(text);
+      earlier = text;
       if (!Array.isArray(draft)) slice.push({ line, draft });
       line++;
       lines++;
@@ -92,6 +95,14 @@ export class Bulk {
   renderResults(): string | Source<string> {
     const lines = linesOf(this.#text);
     let line = 0;
+    let earlier: { readonly text: string; readonly result: string } | undefined;
+    /** Equal lines in a row cost next to nothing to send: they must make little garbage here. */
+    const renderInvalidLine = (text: string): string => {
+      if (earlier?.text !== text) {
+        earlier = { text, result: renderInvalid(validateLine(text) as ValidationError[]) };
+      }
+      return earlier.result;
+    };
     const renderNext = (): string | undefined => {
       let text = "";
       let characters = 0;
@@ -99,7 +110,8 @@ export class Bulk {
         const next = lines.next();
         if (next.done) break;
         characters += next.value.length;
-        text += `${this.#renderResult(line++, next.value)}\n`;
+        const result = this.#renderResult(line++) ?? renderInvalidLine(next.value);
+        text += `${result}\n`;
       }
       return text === "" ? undefined : text;
     };
@@ -109,7 +121,8 @@ export class Bulk {
     return whole;
   }
 
-  #renderResult(line: number, text: string): string {
+  /** Absent if the line is not valid. */
+  #renderResult(line: number): string | undefined {
     const state = this.#states[line] ?? invalid;
     const id = this.#ids[line];
     switch (state) {
@@ -120,7 +133,7 @@ export class Bulk {
       case taken:
         return renderRefusal(refusalOf({ kind: "taken" }, id));
       case invalid:
-        return renderInvalid(validateLine(text) as ValidationError[]);
+        return undefined;
       default:
         return renderRefusal(this.#refusals[state - refused] as PlantStoreError);
     }
