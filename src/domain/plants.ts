@@ -1,5 +1,5 @@
 /**
- * Create, list and delete, with their rules. It knows nothing of HTTP, SQL or how writes are
+ * What callers can do with plants, and its rules. It knows nothing of HTTP, SQL or how writes are
  * grouped.
  */
 import type { Caller } from "./caller.ts";

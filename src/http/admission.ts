@@ -61,7 +61,7 @@ export class Admission {
     this.#heldBytes = new Shares(options.heldBytesMax);
   }
 
-  /** Until when a request may wait that has arrived now. */
+  /** How long a request that arrives now may wait, as a point in time. */
   deadline(nowMs = performance.now()): number {
     return nowMs + this.#options.waitMs;
   }
@@ -234,7 +234,7 @@ class Semaphore {
     });
   }
 
-  /** Begins the work even if as much is in flight as may be. */
+  /** Begins the work even when the limit is reached. */
   begin<Result>(user: string, work: () => Promise<Result>): Promise<Result> {
     this.#shares.add(user, 1);
     return this.#run(user, work);

@@ -63,7 +63,7 @@ export class GroupCommit implements PlantWriter {
   readonly #shared: CommitQueue;
   /** Gardens that another program has locked: only their own writes wait for that. */
   readonly #locked = new Map<string, CommitQueue>();
-  /** How many groups are committed but not resolved to the end. */
+  /** Groups that are durable, but whose waiters are not all resolved yet. */
   #resolving = 0;
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
@@ -190,7 +190,7 @@ class CommitQueue {
   readonly #commit: (group: Group) => Promise<void>;
   readonly #onIdle: () => unknown;
   #waiting: Waiter[] = [];
-  /** Since when the first of them has waited. */
+  /** When the oldest waiting write was queued. */
   #waitingSinceMs = 0;
   isBusy = false;
   isStuck = false;

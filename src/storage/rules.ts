@@ -49,7 +49,7 @@ export interface LookUp {
 
 export interface Limits {
   readonly plantsMax: number | undefined;
-  /** Until then there may be keys that 0.5 has stored. */
+  /** Keys stored by version 0.5 may exist until this time. */
   readonly olderKeysUntilMs: number;
 }
 
@@ -68,7 +68,7 @@ export interface Decision {
   readonly changes: readonly GardenChanges[];
 }
 
-/** How many keys a garden may hold that may hold `plantsMax` plants. */
+/** The most keys a garden limited to `plantsMax` plants may hold. */
 export function keysMaxOf(plantsMax: number): number {
   return Math.max(10 * plantsMax, 10_000);
 }

@@ -20,7 +20,7 @@ import { send } from "./statement.ts";
 export const lockTimeoutMs = 200;
 
 interface BatchOptions extends Limits {
-  /** For as long as a statement may take, instead of briefly. */
+  /** Waits for locks up to the statement timeout, not `lockTimeoutMs`. */
   readonly waitsForLocks: boolean;
   /** Called just before anything is sent that may make the writes last. */
   readonly announceCommit: () => void;
@@ -43,7 +43,7 @@ export async function applyBatch(
   }
 }
 
-/** One round trip. If BEGIN is cancelled, what is sent with it changes nothing on its own. */
+/** One round trip. If BEGIN is cancelled, what is sent with it adds at most an empty garden. */
 async function fetchAll(
   client: ClientBase,
   writes: readonly PreparedWrite[],

@@ -41,6 +41,10 @@ const cases: Record<string, Case> = {
     roundTrips: 1,
   },
   deletions: { write: (index) => remove(BigInt(index)), roundTrips: 1 },
+  "deletions as a request makes them": {
+    write: (index) => ({ ...remove(BigInt(index)), preconditions: { ifMatch: undefined } }),
+    roundTrips: 1,
+  },
   "deletions with a precondition": {
     write: (index) => ({ ...remove(BigInt(index)), preconditions: { ifMatch: "*" } }),
     roundTrips: 2,

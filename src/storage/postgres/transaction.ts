@@ -21,7 +21,7 @@ interface RunOptions {
   readonly dueAtMs?: number;
   /** Reads, and whoever waits for a lock: one connection is always left for other writes. */
   readonly leavesOne?: boolean;
-  /** What to do when the outcome is unknown, where no request is answered. */
+  /** Ends the message of an unknown outcome where a command, not a request, did the write. */
   readonly advice?: string | undefined;
 }
 

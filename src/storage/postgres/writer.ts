@@ -83,7 +83,9 @@ const forgetStatement = `
   SELECT count(*) FROM forgotten`;
 
 function isAllDeletes(writes: readonly PreparedWrite[]): writes is DeleteWrite[] {
-  return writes.every((write) => write.kind === "delete" && write.preconditions === undefined);
+  return writes.every(
+    (write) => write.kind === "delete" && write.preconditions?.ifMatch === undefined,
+  );
 }
 
 /** Of equal places the first finds the plant, and the others find it gone. */
@@ -105,7 +107,10 @@ function isAllPlain(writes: readonly PreparedWrite[], limits: Limits): writes is
   return writes.every((write) => isPlain(write, limits));
 }
 
-/** Without an id, and with a key that needs no look-up: lines share rows, which are read first. */
+/**
+ * No chosen id, and any key can be inserted unread. Lines of a bulk request share a key row, which
+ * must be read before it is changed.
+ */
 function isPlain(write: PreparedWrite, { olderKeysUntilMs }: Limits): boolean {
   if (write.kind !== "create" || write.id !== undefined) return false;
   const { key } = write;

@@ -135,7 +135,7 @@ export class WorkerClient {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#port.postMessage(request);
-      // Only once it was sent: else every later reply would be taken for that of the one before.
+      // Only after it was sent: otherwise every later reply would go to the wrong waiter.
       this.#waiting.push({ resolve, reject });
     });
   }
