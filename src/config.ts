@@ -109,7 +109,7 @@ const rate: Check<{ readonly requests: number; readonly windowSeconds: number }>
   expected: "a rate from 1/d to 1000000/s, such as 100/60s or 5000/h",
 };
 
-/** Threads cost memory, and beyond a few of them the one that commits is the bottleneck. */
+/** Threads cost memory, and beyond a few of them the committing thread is the bottleneck. */
 const automaticThreadsMax = 4;
 const { poolSize, connectTimeoutMs, statementTimeoutMs } = defaultConnectionLimits;
 
@@ -123,7 +123,7 @@ export const settings = {
   databasePoolSize: row("--database-pool-size NUMBER", poolSize,
     "how many connections to PostgreSQL at most", integer(1, 1_000)),
   databaseConnectTimeoutMs: row("--database-connect-timeout-ms NUMBER", connectTimeoutMs,
-    "how long PostgreSQL may take to accept a connection, or to be found", integer(100, 20_000)),
+    "how long connecting to PostgreSQL, or finding the primary, may take", integer(100, 20_000)),
   databaseStatementTimeoutMs: row("--database-statement-timeout-ms NUMBER", statementTimeoutMs,
     "how long PostgreSQL may take to respond", integer(100, 8_000)),
   basePath: row("--base-path PATH", "",

@@ -26,7 +26,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
     count++;
     if (count > exactMembersMax || !startsNumber(text.charCodeAt(valueStart))) return;
     const key = readString(text, keyStart, keyEnd);
-    // An earlier value of a repeated key is gone.
+    // A repeated key overwrites the earlier value.
     if (typeof members[key] !== "number" && typeof members[key] !== "bigint") return;
     const source = text.slice(valueStart, valueEnd);
     members[key] = exactInteger(source) ?? Number(source);

@@ -11,7 +11,7 @@ import type {
 import { PlantStoreError } from "../domain/errors.ts";
 
 export interface KeySource {
-  /** Exactly as in the claim `iss`; also where its discovery document is. */
+  /** The exact claim `iss`, and the base of the discovery document's URL. */
   readonly issuer: string;
   /** Where its keys are. Absent: its discovery document says so. */
   readonly keysUrl: string | undefined;

@@ -163,7 +163,7 @@ export const isOnce =
     return count === 1 ? undefined : `one of them must be ${status}, and they are ${statuses}`;
   };
 
-/** A request with another token than the one that may write. */
+/** A request with a different token than the write token. */
 export function as(
   token: "second" | "read" | "none",
   request: string,

@@ -98,7 +98,7 @@ export function parseResponse(
   const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1]);
   if (Number.isNaN(status)) return new NoResponse(`the response is not HTTP/1.1: ${statusLine}`);
   const rest = bytes.subarray(headEnd + 4);
-  // An interim response, such as 100 Continue, comes before the one that counts.
+  // An interim response, such as 100 Continue, comes before the final one.
   if (status < 200) return parseResponse(rest, reading);
   const headers = lines.map((line) => {
     const colonAt = line.indexOf(":");

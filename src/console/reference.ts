@@ -16,7 +16,7 @@ globalThis.Function = new Proxy(Function, {
 document.addEventListener("DOMContentLoaded", () => {
   Scalar.createApiReference("#reference", {
     url: new URL("openapi.json", document.baseURI).pathname,
-    // Requests go straight to this service, and a pasted token is gone with the page.
+    // Requests go straight to this service, and a pasted token isn't kept.
     proxyUrl: "",
     persistAuth: false,
     withDefaultFonts: false,

@@ -40,7 +40,7 @@ export interface ListQuery {
 
 export interface Listing {
   readonly first: readonly Plant[];
-  /** The pages after `first`, perhaps none; absent where the list is short and goes out whole. */
+  /** The pages after `first`, perhaps none; absent if the list is short and sent whole. */
   readonly rest?: Source<readonly Plant[]> | undefined;
   /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
   readonly next?: ListQuery | undefined;
@@ -213,7 +213,7 @@ function toPartialFailure(error: unknown, idempotencyKey: string | undefined): u
   return new PlantStoreError("unavailable", message, { cause: error });
 }
 
-/** Why a create was refused. `id` is the one that the client chose. */
+/** Why a create was refused. `id` is the client's. */
 export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStoreError {
   switch (outcome.kind) {
     case "taken":
@@ -241,7 +241,7 @@ function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): 
   return new PlantStoreError("storage-full", message, { limit });
 }
 
-/** The plants that a list is made of: a garden's, or those of them with a tag. */
+/** Which plants are listed: all of a garden, or those with a tag. */
 interface ListScope {
   readonly garden: string;
   readonly tag: string | undefined;

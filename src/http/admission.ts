@@ -118,7 +118,7 @@ export class Admission {
     return this.#permits[kind].withPermit(user, deadlineMs, work);
   }
 
-  /** What a request holds in memory; whoever asks for it disposes of it. */
+  /** What a request holds in memory. The caller disposes of it. */
   hold(user: string): Holding {
     return new Holding(this.#heldBytes, user);
   }

@@ -120,7 +120,7 @@ export function createApp(deps: AppDeps): App {
   ): Reply | Promise<Reply> {
     exchange.caller = caller;
     if (limiter) {
-      // Every request of the caller counts, also a refused one.
+      // Every request of the caller counts, even if it is refused later.
       exchange.level = limiter.take(caller);
       if (!limiter.permits(exchange.level)) return explain(tooMany, exchange);
     }

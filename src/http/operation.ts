@@ -79,7 +79,7 @@ export interface DocumentedOperation extends Operation {
   readonly success: Success;
   /** What else is not a problem. */
   readonly otherSuccess?: Success;
-  /** Problems of this operation, besides those that every operation can have. */
+  /** Problems specific to this operation. */
   readonly problems?: readonly ErrorCode[];
 }
 

@@ -24,7 +24,7 @@ export function renderPlant(plant: Plant, fields = defaultFields): string {
   return JSON.stringify(show(plant, fields));
 }
 
-/** A short list goes out whole; a longer one is rendered as the client takes it. */
+/** A short list is sent whole; a longer one is rendered at the client's pace. */
 export function renderList(listing: Listing, fields = defaultFields): Reply["body"] {
   const first = renderItems(listing.first, fields);
   return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;

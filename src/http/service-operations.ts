@@ -35,7 +35,7 @@ const checkReadiness: DocumentedOperation = {
   path: "/readyz",
   isProbe: true,
   summary: "Ready",
-  description: "200 while the storage responds and takes writes, otherwise 503.",
+  description: "200 while the storage responds and accepts writes, otherwise 503.",
   success: textSuccess("Requests can be served.", { ready: { value: "ready\n" } }),
   problems: ["unavailable"],
   async run({ checkStorage }) {

@@ -33,7 +33,7 @@ export function streamText(
           const making = hasBegun ? pace(makeChunk) : makeChunk();
           hasBegun = true;
           const chunk = await making;
-          // The client may have left meanwhile.
+          // The client may have disconnected.
           if (hasEnded) return;
           if (chunk !== undefined) return controller.enqueue(encoder.encode(chunk));
           controller.close();

@@ -21,7 +21,7 @@ const fieldPatterns: Readonly<Record<Separator, RegExp>> = {
 };
 const separators = Object.keys(fieldPatterns) as Separator[];
 
-/** The separator is the one that makes `name` a column of the header; a comma if none does. */
+/** The separator for which the header has a column `name`; otherwise a comma. */
 export function createCsvScanner(): (text: string, start: number) => CsvRecord | undefined {
   let separator: Separator | undefined;
   return (text, start) => {

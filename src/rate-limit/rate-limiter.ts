@@ -117,7 +117,7 @@ export class RateLimiter {
     for (let slot = first + 1; slot < place.firstSlot + setSlots; slot++) {
       if (emptyAt(slot) < emptyAt(first)) first = slot;
     }
-    // Another thread may have taken a slot for the same caller meanwhile, which made it fuller.
+    // Another thread may just have taken a slot for the same caller.
     return this.#findOwn(place) ?? first;
   }
 

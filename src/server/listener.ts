@@ -34,7 +34,7 @@ export interface ListenerConfig extends Config {
 
 export interface Listener {
   readonly port: number;
-  /** Shows another certificate to those who connect from now on. Fails if it cannot. */
+  /** Uses another certificate for new connections. Fails if it can't be used. */
   useCertificate(certificate: Certificate): void;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
   drain(): Promise<void>;

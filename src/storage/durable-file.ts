@@ -79,7 +79,7 @@ export function makeTemporaryFolder(): string {
   }
 }
 
-/** As many as Linux follows; the system reports more of them. */
+/** The limit of Linux, which reports longer chains itself. */
 const linksMax = 40;
 
 /**

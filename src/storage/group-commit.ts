@@ -59,7 +59,7 @@ type Group = readonly Waiter[];
 export class GroupCommit implements PlantWriter {
   readonly #storage: Pick<PlantStorage, "apply">;
   readonly #options: GroupCommitOptions;
-  /** The writes of all gardens but those that are locked. */
+  /** The writes of all gardens that aren't locked. */
   readonly #shared: CommitQueue;
   /** Gardens that another program has locked: only their own writes wait for that. */
   readonly #locked = new Map<string, CommitQueue>();
@@ -127,7 +127,7 @@ export class GroupCommit implements PlantWriter {
     }
   }
 
-  /** In a queue of its own until nothing is left in it; what comes meanwhile goes after it. */
+  /** The garden has its own queue until that is empty; later writes join it. */
   #waitForLock(garden: string, group: Group): void {
     if (this.#locked.size >= lockedGardensMax) {
       reject(group, overloaded);

@@ -69,7 +69,7 @@ export function toBytes(text: string): Buffer {
 /** A row while a group of writes uses it: it is read once and stored once. */
 export class KeyRow {
   readonly key: string;
-  /** One entry for a single plant; for lines as many as there are up to the last one. */
+  /** One entry for a single plant; for lines, one each up to the last line. */
   entries: Buffer;
   expiresAtMs: number;
   /** Whether it is there, or will be. */

@@ -49,7 +49,7 @@ export interface OpenOptions {
   readonly share?: unknown;
   /** Called after each read of plants that succeeded. */
   readonly onRead?: ((durationMs: number) => void) | undefined;
-  /** How many plants a garden may hold; absent: as many as there is room for. */
+  /** How many plants a garden may hold. Unlimited if absent. */
   readonly plantsMax?: number | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
@@ -76,7 +76,7 @@ export interface TransferOptions {
 export interface ConnectionLimits {
   readonly poolSize: number;
   readonly connectTimeoutMs: number;
-  /** An operation takes a second longer than this at the most, with all its tries. */
+  /** With all retries, an operation takes at most a second longer than this. */
   readonly statementTimeoutMs: number;
 }
 

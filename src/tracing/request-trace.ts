@@ -7,7 +7,7 @@ export interface TraceContext {
   readonly traceId: string;
   /** 16 hexadecimal digits: the caller's span. */
   readonly spanId: string;
-  /** Whether whoever started the trace wants it recorded. */
+  /** Whether the trace is sampled. */
   readonly isSampled: boolean;
 }
 
@@ -37,7 +37,7 @@ export class RequestTrace {
   readonly context: TraceContext;
   readonly #parent: TraceContext | undefined;
   readonly #take: TakeSpans;
-  /** Read once, so that no span ends before it starts if the clock is set meanwhile. */
+  /** Read once, so that no span ends before it starts if somebody sets the clock. */
   readonly #originMs = Date.now() - performance.now();
   readonly #startedAtMs = this.#nowMs();
   readonly #stages: { readonly name: string; readonly fromMs: number }[] = [];

@@ -30,7 +30,7 @@ export async function backupPostgres(
   const file = openFile();
   try {
     await transact(pool, "read", async (client) => {
-      // Begun anew if the connection was lost.
+      // Starts over if the connection was lost.
       if (file.inTransaction) file.run("ROLLBACK");
       file.run("BEGIN");
       for (const table of tables) await readTable(client, table, file, signal);

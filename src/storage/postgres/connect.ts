@@ -96,7 +96,7 @@ export function noServer(url: DatabaseUrl, refusals: ReadonlyMap<Host, unknown>)
   return new PlantStoreError("unavailable", reasons.join("; "), { cause });
 }
 
-/** Fails unless the host takes writes. */
+/** Fails unless the host accepts writes. */
 export async function tryHost(target: Target, host: Host): Promise<Server> {
   const isEncrypted = target.url.tls !== "disable";
   let route: Route | undefined = { ...host, isEncrypted, takesOptions: true };

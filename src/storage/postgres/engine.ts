@@ -35,7 +35,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   return createStorage(pool, options, { olderKeysUntilMs });
 }
 
-/** What another thread can't see for itself. It makes connections of its own. */
+/** What another thread needs to open its own connections. */
 type Share = Pick<Limits, "olderKeysUntilMs">;
 
 function createStorage(

@@ -1,5 +1,5 @@
 /**
- * What `pg` throws, by code: as an error of the domain, and in words for whoever opens a database.
+ * What `pg` throws, by code: as an error of the domain, and in words for an operator.
  * It never reads a message.
  */
 import { DatabaseError } from "pg";

@@ -10,12 +10,12 @@ import { runLong } from "./transaction.ts";
 const newest = 6;
 const upgrades: Readonly<Record<number, string>> = { 0: schema, 5: fromFive };
 
-/** Of several instances that start at once, the one that holds this lock migrates. Any number. */
+/** An arbitrary number. If several instances start at once, the one with this lock migrates. */
 const lockKey = 0x504c4e54;
 
 const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes"];
 
-/** The schema that the database has; 0 if it has none. Fails if it is of an unknown version. */
+/** The version of the schema; 0 if there is none. Fails if it is unknown. */
 export async function readSchema(client: ClientBase): Promise<number> {
   // Not by to_regclass: it remembers that there was no table before another process made it.
   const { rows: places } = await client.query(

@@ -1,6 +1,6 @@
 /**
- * A pool of connections to the primary. When the primary is gone, it searches the hosts of the URL
- * for the one that takes writes now.
+ * A pool of connections to the primary. After a failover, it searches the hosts of the URL for the
+ * new primary.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
@@ -27,7 +27,7 @@ const closeMs = 2_000;
 /** A search that is over after the first try of each host. */
 const once = AbortSignal.abort();
 
-/** Lasts until a server takes writes, or the storage is closed. */
+/** Lasts until there is a primary, or the storage is closed. */
 interface Search {
   readonly sinceMs: number;
   readonly found: Promise<Pool>;
@@ -36,9 +36,9 @@ interface Search {
 interface UseOptions {
   /** When it must have ended; by default as for an operation that starts now. */
   readonly dueAtMs?: number;
-  /** Whether to search for the new primary if the known one is gone. */
+  /** Whether to search for the new primary if the known one is lost. */
   readonly waitsForPrimary?: boolean;
-  /** One connection is always left for those who don't set this. */
+  /** Leaves one connection for work that doesn't set this. */
   readonly leavesOne?: boolean;
 }
 
@@ -52,7 +52,7 @@ export class PrimaryPool {
   /** Why each host could not be used when it was last tried. */
   readonly #refusals = new Map<Host, unknown>();
   #isClosed = false;
-  /** Clients that have reported an error, so that their connection is gone. */
+  /** Clients that have reported an error: their connection is lost. */
   readonly #lost = new WeakSet<ClientBase>();
   #ping: Promise<unknown> | undefined;
 
@@ -130,7 +130,7 @@ export class PrimaryPool {
       isBroken = isUseless || isLost(error) || this.#lost.has(client) || isInTransaction(client);
       const isLate = isUseless && reasonOf(error) === undefined;
       if (isLate) cut(client);
-      // Leave a server that had enough time to respond, or that no longer takes writes.
+      // Leave a server that had enough time to respond, or that no longer accepts writes.
       const hadTime = performance.now() - sinceMs >= this.#limits.statementTimeoutMs;
       if (isLate ? hadTime : isUseless || hasState(error, "25006")) this.#leave(pool);
       const isKnown = isUseless || error instanceof DatabaseError || !isBroken;
@@ -141,7 +141,7 @@ export class PrimaryPool {
   }
 
   /**
-   * Fails with `ConnectionLost`, at once, unless a server that takes writes is known and responds.
+   * Fails with `ConnectionLost`, at once, unless the primary is known and responds.
    * Concurrent calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
@@ -159,7 +159,7 @@ export class PrimaryPool {
     await Promise.race([pool?.end(), new Promise((resolve) => setTimeout(resolve, closeMs))]);
   }
 
-  /** Tries twice: the first try may be what shows that the primary is gone. */
+  /** Tries twice: the first try may only find out that the primary is lost. */
   async #acquire(dueAtMs: number, waitsForPrimary: boolean): Promise<[Pool, PoolClient]> {
     for (let isLastTry = !waitsForPrimary; ; isLastTry = true) {
       const pool = this.#pool ?? (await this.#find(dueAtMs));

@@ -19,7 +19,7 @@ type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<
 
 interface RunOptions {
   readonly dueAtMs?: number;
-  /** Reads, and whoever waits for a lock: one connection is always left for other writes. */
+  /** For reads and for writes that wait for a lock: leaves one connection for other writes. */
   readonly leavesOne?: boolean;
   /** Ends the message of an unknown outcome where a command, not a request, did the write. */
   readonly advice?: string | undefined;
@@ -88,7 +88,7 @@ export class TransactionRunner {
     }
   }
 
-  /** Fails at once unless a server that takes writes is known and responds. */
+  /** Fails at once unless the primary is known and responds. */
   async ping(): Promise<void> {
     await this.#pool.ping().catch((error) => {
       throw mapError(error);
@@ -122,7 +122,7 @@ const begins = {
   write: "BEGIN ISOLATION LEVEL READ COMMITTED",
 };
 
-/** One transaction that takes as long as it must, whatever time limits the role has. */
+/** One transaction without time limits, even if the role has some. */
 export async function runLong<Result>(
   client: ClientBase,
   kind: keyof typeof begins,

@@ -10,7 +10,7 @@ export interface Host {
 }
 
 export interface DatabaseUrl {
-  /** At least one. The one that takes writes is found among them. */
+  /** At least one. The primary is one of them. */
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly password: string | undefined;

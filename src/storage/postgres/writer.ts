@@ -1,6 +1,6 @@
 /**
  * Applies a group of writes to PostgreSQL: creates without an id, and deletes, in one statement,
- * any other group as a batch. Whoever writes to a garden locks its row first, so instances take
+ * any other group as a batch. Every write to a garden locks its row first, so instances take
  * turns.
  */
 import type { QueryResult } from "pg";
@@ -63,7 +63,7 @@ export function createWriter(
   };
 }
 
-/** Gardens are locked before keys, as everywhere, so that a key is not used anew meanwhile. */
+/** Locks gardens before keys, like every write, so that nobody uses a key again in between. */
 const forgetStatement = `
   WITH expired AS (
     SELECT garden, key FROM idempotency_keys

@@ -60,13 +60,13 @@ export function placeFile(path: string): string {
 export function createFile(path: string): string {
   const file = placeFile(path);
   const descriptor = openSync(file, "a", 0o600);
-  // Of the folder that it lies in: a link may lead out of the one that it was named in.
+  // The folder of the file itself: a link may lead to another one.
   giveToOwnerOf(dirname(realpathSync(file)), descriptor);
   closeSync(descriptor);
   return realpathSync(file);
 }
 
-/** Fails beside the log of a file that is gone: SQLite would delete it, and the plants in it. */
+/** Fails next to the log of a missing file: SQLite would delete it, with the plants in it. */
 export function checkLog(file: string): void {
   const log = `${file}-wal`;
   if (sizeOf(file) > 0 || sizeOf(log) === 0) return;

@@ -122,7 +122,7 @@ export class WorkerClient {
     if (this.#failure) throw this.#failure;
   }
 
-  /** Whoever started the worker ends it. It is not waited for if it no longer replies. */
+  /** The thread that started the worker ends it, without waiting if it no longer replies. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (!(this.#port instanceof Worker)) return this.#port.close();
