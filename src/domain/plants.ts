@@ -69,8 +69,11 @@ const pageTextMin = 2 * 1024;
 const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const seekPlantsMax = 4_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
-/** How many of many plants go into one commit, so that others' writes get in between. */
-export const slicePlantsMax = 48;
+/**
+ * How many lines of a bulk request go into one commit: few enough that others' writes get in
+ * between, and a multiple of the lines that share a row of keys, so that each row is stored once.
+ */
+export const sliceLines = 256;
 
 export class Plants {
   readonly #reader: PlantReader;

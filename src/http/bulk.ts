@@ -4,7 +4,7 @@
  */
 import { errorCodes, PlantStoreError, summarize, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
-import { type NumberedDraft, refusalOf, type Source, slicePlantsMax } from "../domain/plants.ts";
+import { type NumberedDraft, refusalOf, type Source, sliceLines } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
 import { validateObject } from "./request.ts";
 
@@ -14,6 +14,7 @@ export const lineCharactersMax = 4_096;
 const lineErrorsMax = 10;
 /** How much of a body is validated in one turn: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
+const turnLinesMax = 48;
 const chunkCharacters = 16 * 1024;
 /** What a response takes that is being sent, roughly: a chunk, its bytes, the stream. */
 const streamBytes = 64 * 1024;
@@ -49,7 +50,7 @@ export class Bulk {
     return this.#states.byteLength + this.#ids.byteLength + streamBytes;
   }
 
-  /** The valid plants, a few at a time. `turn` lets other requests run. */
+  /** The valid plants, slice by slice. `turn` lets other requests run. */
   async *readSlices(turn: () => Promise<void>): AsyncGenerator<NumberedDraft[], void> {
     let slice: NumberedDraft[] = [];
     let line = 0;
@@ -62,11 +63,13 @@ export class Bulk {
       earlier = text;
       if (!Array.isArray(draft)) slice.push({ line, draft });
       line++;
+      if (line % sliceLines === 0 && slice.length > 0) {
+        yield slice;
+        slice = [];
+      }
       lines++;
       characters += text.length;
-      if (lines < slicePlantsMax && characters < turnCharactersMax) continue;
-      if (slice.length > 0) yield slice;
-      slice = [];
+      if (lines < turnLinesMax && characters < turnCharactersMax) continue;
       lines = 0;
       characters = 0;
       await turn();
