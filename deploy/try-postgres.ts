@@ -3,8 +3,8 @@ import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import {
+  makeToken,
   type RunningService,
-  runProgram,
   startService,
 } from "../test/end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../test/postgres-server.ts";
@@ -59,10 +59,7 @@ async function start(
   });
   const database = server.url(databaseName);
   // Creates the tables, too.
-  const { out, errors } = await runProgram(["token", "create", "gardener"], {
-    PLANTSTORE_DATABASE: database,
-  });
-  if (out === "") throw new Error(errors);
+  const token = await makeToken({ database }, "gardener");
   const instances: RunningService[] = [];
   for (const name of ["one", "two"]) {
     const ownPort = port === 0 ? 0 : port + instances.length;
@@ -83,7 +80,7 @@ async function start(
 
 In another terminal, create a plant with one instance and list it with the other:
 
-  export PLANTSTORE_TOKEN=${out.trim()}
+  export PLANTSTORE_TOKEN=${token}
 
   curl -i ${one.url}/plants -H "Authorization: Bearer $PLANTSTORE_TOKEN" \\
     -H 'Content-Type: application/json' -d '{"name":"Monstera","tag":"living room"}'

@@ -104,14 +104,6 @@ export function sign(
     .sign(key.privateKey);
 }
 
-/** A token of these very parts, with a good signature by a key for ES256. */
-export async function signParts(key: SigningKey, header: object, payload: string): Promise<string> {
-  const text = `${encodePart({ alg: "ES256", kid: key.kid, ...header })}.${encodePart(payload)}`;
-  const algorithm = { name: "ECDSA", hash: "SHA-256" };
-  const signature = await crypto.subtle.sign(algorithm, key.privateKey, Buffer.from(text));
-  return `${text}.${Buffer.from(signature).toString("base64url")}`;
-}
-
 /** One part of a token, as it is written there. */
 export function encodePart(value: unknown): string {
   return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString(

@@ -56,6 +56,11 @@ if (typeof chromium === "string" && required.includes("browser")) {
   process.exit(1);
 }
 
+const template = join(folder, "postgres");
+mkdirSync(template);
+await (await startPostgres([], { folder: template })).stop();
+process.env.PLANTSTORE_TEST_PGDATA = template;
+
 const guard = guardDefaults();
 const timings: Record<string, number> = {
   ...committedTimings,

@@ -3,7 +3,6 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import { Admission, admissionDefaults } from "./admission.ts";
 import { bodyTimeoutMs, json, readBody as read, smallBodyBytes } from "./body.ts";
 
-const bodyBytesMax = json.bytesMax;
 const readBody = (request: Request, held = new Admission().hold("ann")) =>
   read(request, json, held);
 
@@ -44,42 +43,6 @@ describe("a body", () => {
     const bytes = new TextEncoder().encode("🌱");
     const chunks = [...bytes].map((byte) => Uint8Array.of(byte));
     expect(await readBody(requestOf(streamOf(...chunks)))).toBe("🌱");
-  });
-
-  test("that declares one byte more is refused unread", async () => {
-    let isRead = false;
-    const body = new ReadableStream(
-      {
-        pull(controller) {
-          isRead = true;
-          controller.close();
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    const request = requestOf(body, { "content-length": String(bodyBytesMax + 1) });
-    expect(await failureOf(readBody(request))).toMatchObject({ code: "too-large" });
-    expect(isRead).toBe(false);
-  });
-
-  test("that grows by one byte more is refused, and nothing more is read of it", async () => {
-    const chunks = [new Uint8Array(bodyBytesMax), new Uint8Array(1)];
-    let isLeft = false;
-    const body = new ReadableStream(
-      {
-        pull(controller) {
-          const chunk = chunks.shift();
-          if (!chunk) throw new Error("It was read on.");
-          controller.enqueue(chunk);
-        },
-        cancel() {
-          isLeft = true;
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    expect(await failureOf(readBody(requestOf(body)))).toMatchObject({ code: "too-large" });
-    expect(isLeft).toBe(true);
   });
 
   test("that breaks off is refused", async () => {

@@ -69,18 +69,6 @@ describe("the header Host", () => {
       }),
     );
   });
-
-  test("is refused when it is missing or there twice", () => {
-    const twice = new Headers([
-      ["Host", "a"],
-      ["Host", "b"],
-    ]);
-    for (const headers of [new Headers(), twice]) {
-      expect(() => checkHost(headers.get("host"))).toThrow(
-        expect.objectContaining({ code: "invalid-request" }),
-      );
-    }
-  });
 });
 
 describe("the bearer token", () => {

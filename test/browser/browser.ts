@@ -106,7 +106,7 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
   return page;
 }
 
-/** Takes a picture of the page and expects no barrier to access, in light and in dark colours. */
+/** Expects no barrier to access, in light and in dark colors. Takes pictures if they are wanted. */
 export async function inspect(page: Page, name: string): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
@@ -121,7 +121,9 @@ export async function inspect(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: null });
 }
 
+/** With `PLANTSTORE_TEST_SCREENSHOTS=1`: for people, and no test compares them. */
 export async function takePicture(page: Page, name: string): Promise<void> {
+  if (process.env.PLANTSTORE_TEST_SCREENSHOTS !== "1") return;
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }

@@ -58,7 +58,7 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await page.waitForSelector("#garden-title:text-is('2 plants')");
     expect(await shownNames(page)).toEqual(["Lavandula angustifolia", "Olea europaea"]);
     expect(await page.getAttribute(".chip:has-text('terrace')", "aria-pressed")).toBe("true");
-    await inspect(page, "one-tag");
+    await takePicture(page, "one-tag");
     await page.click(".chip:has-text('no tag')");
     await page.waitForSelector("#garden-title:text-is('1 plant')");
     expect(await shownNames(page)).toEqual(["Acer palmatum ‘Bloodgood’"]);
@@ -135,12 +135,12 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     });
     await page.fill("#filter", "Hosta 1696");
     await page.waitForSelector("#no-match:has-text('Loading the rest')");
-    await inspect(page, "filter-loading-all");
+    await takePicture(page, "filter-loading-all");
     await page.fill("#filter", "696");
     await page.waitForSelector(
       "#filter-note:text-is('1 among the first 1,000 of 1,700 plants. Loading the rest…')",
     );
-    await inspect(page, "filter-loading");
+    await takePicture(page, "filter-loading");
     held.resolve();
     await page.waitForSelector("#filter-note:text-is('2 of 1,700 plants')");
     expect(await shownNames(page)).toEqual(["Hosta 696", "Hosta 1696"]);
@@ -242,7 +242,7 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
       await page.waitForSelector(`#rows .row[aria-rowindex='${rowIndex}']`);
       expect(await page.locator("#rows .row").count()).toBeLessThan(80);
     }
-    await inspect(page, "ten-thousand");
+    await takePicture(page, "ten-thousand");
   });
 });
 
@@ -330,7 +330,7 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     // The clock stops, however long the inspection takes.
     await page.focus("#undo-button");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-    await inspect(page, "phone-deleting");
+    await takePicture(page, "phone-deleting");
     const bottomOf = async (selector: string) => {
       const box = await page.locator(selector).last().boundingBox();
       return Math.floor((box?.y ?? Number.NaN) + (box?.height ?? 0));
@@ -341,7 +341,7 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     }
     await page.click("#undo-button");
     await page.click("#sign-out");
-    await inspect(page, "phone-sign-in");
+    await takePicture(page, "phone-sign-in");
   });
 
   test("works by keys alone", async () => {
@@ -370,7 +370,7 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     }
     await keyboard.press("ArrowDown");
     expect(await focused()).toBe("Delete Betula");
-    await inspect(page, "focus");
+    await takePicture(page, "focus");
     await keyboard.press("Enter");
     expect(await shownNames(page)).toEqual(["Acer", "Carex"]);
     expect(await focused()).toBe("Delete Carex");

@@ -1,7 +1,7 @@
 /** Services that break the contract, one for each topic: the check finds the row, and only that. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { contract, runCheck, type Tokens, topics } from "../../src/check/run-check.ts";
-import { type RunningService, runProgram, startService } from "../end-to-end/running-service.ts";
+import { makeToken, type RunningService, startService } from "../end-to-end/running-service.ts";
 import {
   changing,
   emptyResponse,
@@ -19,10 +19,12 @@ let tokens: Tokens;
 
 beforeAll(async () => {
   service = await startService();
-  const make = async (...args: string[]) =>
-    (await runProgram(["token", "create", ...args, "--database", service.database])).out.trim();
-  const read = await make("ann", "--scope", "read");
-  tokens = { write: await make("ann"), second: await make("bob"), read };
+  const read = await makeToken(service, "ann", "--scope", "read");
+  tokens = {
+    write: await makeToken(service, "ann"),
+    second: await makeToken(service, "bob"),
+    read,
+  };
 });
 
 afterAll(() => service[Symbol.asyncDispose]());

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
 import {
+  makeToken,
   type RunningService,
   runProgram,
   startService,
@@ -36,11 +37,6 @@ afterAll(() => service[Symbol.asyncDispose]());
 function run(line: string, variables: Record<string, string> = {}) {
   const args = line.replace("URL", service.url).split(" ");
   return runProgram(args, { PLANTSTORE_TOKEN: service.token, ...variables });
-}
-
-async function createToken(...args: string[]): Promise<string> {
-  const { out } = await runProgram(["token", "create", ...args, "--database", service.database]);
-  return out.trim();
 }
 
 async function listGarden(): Promise<string> {
@@ -88,14 +84,14 @@ describe("a check", () => {
   });
 
   test("skips nothing about gardens with a token to another one", async () => {
-    const other = await createToken("bob");
+    const other = await makeToken(service, "bob");
     const { exitCode, out } = await run("check URL --only delete", { PLANTSTORE_TOKEN_2: other });
     expect(exitCode).toBe(0);
     expect(out).toContain(" passed, 0 failed, 0 skipped");
   });
 
   test("names the token whose garden has the highest id", async () => {
-    const other = await createToken("crowded");
+    const other = await makeToken(service, "crowded");
     const body = JSON.stringify({ name: "Last" }).replace("{", '{"id":9223372036854775807,');
     await service.call("POST /plants", { body, token: other });
     const { exitCode, errors } = await run("check URL", { PLANTSTORE_TOKEN_2: other });
@@ -104,7 +100,7 @@ describe("a check", () => {
   });
 
   test("refuses a second token to the same garden", async () => {
-    const same = await createToken("gardener");
+    const same = await makeToken(service, "gardener");
     const { exitCode, out, errors } = await run("check URL", { PLANTSTORE_TOKEN_2: same });
     expect([exitCode, out]).toEqual([4, ""]);
     expect(errors).toContain("PLANTSTORE_TOKEN_2 must open another garden than PLANTSTORE_TOKEN.");
@@ -216,7 +212,7 @@ test.each([
 });
 
 test("with a token that may only read it does not begin", async () => {
-  const reader = await createToken("alice", "--scope", "read");
+  const reader = await makeToken(service, "alice", "--scope", "read");
   const finished = await run("check URL", { PLANTSTORE_TOKEN: reader });
   expect(finished).toMatchObject({ exitCode: 4, out: "" });
   expect(finished.errors).toMatch(/^plantstore: PLANTSTORE_TOKEN may only read\. .+\n$/);

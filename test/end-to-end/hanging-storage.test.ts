@@ -12,15 +12,14 @@ import { type RunningService, startService, waitFor } from "./running-service.ts
 
 setDefaultTimeout(120_000);
 
-let server: PostgresServer;
-/** Its processes are paused, which the tests on the other one would notice. */
+/** Its processes are paused, which the tests on the shared one would notice. */
 let pausedServer: PostgresServer;
 
 beforeAll(async () => {
-  [server, pausedServer] = await Promise.all([startPostgres(), startPostgres()]);
+  pausedServer = await startPostgres();
 });
 
-afterAll(() => Promise.all([server.stop(), pausedServer.stop()]));
+afterAll(() => pausedServer.stop());
 
 /** Holds up every write until the function that it returns is called. */
 type HoldUp = (service: RunningService) => Promise<() => Promise<void>>;
@@ -58,7 +57,7 @@ const cases: readonly [what: string, engine: Engine, holdUp: HoldUp][] = [
 ];
 
 async function start(engine: Engine): Promise<RunningService> {
-  const own = engine === "PostgreSQL" ? server : pausedServer;
+  const own = engine === "PostgreSQL" ? undefined : pausedServer;
   const database = engine === "SQLite" ? undefined : (await makeDatabase(own)).url;
   const service = await startService({ args: ["--threads", "2"], ...(database && { database }) });
   expect((await create(service)).status).toBe(201);

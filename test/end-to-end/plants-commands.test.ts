@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService } from "./running-service.ts";
+import { makeToken, type RunningService, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
@@ -30,14 +30,9 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-async function makeToken(user: string, ...flags: string[]): Promise<string> {
-  const args = ["token", "create", user, "--database", service.database, ...flags];
-  return (await runProgram(args)).out.trim();
-}
-
 /** Runs commands against a garden of its own. */
 async function openGarden(user: string, ...flags: string[]) {
-  const token = await makeToken(user, ...flags);
+  const token = await makeToken(service, user, ...flags);
   return (args: readonly string[], url = service.url) =>
     runProgram(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token });
 }

@@ -4,9 +4,9 @@
  */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { sampleProcess } from "../reliability/process-growth.ts";
 import { skipsOutsideLinux } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
@@ -112,7 +112,6 @@ test.skipIf(skipsOutsideLinux())(
   120_000,
 );
 
-function residentBytes(service: RunningService): number {
-  const status = readFileSync(`/proc/${service.pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+function residentBytes({ pid }: RunningService): number {
+  return sampleProcess(pid).residentMb * 2 ** 20;
 }

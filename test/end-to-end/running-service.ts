@@ -58,6 +58,18 @@ export async function readOutput(
   return { exitCode, out, errors };
 }
 
+/** Creates a token in a database, as its owner does. Fails with what the command says. */
+export async function makeToken(
+  { database }: { readonly database: string },
+  user: string,
+  ...flags: readonly string[]
+): Promise<string> {
+  const variables = { PLANTSTORE_DATABASE: database };
+  const { out, errors } = await runProgram(["token", "create", user, ...flags], variables);
+  if (out === "") throw new Error(errors);
+  return out.trim();
+}
+
 export interface RunningService {
   readonly url: string;
   readonly port: number;
@@ -125,15 +137,7 @@ export async function startService(
     database,
     token,
     output: () => written,
-    call(request, init = {}) {
-      const [method = "GET", target = "/"] = request.split(" ");
-      const headers = new Headers(init.headers);
-      const bearer = init.token ?? token;
-      if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
-      const hasType = headers.has("content-type");
-      if (init.body && !hasType) headers.set("content-type", "application/json");
-      return fetch(url + target, { ...init, method, headers });
-    },
+    call: makeCaller(url, token),
     signal: (name) => child.kill(name),
     exited: child.exited,
     async [Symbol.asyncDispose]() {
@@ -142,6 +146,19 @@ export async function startService(
       await reading;
       folder[Symbol.dispose]();
     },
+  };
+}
+
+/** Calls what is at this URL, with this token unless another one is given. */
+export function makeCaller(url: string, token = ""): RunningService["call"] {
+  return (request, init = {}) => {
+    const [method = "GET", target = "/"] = request.split(" ");
+    const headers = new Headers(init.headers);
+    const bearer = init.token ?? token;
+    if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
+    const hasType = headers.has("content-type");
+    if (init.body && !hasType) headers.set("content-type", "application/json");
+    return fetch(url + target, { ...init, method, headers });
   };
 }
 

@@ -3,8 +3,8 @@
  * fail. The ledger outlives each load, so every audit covers all promises made so far.
  */
 import {
+  makeToken,
   type RunningService,
-  runProgram,
   startService,
   waitFor,
 } from "../end-to-end/running-service.ts";
@@ -30,13 +30,10 @@ export class LoadedInstances {
   }
 
   static async start(database: string): Promise<LoadedInstances> {
-    const { out, errors } = await runProgram(["token", "create", "gardener"], {
-      PLANTSTORE_DATABASE: database,
-    });
-    if (out === "") throw new Error(errors);
+    const token = await makeToken({ database }, "gardener");
     const services = Array.from({ length: instancesCount }, async () => ({
       ...(await startService({ database })),
-      token: out.trim(),
+      token,
     }));
     const instances = new LoadedInstances(await Promise.all(services));
     process.on("exit", () => {

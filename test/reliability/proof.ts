@@ -79,6 +79,13 @@ export function readNumbers(): number[] {
   return texts.map(Number);
 }
 
+/** Ends the process if something has to be installed first. */
+export function skipWithout(missing: string | undefined): void {
+  if (missing === undefined) return;
+  say(`skipped: ${missing}`);
+  process.exit(0);
+}
+
 /** Ctrl+C ends a proof like any exit, so that what it started is ended, too. */
 export function exitOnSignals(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));

@@ -75,12 +75,6 @@ const proofs: Readonly<Record<string, Listed>> = {
     minutes: 3,
     needs: "a checkout of it, as in: npm run prove upgrade -- --previous DIR",
   },
-  x64: {
-    does: "the package and the executable, on the other architecture",
-    minutes: 10,
-    needs: "root, debootstrap, qemu-user, npm's registry",
-    run: [...asTests, "./test/reliability/x64/prove.ts"],
-  },
   soak: { does: "two hours at half load", minutes: 120 },
 };
 

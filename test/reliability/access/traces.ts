@@ -2,11 +2,12 @@
  * Sends tokens of every kind to the program, in the right places and in odd ones, and searches
  * everything that it writes for them: output, log, responses, metrics, spans, files, process list.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openStorage } from "../../../src/storage/open.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { startIssuer } from "../../openid-issuer.ts";
+import { listProcesses } from "../../processes.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { KeptConnection } from "../kept-connection.ts";
 import { type Credential, makeCredentials } from "./credentials.ts";
@@ -186,24 +187,10 @@ async function watchProcesses(running: Promise<unknown>): Promise<string> {
     isOver = true;
   });
   while (!isOver) {
-    for (const process of listProcesses()) seen.add(process);
+    for (const { command } of listProcesses()) seen.add(command);
     await Bun.sleep(pollMs);
   }
   return [...seen].join("\n");
-}
-
-/** As every user of the machine sees them. Linux only. */
-function listProcesses(): string[] {
-  if (!existsSync("/proc/self/cmdline")) return [];
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, "latin1");
-      } catch {
-        return "";
-      }
-    });
 }
 
 function readFolder(folder: string, when: string, traces: Map<string, string>): void {

@@ -6,7 +6,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type Finished, type RunningService, waitFor } from "../../end-to-end/running-service.ts";
+import {
+  type Finished,
+  makeCaller,
+  type RunningService,
+  waitFor,
+} from "../../end-to-end/running-service.ts";
 import { pickPorts } from "../../processes.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { Ledger } from "../ledger.ts";
@@ -72,7 +77,7 @@ describe.skipIf(missing !== undefined)("in containers", () => {
 
   async function connect(): Promise<Pick<RunningService, "call">> {
     const address = await podman.run("port", "plants", "8080");
-    const service = callerOf(`http://${address}`);
+    const service = { call: makeCaller(`http://${address}`) };
     await waitFor(async () => {
       const response = await service.call("GET /readyz").catch(() => undefined);
       return response?.ok || undefined;
@@ -218,7 +223,7 @@ describe.skipIf(missing !== undefined)("in containers", () => {
     const two = "deploy_instance-two_1";
     const postgres = "deploy_postgres_1";
     const [port = 0] = pickPorts(1);
-    const balancer = callerOf(`http://127.0.0.1:${port}`);
+    const balancer = { call: makeCaller(`http://127.0.0.1:${port}`) };
     let token = "";
 
     async function compose(...args: readonly string[]): Promise<string> {
@@ -323,20 +328,6 @@ describe.skipIf(missing !== undefined)("in containers", () => {
 });
 
 const zeros = "0".repeat(16);
-
-function callerOf(url: string): Pick<RunningService, "call"> {
-  return {
-    call(request, { token = "", ...init } = {}) {
-      const [method = "GET", target = "/"] = request.split(" ");
-      const headers = new Headers(init.headers);
-      headers.set("authorization", `Bearer ${token}`);
-      if (init.body && !headers.has("content-type")) {
-        headers.set("content-type", "application/json");
-      }
-      return fetch(url + target, { ...init, method, headers });
-    },
-  };
-}
 
 /** The first value of each line of the kernel's status of a process. */
 function readStatus(pid: string): Record<string, string> {

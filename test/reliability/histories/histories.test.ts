@@ -6,7 +6,7 @@ import { Suite } from "./trial.ts";
 
 setDefaultTimeout(120_000);
 
-const historiesCount = 24;
+const historiesCount = 16;
 
 describe.each(["sqlite", "postgres"] as const)("on %s", (engine) => {
   test("histories are linearizable, even if instances are killed or cut off", async () => {

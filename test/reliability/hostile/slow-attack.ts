@@ -1,6 +1,6 @@
 /** Slow clients against the real service: the memory that they take, and what others notice. */
 import { join } from "node:path";
-import { type RunningService, runProgram } from "../../end-to-end/running-service.ts";
+import { makeToken, type RunningService } from "../../end-to-end/running-service.ts";
 import { sampleProcess, watchThreads } from "../process-growth.ts";
 import type { SlowKind, SlowReport } from "./slow-clients.ts";
 
@@ -31,11 +31,6 @@ export async function fillGarden(service: RunningService): Promise<void> {
     const { status } = await service.call("POST /plants/bulk", { headers, body });
     if (status !== 200) throw new Error(`A bulk got ${status}.`);
   }
-}
-
-export async function makeToken({ database }: RunningService, ...args: string[]): Promise<string> {
-  const { out } = await runProgram(["token", "create", ...args, "--database", database]);
-  return out.trim();
 }
 
 /** Keeps slow clients for a while, and meanwhile uses the service as others do. */

@@ -5,8 +5,8 @@ import { makeDatabase } from "../../postgres-server.ts";
 import { skipsOutsideLinux } from "../../skipping.ts";
 import { attack, fillGarden } from "./slow-attack.ts";
 
-/** 150 readers took 675 MB when a page had a fixed number of plants, and 300 bulks 1.7 GB. */
-const counts = { readers: 150, bodies: 1_500, bulks: 300 };
+/** 50 readers took 225 MB when a page had a fixed number of plants, and 100 bulks 570 MB. */
+const counts = { readers: 50, bodies: 1_500, bulks: 100 };
 const grownMbMax = 100;
 const holdMs = 2_000;
 

@@ -1,7 +1,7 @@
 /** `npm run prove patroni [failures] [seed]`: the leader of a Patroni cluster fails, many times. */
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
-import { exitOnSignals, prove, seconds, spanOf } from "../proof.ts";
+import { exitOnSignals, prove, seconds, skipWithout, spanOf } from "../proof.ts";
 import { type Failure, PatroniCluster } from "./cluster.ts";
 import { timing } from "./node.ts";
 
@@ -10,11 +10,7 @@ const mix: readonly Failure[] = ["killed", "frozen", "stopped", "killed"];
 /** How much longer than Patroni needs clients may have to wait. */
 const ownPartMaxMs = 2_000;
 
-const missing = PatroniCluster.missing();
-if (missing !== undefined) {
-  process.stdout.write(`skipped: ${missing}\n`);
-  process.exit(0);
-}
+skipWithout(PatroniCluster.missing());
 process.stdout.write(`${PatroniCluster.versions()}; ${JSON.stringify(timing)}\n`);
 
 exitOnSignals();

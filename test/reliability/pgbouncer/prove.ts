@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
-import { exitOnSignals, prove, seconds, spanOf } from "../proof.ts";
+import { exitOnSignals, prove, seconds, skipWithout, spanOf } from "../proof.ts";
 import { versionOf } from "../system-servers.ts";
 import { type Failure, type Part, PooledPostgres } from "./pooled-postgres.ts";
 
@@ -22,11 +22,7 @@ const mix: readonly (readonly [Part, Failure])[] = [
 /** Longer than the service waits for a response. */
 const frozenMs = 7_000;
 
-const missing = PooledPostgres.missing();
-if (missing !== undefined) {
-  process.stdout.write(`skipped: ${missing}\n`);
-  process.exit(0);
-}
+skipWithout(PooledPostgres.missing());
 process.stdout.write(`${PooledPostgres.versions()}\n`);
 
 exitOnSignals();

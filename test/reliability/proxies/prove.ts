@@ -2,13 +2,13 @@
  * `npm run prove proxies [restarts] [seed]`: two instances behind nginx and HAProxy are stopped or
  * killed, and started again, one after the other, many times, while clients go on.
  */
-import { runProgram, waitFor } from "../../end-to-end/running-service.ts";
+import { makeToken, runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
 import { pickPorts } from "../../processes.ts";
 import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
-import { exitOnSignals, prove } from "../proof.ts";
+import { exitOnSignals, prove, skipWithout } from "../proof.ts";
 import { RestartingService } from "../restarting-service.ts";
 import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
@@ -25,18 +25,14 @@ const apartMs = 2_000;
 /** How long it is away. */
 const downMs = 500;
 
-const missing = names.filter((name) => !LoadBalancer.find(name));
-if (missing.length > 0) {
-  process.stdout.write(`skipped: ${missing.join(" and ")} of Debian are needed\n`);
-  process.exit(0);
-}
+const missing = names.filter((name) => !LoadBalancer.find(name)).join(" and ");
+skipWithout(missing === "" ? undefined : `${missing} of Debian are needed`);
 process.stdout.write(`${names.map((name) => LoadBalancer.version(name)).join("; ")}\n`);
 
 const server = await startPostgres();
 const database = await makeDatabase(server);
-const variables = { PLANTSTORE_DATABASE: database.url };
-const makeToken = async (garden: string) =>
-  (await runProgram(["token", "create", "gardener", "--garden", garden], variables)).out.trim();
+const makeTokenTo = (garden: string) =>
+  makeToken({ database: database.url }, "gardener", "--garden", garden);
 const instances = pickPorts(2).map(
   (port) => new RestartingService({ database: database.url, port }),
 );
@@ -63,7 +59,7 @@ await prove({
     const kind = `${proxy.name}, ${isKilled ? "killed" : "stopped"}`;
     const ledger = new Ledger();
     // Several, because the proxies choose an instance by the token.
-    const tokens = await Promise.all(Array.from({ length: 4 }, () => makeToken(`of-${seed}`)));
+    const tokens = await Promise.all(Array.from({ length: 4 }, () => makeTokenTo(`of-${seed}`)));
     const caller = new SteadyCaller({ pickPort: () => proxy.port });
     const { call } = caller;
     const clients = new Workload(
@@ -101,7 +97,7 @@ await prove({
 /** The contract holds through the proxy, too, except for what is known. */
 async function checkContract(proxy: LoadBalancer): Promise<void> {
   const { name, url, port } = proxy;
-  const token = await makeToken("checked");
+  const token = await makeTokenTo("checked");
   const { out } = await runProgram(["check", url], { PLANTSTORE_TOKEN: token });
   process.stdout.write(`${name}: ${/\d+ passed.*/.exec(out)?.[0]}\n`);
   const failed = [...out.matchAll(/✗ (.*)/g)].map(([, rule]) => rule);
