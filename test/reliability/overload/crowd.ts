@@ -1,10 +1,9 @@
 /**
- * Many clients at once: either each connection sends its next request when it has a response (a
- * closed loop), or requests arrive at a fixed rate (an open loop).
+ * Many clients at once over plain sockets: either each connection sends its next request when it
+ * has a response (a closed loop), or requests arrive at a fixed rate (an open loop).
  */
 import { writeSync } from "node:fs";
-import type { RawResponse } from "../../../src/check/wire.ts";
-import { headerOf, KeptConnection } from "../kept-connection.ts";
+import type { Socket } from "bun";
 
 export interface CrowdOrder {
   readonly port: number;
@@ -21,17 +20,30 @@ export interface CrowdOrder {
   readonly pauseMs?: number;
 }
 
-/** What became of a request. `refusedBare`: without `Retry-After`. */
-type Fate = "good" | "late" | "refused" | "refusedBare" | "others" | "timeouts" | "lost";
-
-export interface CrowdReport extends Readonly<Record<Fate, number>> {
+export interface CrowdReport {
   readonly sent: number;
+  /** 2xx within the deadline, and after it. */
+  readonly good: number;
+  readonly late: number;
+  /** 503 and 429 with `Retry-After`, and without. */
+  readonly refused: number;
+  readonly refusedBare: number;
+  /** Any other response. */
+  readonly others: number;
+  readonly timeouts: number;
+  /** Connections that failed, or were closed before a response. */
+  readonly lost: number;
   /** Arrivals for which no connection was left. */
   readonly unsent: number;
   /** By the number of the request; 0 without a response. */
   readonly statuses: readonly number[];
-  readonly goodMs: { readonly p50: number; readonly p99: number };
+  readonly goodMs: Spread;
   readonly seconds: number;
+}
+
+export interface Spread {
+  readonly p50: number;
+  readonly p99: number;
 }
 
 /** As long as the numbers that replace it. */
@@ -44,6 +56,14 @@ export function numbered(request: number): string {
 const tickMs = 2;
 /** A client that could not connect waits before it tries again. */
 const reconnectMs = 100;
+
+interface Connection {
+  socket: Socket<Connection> | undefined;
+  /** When the current request was due; absent while idle. */
+  sinceMs: number | undefined;
+  request: number;
+  received: string;
+}
 
 /**
  * Runs a crowd in its own process, so that it measures the service and not this process. `onSent`
@@ -64,39 +84,48 @@ export async function sendCrowd(order: CrowdOrder, onSent = () => {}): Promise<C
 
 class Crowd {
   readonly #order: CrowdOrder;
-  readonly #idle: KeptConnection[] = [];
+  readonly #idle: Connection[] = [];
+  /** In the order of their requests. */
+  readonly #busy = new Set<Connection>();
   readonly #statuses: number[] = [];
-  readonly #goodMs: number[] = [];
-  readonly #tally: Record<Fate, number> = {
-    ...{ good: 0, late: 0, refused: 0, refusedBare: 0, others: 0, timeouts: 0, lost: 0 },
+  readonly #tally = {
+    good: 0,
+    late: 0,
+    refused: 0,
+    refusedBare: 0,
+    others: 0,
+    timeouts: 0,
+    lost: 0,
   };
+  readonly #goodMs: number[] = [];
   #connections = 0;
   #unsent = 0;
+  #isOver = false;
 
   constructor(order: CrowdOrder) {
     this.#order = order;
   }
 
   async run(onSent: () => void): Promise<CrowdReport> {
-    const { arrivalsPerSecond, connectionsMax, durationMs } = this.#order;
+    const { arrivalsPerSecond = 0, connectionsMax, durationMs } = this.#order;
     const startedAtMs = performance.now();
-    const endsAtMs = startedAtMs + durationMs;
-    const clients: Promise<unknown>[] = [];
-    if (arrivalsPerSecond === undefined) {
-      for (let count = 0; count < connectionsMax; count++) clients.push(this.#loop(endsAtMs));
+    if (arrivalsPerSecond === 0) {
+      for (let count = 0; count < connectionsMax; count++) this.#start(undefined, startedAtMs);
     }
-    for (let nowMs = startedAtMs; nowMs < endsAtMs; nowMs = performance.now()) {
-      const due = ((nowMs - startedAtMs) / 1_000) * (arrivalsPerSecond ?? 0);
-      while (clients.length + this.#unsent < due) {
-        const mayGo = this.#idle.length > 0 || this.#connections < connectionsMax;
-        if (mayGo) clients.push(this.#ask(nowMs));
-        else this.#unsent++;
-      }
+    let arrived = 0;
+    for (let nowMs = startedAtMs; nowMs - startedAtMs < durationMs; nowMs = performance.now()) {
+      this.#giveUp(nowMs);
+      const due = ((nowMs - startedAtMs) / 1_000) * arrivalsPerSecond;
+      for (; arrived < due; arrived++) this.#arrive(nowMs);
       await Bun.sleep(tickMs);
     }
     const seconds = (performance.now() - startedAtMs) / 1_000;
+    this.#isOver = true;
     onSent();
-    await Promise.all(clients);
+    while (this.#busy.size > 0) {
+      this.#giveUp(performance.now());
+      await Bun.sleep(tickMs);
+    }
     return {
       ...this.#tally,
       sent: this.#statuses.length,
@@ -107,71 +136,120 @@ class Crowd {
     };
   }
 
-  /** One client of a closed loop. */
-  async #loop(endsAtMs: number): Promise<void> {
+  #arrive(nowMs: number): void {
+    let connection = this.#idle.pop();
+    while (connection && !connection.socket) connection = this.#idle.pop();
+    const mayConnect = this.#connections < this.#order.connectionsMax;
+    if (connection || mayConnect) this.#start(connection, nowMs);
+    else this.#unsent++;
+  }
+
+  /** Over this connection if it is open, else over a new one. */
+  #start(connection: Connection | undefined, sinceMs: number): void {
+    if (connection?.socket) {
+      connection.sinceMs = sinceMs;
+      this.#busy.add(connection);
+      this.#send(connection, connection.socket);
+      return;
+    }
+    const data: Connection = { socket: undefined, sinceMs, request: 0, received: "" };
+    this.#connections++;
+    this.#busy.add(data);
+    const { port } = this.#order;
+    Bun.connect({ hostname: "127.0.0.1", port, data, socket: this.#handlers }).catch(() =>
+      this.#lose(data),
+    );
+  }
+
+  #send(connection: Connection, socket: Socket<Connection>): void {
+    const { requests } = this.#order;
+    connection.received = "";
+    connection.request = this.#statuses.push(0) - 1;
+    const request = requests[connection.request % requests.length] as string;
+    socket.write(request.replace(numberMark, numbered(connection.request)));
+  }
+
+  readonly #handlers = {
+    open: (socket: Socket<Connection>) => {
+      const connection = socket.data;
+      if (connection.sinceMs === undefined) return socket.terminate();
+      connection.socket = socket;
+      this.#send(connection, socket);
+    },
+    data: (socket: Socket<Connection>, bytes: Buffer) => {
+      const connection = socket.data;
+      connection.received += bytes.toString("latin1");
+      const headEnd = connection.received.indexOf("\r\n\r\n");
+      if (headEnd < 0 || connection.sinceMs === undefined) return;
+      const head = connection.received.slice(0, headEnd);
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+      const isWhole = /\r\ntransfer-encoding: chunked/i.test(head)
+        ? connection.received.endsWith("\r\n0\r\n\r\n")
+        : connection.received.length >= headEnd + 4 + length;
+      if (!isWhole) return;
+      this.#record(connection, head, performance.now() - connection.sinceMs);
+    },
+    close: (socket: Socket<Connection>) => this.#lose(socket.data),
+    error: (socket: Socket<Connection>) => this.#lose(socket.data),
+  };
+
+  #record(connection: Connection, head: string, tookMs: number): void {
+    const status = Number(head.slice(9, 12));
+    const isRefusal = status === 503 || status === 429;
+    const isGood = status < 300 && tookMs <= this.#order.deadlineMs;
+    this.#statuses[connection.request] = status;
+    if (isGood) this.#goodMs.push(tookMs);
+    if (isGood) this.#tally.good++;
+    else if (status < 300) this.#tally.late++;
+    else if (!isRefusal) this.#tally.others++;
+    else if (/\r\nretry-after: \d/i.test(head)) this.#tally.refused++;
+    else this.#tally.refusedBare++;
     const { pauseMs = 0 } = this.#order;
-    while (performance.now() < endsAtMs) {
-      const fate = await this.#ask(performance.now());
-      const waitMs = { lost: reconnectMs, refused: pauseMs, refusedBare: pauseMs }[fate as "lost"];
-      if (waitMs) await Bun.sleep(waitMs);
+    this.#rest(connection);
+    if (/\r\nconnection: close/i.test(head)) this.#leave(connection);
+    this.#continue(connection, isRefusal ? pauseMs : 0);
+  }
+
+  #giveUp(nowMs: number): void {
+    for (const connection of this.#busy) {
+      if (nowMs - (connection.sinceMs ?? nowMs) < this.#order.timeoutMs) return;
+      this.#tally.timeouts++;
+      this.#rest(connection);
+      this.#leave(connection);
+      this.#continue(connection, 0);
     }
   }
 
-  /** Over an idle connection, or a new one. */
-  async #ask(sinceMs: number): Promise<Fate> {
-    const { requests, timeoutMs, port } = this.#order;
-    let connection = this.#takeIdle();
-    if (!connection) this.#connections++;
-    let fate: Fate = "lost";
-    let isKept = false;
-    let isLate = false;
-    let timer: Timer | undefined;
-    try {
-      connection ??= await KeptConnection.open({ port, isSecure: false });
-      const giveUp = () => {
-        isLate = true;
-        connection?.close();
-      };
-      timer = setTimeout(giveUp, Math.max(0, sinceMs + timeoutMs - performance.now()));
-      const number = this.#statuses.push(0) - 1;
-      const request = requests[number % requests.length] as string;
-      const [answer] = connection.send(request.replace(numberMark, numbered(number)));
-      const response = (await answer) as RawResponse;
-      fate = this.#record(number, response, performance.now() - sinceMs);
-      isKept = headerOf(response, "connection") !== "close" && !connection.isOver;
-    } catch {
-      if (isLate) fate = "timeouts";
-    }
-    clearTimeout(timer);
-    this.#tally[fate]++;
-    if (isKept) this.#idle.push(connection as KeptConnection);
-    else {
-      connection?.close();
-      this.#connections--;
-    }
-    return fate;
+  #lose(connection: Connection): void {
+    const isUnderWay = connection.sinceMs !== undefined;
+    this.#rest(connection);
+    if (connection.socket || isUnderWay) this.#leave(connection);
+    if (!isUnderWay) return;
+    this.#tally.lost++;
+    this.#continue(connection, reconnectMs);
   }
 
-  #takeIdle(): KeptConnection | undefined {
-    for (;;) {
-      const connection = this.#idle.pop();
-      if (!connection?.isOver) return connection;
-      this.#connections--;
-    }
+  #rest(connection: Connection): void {
+    connection.sinceMs = undefined;
+    this.#busy.delete(connection);
   }
 
-  #record(number: number, response: RawResponse, tookMs: number): Fate {
-    const { status } = response;
-    this.#statuses[number] = status;
-    if (status < 300 && tookMs > this.#order.deadlineMs) return "late";
-    if (status < 300) this.#goodMs.push(tookMs);
-    if (status < 300) return "good";
-    if (status !== 503 && status !== 429) return "others";
-    return headerOf(response, "retry-after") === undefined ? "refusedBare" : "refused";
+  #leave(connection: Connection): void {
+    const { socket } = connection;
+    connection.socket = undefined;
+    this.#connections--;
+    socket?.terminate();
+  }
+
+  #continue(connection: Connection, afterMs: number): void {
+    if (this.#isOver) return;
+    if (this.#order.arrivalsPerSecond !== undefined) this.#idle.push(connection);
+    else if (afterMs === 0) this.#start(connection, performance.now());
+    else setTimeout(() => this.#isOver || this.#start(connection, performance.now()), afterMs);
   }
 }
 
-function spreadOf(durationsMs: readonly number[]): CrowdReport["goodMs"] {
+function spreadOf(durationsMs: readonly number[]): Spread {
   const sorted = durationsMs.toSorted((left, right) => left - right);
   const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);
   return { p50: at(0.5), p99: at(0.99) };
