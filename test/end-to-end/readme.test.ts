@@ -36,75 +36,79 @@ function replaceNpx(): void {
   environment.PATH = `${programs}:${environment.PATH}`;
 }
 
-test.skipIf(skipsWithout("curl", "script"))("each block of the README works", async () => {
-  const unwanted = /^(?:\.git|data|dist|test)\b|(?:^|\/)node_modules\b/;
-  cpSync(root, project, {
-    recursive: true,
-    filter: (path) => !unwanted.test(relative(root, path)),
-  });
-  if (!isClean) {
-    symlinkSync(join(root, "node_modules"), join(project, "node_modules"));
-    replaceNpx();
-  }
-  expect(start).toContain("npm ci --omit=dev && npm start");
-  const startLine = isClean ? start : start.replace("npm ci --omit=dev && ", "");
-
-  const service = Bun.spawn(["sh", "-euc", startLine], {
-    cwd: project,
-    env: { ...environment, PLANTSTORE_PORT: "0" },
-    stdout: "pipe",
-    stderr: "pipe",
-    detached: true,
-  });
-  const written = { out: "", errors: "" };
-  const reading = Promise.all([
-    collect(service.stdout, (text) => {
-      written.out += text;
-    }),
-    collect(service.stderr, (text) => {
-      written.errors += text;
-    }),
-  ]);
-  try {
-    const url = await waitFor(
-      () => /"url":"([^"]+)"/.exec(written.out)?.[1],
-      () => service.exitCode !== null && `It ended: ${written.errors}`,
-      isClean ? 300_000 : undefined,
-    );
-    const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
-    const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
-    for (const block of others) {
-      if (block.startsWith("$ ")) {
-        // What a terminal shows. Elsewhere it would be JSON.
-        const typed = block.match(/(?<=^\$ ).+/gm) ?? [];
-        const lines = typed.map((line) => `echo ${Bun.$.escape(`$ ${line}`)}; ${line}`);
-        const shown = Bun.spawnSync(["script", "-qec", lines.join("; "), "/dev/null"], {
-          cwd: project,
-          env: { ...variables, npm_config_loglevel: "silent", npm_config_progress: "false" },
-        });
-        expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
-        continue;
-      }
-      const commands = block
-        .replaceAll("localhost:8080", new URL(url).host)
-        .replaceAll("http://127.0.0.1:8080", url)
-        .replaceAll("curl -i", "curl -is")
-        .replaceAll(/ ID\b/g, " $(npx plantstore token list | tail -n 1 | cut -d' ' -f1)");
-      const run = Bun.spawn(["sh", "-euc", commands], {
-        cwd: project,
-        env: variables,
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      const { out, errors, exitCode } = await readOutput(run);
-      expect({ block, errors, exitCode }).toMatchObject({ block, exitCode: 0 });
-      const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
-      expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
+test.skipIf(skipsWithout("curl", "script"))(
+  "each block of the README works",
+  async () => {
+    const unwanted = /^(?:\.git|data|dist|test)\b|(?:^|\/)node_modules\b/;
+    cpSync(root, project, {
+      recursive: true,
+      filter: (path) => !unwanted.test(relative(root, path)),
+    });
+    if (!isClean) {
+      symlinkSync(join(root, "node_modules"), join(project, "node_modules"));
+      replaceNpx();
     }
-  } finally {
-    // As Ctrl+C does, which reaches all of them.
-    process.kill(-service.pid, "SIGINT");
-    await reading;
-  }
-  expect(written.out).toContain('"event":"stopped"');
-});
+    expect(start).toContain("npm ci --omit=dev && npm start");
+    const startLine = isClean ? start : start.replace("npm ci --omit=dev && ", "");
+
+    const service = Bun.spawn(["sh", "-euc", startLine], {
+      cwd: project,
+      env: { ...environment, PLANTSTORE_PORT: "0" },
+      stdout: "pipe",
+      stderr: "pipe",
+      detached: true,
+    });
+    const written = { out: "", errors: "" };
+    const reading = Promise.all([
+      collect(service.stdout, (text) => {
+        written.out += text;
+      }),
+      collect(service.stderr, (text) => {
+        written.errors += text;
+      }),
+    ]);
+    try {
+      const url = await waitFor(
+        () => /"url":"([^"]+)"/.exec(written.out)?.[1],
+        () => service.exitCode !== null && `It ended: ${written.errors}`,
+        isClean ? 300_000 : undefined,
+      );
+      const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
+      const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
+      for (const block of others) {
+        if (block.startsWith("$ ")) {
+          // What a terminal shows. Elsewhere it would be JSON.
+          const typed = block.match(/(?<=^\$ ).+/gm) ?? [];
+          const lines = typed.map((line) => `echo ${Bun.$.escape(`$ ${line}`)}; ${line}`);
+          const shown = Bun.spawnSync(["script", "-qec", lines.join("; "), "/dev/null"], {
+            cwd: project,
+            env: { ...variables, npm_config_loglevel: "silent", npm_config_progress: "false" },
+          });
+          expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
+          continue;
+        }
+        const commands = block
+          .replaceAll("localhost:8080", new URL(url).host)
+          .replaceAll("http://127.0.0.1:8080", url)
+          .replaceAll("curl -i", "curl -is")
+          .replaceAll(/ ID\b/g, " $(npx plantstore token list | tail -n 1 | cut -d' ' -f1)");
+        const run = Bun.spawn(["sh", "-euc", commands], {
+          cwd: project,
+          env: variables,
+          stdout: "pipe",
+          stderr: "pipe",
+        });
+        const { out, errors, exitCode } = await readOutput(run);
+        expect({ block, errors, exitCode }).toMatchObject({ block, exitCode: 0 });
+        const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
+        expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
+      }
+    } finally {
+      // As Ctrl+C does, which reaches all of them.
+      process.kill(-service.pid, "SIGINT");
+      await reading;
+    }
+    expect(written.out).toContain('"event":"stopped"');
+  },
+  600_000,
+);
