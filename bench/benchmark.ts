@@ -10,7 +10,7 @@ import { readServerVersion, stopServer } from "./contenders/postgres-server.ts";
 import { help, type Options, readOptions } from "./options.ts";
 import { complain, say } from "./output.ts";
 import { measureMemory } from "./parts/memory.ts";
-import { type BenchContext, type Cell, runScenario } from "./parts/side-by-side.ts";
+import { type BenchContext, type Cell, runScenarios } from "./parts/side-by-side.ts";
 import { measureStart } from "./parts/start-up.ts";
 import { benchDirectory, rootDirectory } from "./paths.ts";
 import { prepareMachine } from "./preparation.ts";
@@ -56,9 +56,9 @@ async function measure(options: Options, workspace: Workspace): Promise<Results>
   const contenders = await chooseContenders(options);
   const context: BenchContext = { timing, workspace, contenders };
   const cells: Cell[] = [];
-  for (const scenario of scenarios) {
-    if (options.scenarios.has(scenario.name)) cells.push(...(await runScenario(context, scenario)));
-  }
+  const chosen = scenarios.filter(({ name }) => options.scenarios.has(name));
+  const groups = Map.groupBy(chosen, ({ name, beside }) => beside ?? name);
+  for (const group of groups.values()) cells.push(...(await runScenarios(context, group)));
   const own = contenders.sqlite[0] as Contender;
   const memory = parts.has("memory") ? await measureMemory(context, own) : undefined;
   const start = parts.has("start") ? await measureStart(context) : undefined;

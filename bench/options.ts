@@ -34,7 +34,7 @@ export const help = `Measures Plant Store beside what you could use instead.
 Scenarios: ${scenarios.map(({ name }) => name).join(", ")},
   ${partNames.join(", ")}
 
-With options, write two dashes first: npm run bench -- list --quick. A whole run takes up to 15
+With options, write two dashes first: npm run bench -- list --quick. A whole run takes up to 20
 minutes and updates bench/results.json and docs/benchmarks.md; any other writes to bench/.output/.
 `;
 

@@ -1,4 +1,4 @@
-/** Runs one scenario against its contenders, which take turns round by round. */
+/** Runs scenarios against their contenders, which take turns round by round. */
 import { type ResponsesByMethod, writeResponses } from "../contenders/bare.ts";
 import type { Contender, ContenderName, Engine, Size } from "../contenders/contender.ts";
 import { dropDatabase } from "../contenders/postgres-server.ts";
@@ -30,46 +30,61 @@ export interface Cell {
 }
 
 interface Entry {
+  readonly scenario: Scenario;
   readonly seat: Seat;
   readonly shares: readonly Share[];
   readonly rounds: Round[];
 }
 
-export async function runScenario(context: BenchContext, scenario: Scenario): Promise<Cell[]> {
+/** Scenarios of one group take turns, too. */
+export async function runScenarios(
+  context: BenchContext,
+  group: readonly Scenario[],
+): Promise<Cell[]> {
   const { timing, workspace } = context;
-  const { name, connections, isHeadline } = scenario;
-  const seconds = Math.max(timing.roundSeconds, scenario.roundSecondsMin ?? 0);
-  const roundCount = isHeadline ? timing.headlineRounds : timing.otherRounds;
   const entries: Entry[] = [];
-  let responses: ResponsesByMethod = {};
   try {
-    for (const contender of context.contenders[scenario.engine]) {
-      if (scenario.contenders && !scenario.contenders.includes(contender.name)) continue;
-      showProgress(`${name}: ${contender.name} starts`);
-      const entry = await takeSeat(context, scenario, contender, responses);
-      if (!entry) continue;
-      entries.push(entry);
-      const recorded = await entry.seat.check(entry.shares);
-      if (contender.name === "plant-store") responses = recorded;
-      await entry.seat.drive(entry.shares, connections, timing.warmUpSeconds);
-      await entry.seat.rest();
-    }
+    for (const scenario of group) await takeSeats(context, scenario, entries);
+    const isHeadline = group.some((scenario) => scenario.isHeadline);
+    const roundCount = isHeadline ? timing.headlineRounds : timing.otherRounds;
     for (let round = 1; round <= roundCount; round++) {
-      for (const { seat, shares, rounds } of entries) {
+      for (const { scenario, seat, shares, rounds } of entries) {
+        const { name, connections, roundSecondsMin = 0 } = scenario;
         showProgress(`${name}: round ${round} of ${roundCount}, ${seat.contender.name}`);
         await seat.wake();
+        const seconds = Math.max(timing.roundSeconds, roundSecondsMin);
         rounds.push(await seat.drive(shares, connections, seconds));
         await seat.rest();
       }
     }
   } finally {
-    for (const { seat } of entries) {
+    for (const { scenario, seat } of entries) {
       await seat.stop();
       if (scenario.engine === "postgres") await dropDatabase(seat.data.database);
       workspace.remove(seat.data.directory);
     }
   }
-  return entries.map((entry) => toCell(scenario, entry));
+  return entries.map(toCell);
+}
+
+async function takeSeats(
+  context: BenchContext,
+  scenario: Scenario,
+  entries: Entry[],
+): Promise<void> {
+  const { name, connections } = scenario;
+  let responses: ResponsesByMethod = {};
+  for (const contender of context.contenders[scenario.engine]) {
+    if (scenario.contenders && !scenario.contenders.includes(contender.name)) continue;
+    showProgress(`${name}: ${contender.name} starts`);
+    const entry = await takeSeat(context, scenario, contender, responses);
+    if (!entry) continue;
+    entries.push(entry);
+    const recorded = await entry.seat.check(entry.shares);
+    if (contender.name === "plant-store") responses = recorded;
+    await entry.seat.drive(entry.shares, connections, context.timing.warmUpSeconds);
+    await entry.seat.rest();
+  }
 }
 
 /** Absent if the contender has nothing of the kind. */
@@ -88,7 +103,7 @@ async function takeSeat(
   }
   const data = await contender.prepare(workspace.makeDirectory(contender.name), size);
   if (contender.isEcho) writeResponses(data, responses);
-  return { seat: await Seat.start(contender, data, size), shares, rounds: [] };
+  return { scenario, seat: await Seat.start(contender, data, size), shares, rounds: [] };
 }
 
 /** Deletes need as many plants as they may get through. */
@@ -99,11 +114,11 @@ function sizeFor({ size, mix, isHeadline }: Scenario, contender: Contender, timi
   return { ...size, plants: size.plants + seconds * contender.deletesPerSecondMax };
 }
 
-function toCell({ name }: Scenario, { seat, shares, rounds }: Entry): Cell {
+function toCell({ scenario, seat, shares, rounds }: Entry): Cell {
   const middle = (pick: (round: Round) => number) => medianOf(rounds.map(pick));
   const plants = shares[0]?.action.plants ?? 1;
   return {
-    scenario: name,
+    scenario: scenario.name,
     contender: seat.contender.name,
     perSecond: plants * middle((round) => round.responsesPerSecond),
     p50Ms: middle((round) => round.p50Ms),
