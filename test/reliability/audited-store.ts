@@ -1,7 +1,31 @@
-/** Whether a store of either engine is whole, and the counters in its gardens' rows are exact. */
+/** A new store of either engine, and whether one is whole and its gardens are counted exactly. */
 import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { assignedIdMax } from "../../src/domain/plant.ts";
-import { runStatement } from "../postgres-server.ts";
+import { makeDatabase, runStatement } from "../postgres-server.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+
+export type Engine = "sqlite" | "postgres";
+
+/** `database` is what the program takes. The folder is for anything. */
+export interface Place {
+  readonly database: string;
+  readonly folder: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function makePlace(engine: Engine): Promise<Place> {
+  const folder = makeTemporaryFolder();
+  const server = engine === "postgres" ? await makeDatabase() : undefined;
+  return {
+    database: server?.url ?? join(folder.path, "plants.db"),
+    folder: folder.path,
+    async [Symbol.asyncDispose]() {
+      await server?.drop();
+      folder[Symbol.dispose]();
+    },
+  };
+}
 
 /** Gardens whose row is wrong, or missing. All are of one moment, so it may run under load. */
 const statement = `

@@ -1,4 +1,4 @@
-/** What a process uses: memory and open files, how fast they grow, and the time of its threads. */
+/** What a process uses: memory, open files, how fast they grow, and the time of its threads. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Sample {
@@ -43,45 +43,20 @@ function readThreadTimes(pid: number): Map<string, number> {
   return times;
 }
 
-export interface Growth {
-  readonly perHour: number;
-  /** Half of the 95 % confidence interval. */
-  readonly margin: number;
+/** 0 where the system does not tell. */
+export function residentMb(pid: number): number {
+  return process.platform === "linux" ? sampleProcess(pid).residentMb : 0;
 }
 
-const hourMs = 3_600_000;
-const blocksMax = 24;
-/** Student's t for 95 % and 22 degrees of freedom. */
-const t = 2.07;
-
-/**
- * The slope of the line that fits best. Neighbouring samples are correlated, so the line is fitted
- * to the means of blocks.
- */
-export function growthOf(samples: readonly Sample[], sign: "residentMb" | "openFiles"): Growth {
-  const size = Math.ceil(samples.length / Math.min(blocksMax, samples.length));
-  const points: { x: number; y: number }[] = [];
-  for (let start = 0; start < samples.length; start += size) {
-    const block = samples.slice(start, start + size);
-    points.push({
-      x: mean(block.map(({ atMs }) => atMs)) / hourMs,
-      y: mean(block.map((sample) => sample[sign])),
-    });
-  }
-  const meanX = mean(points.map(({ x }) => x));
-  const meanY = mean(points.map(({ y }) => y));
-  const sum = (term: (x: number, y: number) => number) =>
-    points.reduce((total, { x, y }) => total + term(x - meanX, y - meanY), 0);
-  const varianceX = sum((x) => x * x);
-  const perHour = sum((x, y) => x * y) / varianceX;
-  const residuals = sum((x, y) => (y - perHour * x) ** 2);
-  return { perHour, margin: t * Math.sqrt(residuals / (points.length - 2) / varianceX) };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-export function renderGrowth({ perHour, margin }: Growth, unit = ""): string {
-  return `${perHour.toFixed(2)} ± ${margin.toFixed(2)}${unit} an hour`;
+/** By how much a value grew in an hour: from the first half of the samples to the second. */
+export function growthPerHour(
+  samples: readonly Sample[],
+  sign: "residentMb" | "openFiles",
+): number {
+  const middle = samples.length >> 1;
+  const [early, late] = [samples.slice(0, middle), samples.slice(middle)];
+  const mean = (part: readonly Sample[], of: keyof Sample) =>
+    part.reduce((sum, sample) => sum + sample[of], 0) / part.length;
+  const hours = (mean(late, "atMs") - mean(early, "atMs")) / 3_600_000;
+  return (mean(late, sign) - mean(early, sign)) / hours;
 }

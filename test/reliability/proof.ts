@@ -23,7 +23,7 @@ export interface Proof {
 
 export interface Conclusion {
   readonly text: string;
-  readonly isFault: boolean;
+  readonly isFault?: boolean;
 }
 
 const progressEveryMs = 5_000;

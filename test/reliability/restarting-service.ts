@@ -25,6 +25,7 @@ export class RestartingService {
     return this.#process;
   }
 
+  /** 0 while it is down, unless it was given. */
   get port(): number {
     return this.#options.port ?? this.#process?.port ?? 0;
   }

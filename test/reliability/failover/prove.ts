@@ -29,7 +29,6 @@ await prove({
     const { present, absent, unknown } = trial.counts;
     await trial.stop();
     return {
-      isFault: false,
       text:
         `${present} plants present, ${absent} absent, ${unknown} unknown; from the promotion to ` +
         `writes on every instance: ${spanOf(waitsMs)}; longest request ${seconds(longestRequestMs)}`,

@@ -1,9 +1,9 @@
 /** Sends one call after the other to a garden, and records results and times. */
 import { KeptConnection, Unanswered } from "../kept-connection.ts";
-import type { Instance, Life } from "./deployment.ts";
+import type { RestartingService } from "../restarting-service.ts";
+import type { Deployment, FreshGarden } from "./deployment.ts";
 import {
   type Call,
-  type History,
   isWrite,
   type List,
   type Operation,
@@ -14,8 +14,7 @@ import type { Dice } from "./plan.ts";
 import { readResult, readSeen, renderRequest } from "./wire-form.ts";
 
 /** Shared by the clients of a garden. */
-export interface Notebook extends History {
-  readonly token: string;
+export interface Notebook extends FreshGarden {
   readonly operations: Operation[];
   /** Of plants that were created. */
   readonly seenIds: bigint[];
@@ -39,13 +38,22 @@ interface Used {
 
 export class Client {
   readonly #name: string;
-  readonly #instances: readonly Instance[];
+  readonly #deployment: Deployment;
+  readonly #instances: readonly RestartingService[];
   readonly #notebook: Notebook;
   readonly #dice: Dice;
-  readonly #connections = new Map<Life, Used>();
+  /** By port. */
+  readonly #connections = new Map<number, Used>();
 
-  constructor(name: string, instances: readonly Instance[], notebook: Notebook, dice: Dice) {
+  constructor(
+    name: string,
+    deployment: Deployment,
+    instances: readonly RestartingService[],
+    notebook: Notebook,
+    dice: Dice,
+  ) {
     this.#name = name;
+    this.#deployment = deployment;
     this.#instances = instances;
     this.#notebook = notebook;
     this.#dice = dice;
@@ -83,8 +91,9 @@ export class Client {
   }
 
   async #try(call: Call): Promise<Operation> {
-    const { instance, life, connection } = await this.#connect();
-    const who = `${this.#name} at ${instance.name}`;
+    const { instance, port, connection } = await this.#connect();
+    const who = `${this.#name} at ${port}`;
+    const isKilled = () => instance.process?.port !== port;
     const text = renderRequest(call, this.#notebook.token);
     const sent = this.#dice(4) === 0 ? firstPieceCharacters : 0;
     if (sent > 0) {
@@ -101,10 +110,12 @@ export class Client {
       if (seen) this.#noteSeen(seen, who);
       if (result) return { who, call, result, calledAtMs, endedAtMs };
     } catch (error) {
-      const isExpected = error instanceof Unanswered && life.isKilled;
+      const isExpected = error instanceof Unanswered && isKilled();
       if (!isExpected) this.#notebook.faults.push(`${who}, ${call.kind}: ${error}`);
     }
-    const endedAtMs = life.isKilled ? await life.endedAtMs : Number.POSITIVE_INFINITY;
+    const endedAtMs = isKilled()
+      ? await this.#deployment.endOf(port, instance)
+      : Number.POSITIVE_INFINITY;
     return { who, call, result: undefined, calledAtMs, endedAtMs };
   }
 
@@ -120,29 +131,26 @@ export class Client {
   }
 
   /** To an instance that is up, over a kept connection or, now and then, a new one. */
-  async #connect(): Promise<{ instance: Instance; life: Life; connection: KeptConnection }> {
+  async #connect() {
     for (;;) {
-      const instance = this.#instances[this.#dice(this.#instances.length)] as Instance;
-      const { life } = instance;
-      if (life) {
-        const connection = await this.#reach(life).catch(() => undefined);
-        if (connection) return { instance, life, connection };
-      }
+      const instance = this.#instances[this.#dice(this.#instances.length)] as RestartingService;
+      const { port } = instance;
+      const connection = port && (await this.#reach(port).catch(() => undefined));
+      if (connection) return { instance, port, connection };
       await Bun.sleep(pauseWhileDownMs);
     }
   }
 
-  async #reach(life: Life): Promise<KeptConnection> {
+  async #reach(port: number): Promise<KeptConnection> {
     const usedAtMs = performance.now();
-    const known = this.#connections.get(life);
+    const known = this.#connections.get(port);
     const isGood = known && !known.connection.isOver && usedAtMs - known.usedAtMs < idleMaxMs;
-    if (isGood && this.#dice(6) > 0) {
-      this.#connections.set(life, { ...known, usedAtMs });
-      return known.connection;
-    }
-    known?.connection.close();
-    const connection = await KeptConnection.open(life);
-    this.#connections.set(life, { connection, usedAtMs });
+    const isKept = isGood && this.#dice(6) > 0;
+    if (!isKept) known?.connection.close();
+    const connection = isKept
+      ? known.connection
+      : await KeptConnection.open({ port, isSecure: false });
+    this.#connections.set(port, { connection, usedAtMs });
     return connection;
   }
 }

@@ -88,11 +88,6 @@ export interface Operation {
   readonly endedAtMs: number;
 }
 
-export interface History {
-  readonly garden: string;
-  readonly operations: readonly Operation[];
-}
-
 /** One line each, in the order of their calls, with times since the first. */
 export function render(operations: readonly Operation[]): string {
   const inOrder = operations.toSorted((a, b) => a.calledAtMs - b.calledAtMs);

@@ -3,16 +3,33 @@
  * a moment between its call and its response. This is Wing and Gong's search, with memoization.
  */
 import { Garden } from "./garden-model.ts";
-import type { Operation } from "./history.ts";
+import { isWrite, type Operation, render } from "./history.ts";
 
 /** Far more than a correct history needs. */
 const placesMax = 300_000;
 
-/** The search was given up. */
-export class Undecided extends Error {}
+/** Empty if the history is linearizable. Otherwise all up to the result that nothing explains. */
+export function check(operations: readonly Operation[]): string[] {
+  if (isLinearizable(operations)) return [];
+  const ends = operations.filter(({ result }) => result).map(({ endedAtMs }) => endedAtMs);
+  const parts = ends.toSorted((a, b) => a - b).map((endMs) => until(operations, endMs));
+  const part = parts.find((each) => !isLinearizable(each)) ?? operations;
+  return [`no order explains these results:\n${render(part)}`];
+}
 
-/** Throws `Undecided` if there are too many orders to try. */
-export function isLinearizable(operations: readonly Operation[]): boolean {
+/** What was known at that moment. */
+function until(operations: readonly Operation[], momentMs: number): Operation[] {
+  return operations
+    .filter(({ calledAtMs }) => calledAtMs <= momentMs)
+    .map((operation) =>
+      operation.endedAtMs <= momentMs
+        ? operation
+        : { ...operation, result: undefined, endedAtMs: Number.POSITIVE_INFINITY },
+    )
+    .filter(({ call, result }) => result || isWrite(call));
+}
+
+function isLinearizable(operations: readonly Operation[]): boolean {
   return new Search(operations).reachesEnd(Garden.empty);
 }
 
@@ -49,7 +66,7 @@ class Search {
     const place = this.#describe(garden);
     if (this.#tried.has(place)) return false;
     this.#tried.add(place);
-    if (this.#tried.size > placesMax) throw new Undecided("There are too many orders to try.");
+    if (this.#tried.size > placesMax) throw new Error("There are too many orders to try.");
     for (const step of this.#next()) {
       const after = garden.after(step);
       if (after === undefined || (after === garden && step.result === undefined)) continue;

@@ -9,9 +9,10 @@ export interface Habits {
   readonly reads: number;
   /** The ids that clients choose from. */
   readonly ids: readonly bigint[];
-  readonly callsMin: number;
-  readonly callsMax: number;
 }
+
+export const callsMin = 10;
+const callsMax = 25;
 
 const counted = 2n ** 52n;
 const idChoices: readonly (readonly bigint[])[] = [
@@ -26,8 +27,6 @@ export function drawHabits(dice: Dice): Habits {
   return {
     reads: [2, 4, 8][dice(3)] ?? 4,
     ids: idChoices[dice(idChoices.length)] ?? [],
-    callsMin: 10,
-    callsMax: 25,
   };
 }
 
@@ -46,7 +45,7 @@ const usualLists: readonly List[] = [
 export function* plan(
   number: number,
   dice: Dice,
-  { reads, ids, callsMin, callsMax }: Habits,
+  { reads, ids }: Habits,
   /** Ids of plants that were created so far, and entity tags that were read. */
   { seenIds, seen }: { readonly seenIds: readonly bigint[]; readonly seen: readonly Seen[] },
 ): Generator<Call> {

@@ -3,11 +3,13 @@
  * database meanwhile. The recorded histories are checked.
  */
 import { makeDice, spread } from "../../dice.ts";
+import type { Engine } from "../audited-store.ts";
 import type { Trial } from "../proof.ts";
-import { check } from "./checker.ts";
+import type { RestartingService } from "../restarting-service.ts";
 import { Client, type Notebook } from "./client.ts";
-import { Deployment, type Engine, type Instance, type Layout } from "./deployment.ts";
-import { type Dice, drawHabits, plan } from "./plan.ts";
+import { Deployment, type Layout } from "./deployment.ts";
+import { check } from "./linearization.ts";
+import { callsMin, drawHabits, plan } from "./plan.ts";
 
 /**
  * `killed`: an instance is killed and restarted. `cut off`: PostgreSQL closes all connections of
@@ -80,28 +82,38 @@ export async function tryHistory(
   const running = clients.map((_, index) => {
     const notebook = pick(notebooks, index);
     const ownDice = makeDice(spread(seed * 100 + index));
-    const client = new Client(`client ${index + 1}`, instances, notebook, ownDice);
+    const client = new Client(`client ${index + 1}`, deployment, instances, notebook, ownDice);
     return client.run(plan(index + 1, ownDice, habits, notebook));
   });
   let isOver = false;
   const allDone = Promise.all(running).finally(() => {
     isOver = true;
   });
-  const operationsBefore = dice((clients.length * habits.callsMin) / 2);
+  // At a random moment of the work.
+  const operationsBefore = dice((clients.length * callsMin) / 2);
   const isTime = () =>
     isOver || notebooks.flatMap(({ operations }) => operations).length >= operationsBefore;
-  const making = makeTrouble(trouble, deployment, instances, dice, isTime);
-  const [isTroubled] = await Promise.all([making, allDone]);
+  const makeTrouble = async () => {
+    if (trouble === "none") return false;
+    while (!isTime()) await Bun.sleep(1);
+    await Bun.sleep(dice(3));
+    if (trouble === "killed") {
+      return deployment.kill(instances[dice(instances.length)] as RestartingService);
+    }
+    await deployment.cutOff();
+    return true;
+  };
+  const [isTroubled] = await Promise.all([makeTrouble(), allDone]);
   // In the end, every instance lists and counts the same plants.
   for (const instance of instances) {
     for (const notebook of notebooks) {
-      const visitor = new Client("visitor", [instance], notebook, dice);
+      const visitor = new Client("visitor", deployment, [instance], notebook, dice);
       await visitor.run([{ kind: "list", fields: ["id", "name", "tag"] }, { kind: "count" }]);
     }
   }
   const operations = notebooks.flatMap((notebook) => notebook.operations);
   return {
-    faults: notebooks.flatMap((notebook) => [...notebook.faults, ...check(notebook)]),
+    faults: notebooks.flatMap(({ faults, operations }) => [...faults, ...check(operations)]),
     figures: {
       histories: 1,
       operations: operations.length,
@@ -114,19 +126,4 @@ export async function tryHistory(
       ...(isTroubled && { [trouble]: 1 }),
     },
   };
-}
-
-/** At a random moment of the work. Returns whether it happened. */
-async function makeTrouble(
-  trouble: Trouble,
-  deployment: Deployment,
-  instances: readonly Instance[],
-  dice: Dice,
-  isTime: () => boolean,
-): Promise<boolean> {
-  if (trouble === "none") return false;
-  while (!isTime()) await Bun.sleep(1);
-  await Bun.sleep(dice(3));
-  if (trouble === "cut off") await deployment.cutOff();
-  return trouble === "cut off" || (instances[dice(instances.length)] as Instance).kill();
 }

@@ -4,49 +4,38 @@ import { headerOf, writeRequest } from "../kept-connection.ts";
 import type { Call, Content, Create, List, Put, Result, Seen } from "./history.ts";
 
 export function renderRequest(call: Call, token: string): string {
+  const ifMatch = "ifMatch" in call && call.ifMatch ? { "If-Match": call.ifMatch.entityTag } : {};
   switch (call.kind) {
     case "create": {
-      const headers: Record<string, string> = call.key ? { "Idempotency-Key": call.key } : {};
-      return writeRequest("POST /plants", { token, headers, body: renderDraft(call) });
+      const { id, name, tag, key } = call;
+      const headers: Record<string, string> = key ? { "Idempotency-Key": key } : {};
+      const draft = JSON.stringify({ name, tag });
+      const body = id === undefined ? draft : draft.replace("{", `{"id":${id},`);
+      return writeRequest("POST /plants", { token, headers, body });
     }
     case "put": {
-      const headers = {
-        ...renderMatch(call.ifMatch),
-        ...(call.isForNew && { "If-None-Match": "*" }),
-      };
-      const { id, name, tag } = call;
+      const { id, name, tag, isForNew } = call;
+      const headers = { ...ifMatch, ...(isForNew && { "If-None-Match": "*" }) };
       const body = JSON.stringify({ name, tag });
       return writeRequest(`PUT /plants/${id}`, { token, headers, body });
     }
-    case "delete": {
-      const headers = renderMatch(call.ifMatch);
-      return writeRequest(`DELETE /plants/${call.id}`, { token, headers });
-    }
+    case "delete":
+      return writeRequest(`DELETE /plants/${call.id}`, { token, headers: ifMatch });
     case "get":
       return writeRequest(`GET /plants/${call.id}`, { token });
     case "count":
       return writeRequest("GET /me", { token });
-    case "list":
-      return writeRequest(`GET /plants${renderQuery(call)}`, { token });
+    case "list": {
+      const { after, limit, fields } = call;
+      const parts = [
+        ...(after === undefined ? [] : [`after=${after}`]),
+        ...(limit === undefined ? [] : [`limit=${limit}`]),
+        ...(fields.join() === "name,tag" ? [] : [`fields=${fields}`]),
+      ];
+      const query = parts.length === 0 ? "" : `?${parts.join("&")}`;
+      return writeRequest(`GET /plants${query}`, { token });
+    }
   }
-}
-
-function renderMatch(ifMatch: Seen | undefined): Record<string, string> {
-  return ifMatch ? { "If-Match": ifMatch.entityTag } : {};
-}
-
-function renderDraft({ id, name, tag }: Create): string {
-  const draft = JSON.stringify({ name, tag });
-  return id === undefined ? draft : draft.replace("{", `{"id":${id},`);
-}
-
-function renderQuery({ after, limit, fields }: List): string {
-  const parts = [
-    ...(after === undefined ? [] : [`after=${after}`]),
-    ...(limit === undefined ? [] : [`limit=${limit}`]),
-    ...(fields.join() === "name,tag" ? [] : [`fields=${fields}`]),
-  ];
-  return parts.length === 0 ? "" : `?${parts.join("&")}`;
 }
 
 /** Undefined if the response leaves the outcome open. Throws if the call may not have it. */

@@ -58,7 +58,6 @@ await prove({
   async conclude() {
     await loaded.stop();
     return {
-      isFault: false,
       text:
         `${loaded.ledger.promises} confirmed writes; gap ${spanOf(gapsMs)}; ` +
         `Patroni's part ${spanOf(patroniPartsMs)}; ours ${spanOf(ownPartsMs)}`,

@@ -76,7 +76,7 @@ await prove({
       return `${what}, ${each.length} times: down ${down}; no write for ${gap}`;
     });
     const total = `${loaded.ledger.promises} confirmed writes`;
-    return { isFault: false, text: [...lines, total].join("\n") };
+    return { text: [...lines, total].join("\n") };
   },
 });
 

@@ -88,7 +88,6 @@ await prove({
     for (const instance of instances) await instance.stop();
     await server.stop();
     return {
-      isFault: false,
       text: `${promises} confirmed writes; retried after: ${reasons.join("; ")}`,
     };
   },

@@ -1,13 +1,12 @@
 /**
  * `npm run prove soak [minutes] [requests a second]`: hours at half load. Fails unless memory
- * and open files grow by less than the bounds below. Two hours are enough to tell; in shorter runs
- * the confidence interval alone may exceed a bound.
+ * and open files grow by less than the bounds below. Two hours are enough to tell.
  */
-import { growthOf, renderGrowth } from "../process-growth.ts";
+import { growthPerHour } from "../process-growth.ts";
 import { readNumbers } from "../proof.ts";
 import { soak } from "./soak.ts";
 
-/** An hour, with 95 % confidence. */
+/** An hour. */
 const residentMbMax = 2;
 const openFilesMax = 2;
 const heapBytesPerResponseMax = 0.1;
@@ -37,24 +36,19 @@ const result = await soak({
 });
 
 const settled = result.samples.slice(Math.floor(result.samples.length * warmUpShare));
-const memory = growthOf(settled, "residentMb");
-const files = growthOf(settled, "openFiles");
-const sizes = settled.map(({ residentMb }) => residentMb);
+const memory = growthPerHour(settled, "residentMb");
+const files = growthPerHour(settled, "openFiles");
+const heap = result.heapBytesPerResponse;
 const faults = [...result.faults];
-if (memory.perHour + memory.margin > residentMbMax) {
-  faults.push(`resident memory may grow by more than ${residentMbMax} MB an hour`);
-}
-if (files.perHour + files.margin > openFilesMax) faults.push("open files may grow");
-if (result.heapBytesPerResponse > heapBytesPerResponseMax) {
-  faults.push(`the heap grew by more than ${heapBytesPerResponseMax} bytes per response`);
-}
+if (memory > residentMbMax) faults.push("resident memory grows");
+if (files > openFilesMax) faults.push("open files grow");
+if (heap > heapBytesPerResponseMax) faults.push("the heap grows");
 for (const fault of faults) say(`fault: ${fault}`);
 say(
-  `${minutes} minutes at ${result.rate} requests a second, ` +
-    `${result.responses.toLocaleString("en")} responses, ${faults.length} faults; resident memory ` +
-    `${Math.min(...sizes).toFixed(1)} to ${Math.max(...sizes).toFixed(1)} MB after the first ` +
-    `quarter, ${renderGrowth(memory, " MB")} (bound: ${residentMbMax}); open files ` +
-    `${renderGrowth(files)}; heap after collection ` +
-    `${result.heapBytesPerResponse.toFixed(3)} bytes per response (bound: ${heapBytesPerResponseMax})`,
+  `${result.responses.toLocaleString("en")} responses at ${result.rate} a second, ` +
+    `${faults.length} faults; after the first quarter, resident memory grew by ` +
+    `${memory.toFixed(2)} MB an hour (bound: ${residentMbMax}), open files by ` +
+    `${files.toFixed(2)} (bound: ${openFilesMax}), and the heap after collection by ` +
+    `${heap.toFixed(3)} bytes per response (bound: ${heapBytesPerResponseMax})`,
 );
 process.exit(faults.length > 0 ? 1 : 0);

@@ -6,8 +6,7 @@
 import { join, resolve } from "node:path";
 import { type Finished, runProgram } from "../../end-to-end/running-service.ts";
 import { pickPorts } from "../../processes.ts";
-import { auditStore } from "../audited-store.ts";
-import { makeRoom } from "../histories/deployment.ts";
+import { auditStore, makePlace } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { type Caller, listPlants, PlantClient } from "../plant-client.ts";
 import { exitOnSignals, prove } from "../proof.ts";
@@ -43,7 +42,8 @@ await prove({
   count: 6,
   async run(seed) {
     const engine = seed % 2 === 0 ? "sqlite" : "postgres";
-    const [database, remove] = await makeRoom(engine);
+    await using place = await makePlace(engine);
+    const { database } = place;
     const makeToken = async () =>
       (await runOld(["token", "create", "gardener"], database)).out.trim();
     const [token, revoked] = [await makeToken(), await makeToken()];
@@ -87,14 +87,13 @@ await prove({
     for (const instance of instances) await instance.stop();
     faults.push(...(await checkRefusals(database)), ...(await auditStore(database)));
     promises += ledger.promises;
-    await remove();
     if (caller.reasons.size > 0) reasons.push(caller.listReasons());
     const requests = clients.figures.requests + newClients.figures.requests;
     return { faults, figures: { [engine]: 1, requests, "ms down": Math.round(downMs) } };
   },
   async conclude() {
     const text = `${promises} confirmed writes; retried after: ${reasons.join("; ")}`;
-    return { isFault: false, text };
+    return { text };
   },
 });
 

@@ -1,0 +1,300 @@
+/** Builds that are broken on purpose fail the suites. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { changeProgram, type Edit } from "../changed-program.ts";
+import { startService } from "../end-to-end/running-service.ts";
+import { skipsOutsideLinux, skipsUnless } from "../skipping.ts";
+import { gatherTraces } from "./access/traces.ts";
+import { drill } from "./backups/drill.ts";
+import { FailoverTrial } from "./failover/failover.ts";
+import { inject } from "./faults/fault-trial.ts";
+import { failing, makeScenes, type Scene } from "./faults/injections.ts";
+import { GeneratedTrial } from "./generated/generated-trial.ts";
+import { Deployment } from "./histories/deployment.ts";
+import { tryHistory } from "./histories/trial.ts";
+import { isInterposable } from "./interposed-io/interposed-io.ts";
+import { live, type Moment } from "./kills/life.ts";
+import { startAtOnce } from "./migrations/simultaneous-start.ts";
+import { flood, stallSqlite } from "./overload/flood.ts";
+import { PowerCuts } from "./power-cuts/power-cut.ts";
+import { record } from "./power-cuts/recording.ts";
+import { shortRun, soak } from "./soak/soak.ts";
+
+setDefaultTimeout(300_000);
+
+type Find = (program: string, edits: readonly Edit[]) => Promise<readonly string[]>;
+type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: Edit[]];
+
+const writer = "storage/sqlite/writer.ts";
+const replace = "replacePlant.run(name, tag, garden, id);";
+const storeKey = "storeKey.run(garden, toBytes(key), entries, expiresAtMs);";
+const route = "const route = exchange.route?.path;";
+const readSchema = "const from = await readSchema(client);";
+
+const byKills =
+  (...ends: Moment[]): Find =>
+  async (program) =>
+    (await live({ seed: 6, threads: 1, isSecure: false, ends, program })).faults;
+
+const byHistories =
+  (engine: "sqlite" | "postgres", threads: readonly number[]): Find =>
+  async (program) => {
+    const deployment = await Deployment.start({ engine, threads }, program);
+    const found: string[] = [];
+    // Each flaw shows in one history of a few.
+    for (let seed = 1; seed <= 200 && found.length === 0; seed++) {
+      found.push(...(await tryHistory(deployment, seed, "none")).faults);
+    }
+    await deployment.stop();
+    return found;
+  };
+
+const byPowerCuts: Find = async (_, edits) => {
+  const [seed, count] = [7, 60];
+  const cuts = new PowerCuts(await record({ seed, writes: 200, extent: "brief", edits }));
+  const found: string[] = [];
+  for (let index = 0; index < count && found.length === 0; index++) {
+    found.push(...(await cuts.examine({ index, count, seed: seed + index }, "here")).faults);
+  }
+  return found;
+};
+
+const byFaults =
+  (isLasting: boolean): Find =>
+  async (program) => {
+    const scene = { ...((await makeScenes())[1] as Scene), isFromStart: false };
+    const injection = { scene, failure: failing("EIO", ["sync"]), nth: 1, isLasting };
+    expect((await inject(injection)).faults).toEqual([]);
+    return (await inject({ ...injection, program })).faults;
+  };
+
+const builds: readonly BrokenBuild[] = [
+  [
+    "confirms writes before they are committed",
+    /^lost: /m,
+    byKills("first write", "load"),
+    { file: writer, text: "begin.run();", by: "if (!database.inTransaction) begin.run();" },
+    { file: writer, text: "commit.run();", by: "setTimeout(() => commit.run(), 1_000);" },
+  ],
+  [
+    "closes connections at once when it stops",
+    /^cut short: /m,
+    byKills("stop"),
+    { file: "server/listener.ts", text: "stop(false)", by: "stop(true)" },
+  ],
+  [
+    "confirms a put before it is committed",
+    /^changed: /m,
+    byKills("load", "load"),
+    { file: writer, text: replace, by: `setTimeout(() => ${replace.slice(0, -1)}, 500);` },
+  ],
+  [
+    "does not count deleted plants",
+    /^miscounted: gardener /m,
+    byKills("load"),
+    { file: "storage/rules.ts", text: "this.#plants--;", by: "" },
+  ],
+  [
+    "shows a cached list after a commit that other lists show",
+    /no order explains/,
+    byHistories("sqlite", [1]),
+    {
+      file: "storage/sqlite/versions.ts",
+      text: "count % 2 === 0 ? count : undefined",
+      by: "count >> 1",
+    },
+    { file: "storage/sqlite/worker.ts", text: "    end();", by: "Bun.sleepSync(5); end();" },
+  ],
+  [
+    "confirms a create on PostgreSQL before its commit",
+    /no order explains/,
+    byHistories("postgres", [1, 1]),
+    {
+      file: "storage/postgres/batch.ts",
+      text: "await store(client, changes);",
+      by: "store(client, changes).catch(() => {});",
+    },
+  ],
+  [
+    "compares a precondition before the write, not in it",
+    /no order explains/,
+    byHistories("postgres", [2]),
+    {
+      file: "domain/plants.ts",
+      text: 'const put = { kind: "put", garden, id, name, tag, preconditions } as const;',
+      by: `const found = await this.get({ garden } as Caller, id).catch(() => undefined);
+        const { ifMatch, ifNoneMatch } = preconditions ?? {};
+        if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
+        if (ifNoneMatch && found) throw preconditionFailed();
+        const put = { kind: "put", garden, id, name, tag } as const;`,
+    },
+    {
+      file: "domain/plants.ts",
+      text: "nameCodePointsMax,\n",
+      by: "nameCodePointsMax, contentHash,\n",
+    },
+  ],
+  [
+    "takes a backup of two moments",
+    /^miscounted: /m,
+    async (program) =>
+      (await drill(1, { from: "postgres", to: "sqlite", loss: "all files" }, program)).faults,
+    {
+      file: "storage/postgres/transaction.ts",
+      text: "REPEATABLE READ READ",
+      by: "READ COMMITTED READ",
+    },
+    {
+      file: "storage/postgres/backup.ts",
+      text: "await readTable(client, table, file, signal);",
+      by: "{ await Bun.sleep(200); await readTable(client, table, file, signal); }",
+    },
+  ],
+  [
+    "migrates without waiting for other instances",
+    /^did not start: /m,
+    startAtOnce,
+    { file: "storage/postgres/migrate.ts", text: "pg_advisory_xact_lock", by: "abs" },
+    // So that others migrate between its reading and its writing.
+    {
+      file: "storage/postgres/migrate.ts",
+      text: readSchema,
+      by: `${readSchema} await client.query("SELECT pg_sleep(3)");`,
+    },
+  ],
+  [
+    "returns the location of another plant",
+    /is not listed|Location/,
+    async (program) => {
+      const trial = await GeneratedTrial.start({ program });
+      const { faults } = await trial.run(1, 40);
+      await trial.stop();
+      return faults;
+    },
+    {
+      file: "http/operations.ts",
+      text: "plantLocation(basePath, created.id)",
+      by: "plantLocation(basePath, created.id + 1n)",
+    },
+  ],
+  [
+    "lets every request wait",
+    /creates waited/,
+    async (program) => {
+      await using service = await startService({ args: ["--threads", "1"], program });
+      return await flood(service, () => stallSqlite(service.database));
+    },
+    { file: "http/admission.ts", text: "inFlightMax: 1_024", by: "inFlightMax: 1_000_000" },
+  ],
+];
+
+/** These need Linux. */
+const interposedBuilds: readonly BrokenBuild[] = [
+  [
+    "syncs only at checkpoints",
+    /./,
+    byPowerCuts,
+    {
+      file: "storage/sqlite/open.ts",
+      text: "PRAGMA synchronous = FULL",
+      by: "PRAGMA synchronous = NORMAL",
+    },
+  ],
+  [
+    "does not sync the folders that it makes",
+    /./,
+    byPowerCuts,
+    { file: "storage/sqlite/open.ts", text: "syncFolderOf(made);", by: ";" },
+  ],
+  [
+    "stores a key in a transaction after its plant",
+    /./,
+    byPowerCuts,
+    { file: writer, text: storeKey, by: `setTimeout(() => ${storeKey.slice(0, -1)}, 1);` },
+  ],
+  [
+    "stores no keys for the lines of a bulk",
+    /./,
+    byPowerCuts,
+    {
+      file: "storage/rules.ts",
+      text: "if (key && keyRow) {",
+      by: "if (key && keyRow && !key.isLine) {",
+    },
+  ],
+  [
+    "confirms a write whose sync failed",
+    /lost: trouble/,
+    byFaults(false),
+    {
+      file: writer,
+      text: "      commit.run();\n",
+      by: `      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n`,
+    },
+  ],
+  [
+    "says that nothing is left of a failed commit",
+    /after a kill: back again: trouble/,
+    byFaults(true),
+    {
+      file: writer,
+      text: "throw isWritten ? mapCommitError(error) : error;",
+      by: "throw error;",
+    },
+  ],
+];
+
+async function isFound(build: BrokenBuild): Promise<void> {
+  const [, found, find, ...edits] = build;
+  using broken = changeProgram(edits);
+  expect((await find(broken.program, edits)).join("\n")).toMatch(found);
+}
+
+test.each(builds.map((build) => [build[0], build] as const))(
+  "a build that %s is found",
+  (_, build) => isFound(build),
+);
+
+test
+  .skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))
+  .each(interposedBuilds.map((build) => [build[0], build] as const))(
+  "a build that %s is found",
+  (_, build) => isFound(build),
+);
+
+test.skipIf(skipsOutsideLinux())("a leak of a small object per request is found", async () => {
+  const by = `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(20).fill(0) });`;
+  using broken = changeProgram([{ file: "http/exchange.ts", text: route, by }]);
+  const { heapBytesPerResponse } = await soak({ ...shortRun, program: broken.program });
+  expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
+});
+
+test("tokens in the log, in spans and in the process list are found", async () => {
+  const run = "runCommand(process.argv.slice(2)";
+  const shown = `Bun.spawnSync(["sh", "-c", "sleep 0.2", process.env.PLANTSTORE_TOKEN ?? ""]);`;
+  using broken = changeProgram([
+    { file: "main.ts", text: run, by: `${shown} ${run}` },
+    {
+      file: "http/exchange.ts",
+      text: route,
+      by: 'const route = request.headers.get("authorization") ?? undefined;',
+    },
+  ]);
+  const { found } = await gatherTraces("json", broken.program);
+  expect(found).toContain("write token in standard output");
+  expect(found).toContain("expired JWT in standard output");
+  expect(found).toContain("write token in spans");
+  if (process.platform === "linux") {
+    expect(found).toContain("write token in the processes during plants list with write token");
+  }
+});
+
+test("a primary that does not wait for its standby loses writes, and the audit finds it", async () => {
+  const trial = await FailoverTrial.start();
+  try {
+    await trial.pair.waitForStandby(false);
+    const { faults } = await trial.run("cut off", 1);
+    expect(faults.join("\n")).toMatch(/^lost: /m);
+  } finally {
+    await trial.stop();
+  }
+});
