@@ -154,11 +154,12 @@ describe("a cached list", () => {
   test("may be read by pages of each permitted origin, and of no other", async () => {
     const token = await world.plant("garden", []);
     const allowed: (string | null)[] = [];
-    for (const Origin of [...origins, ...origins, "https://c.example", ...origins]) {
+    const others = ["https://c.example", "https://a.example.evil.example", "null"];
+    for (const Origin of [...origins, ...origins, ...others, ...origins]) {
       const { headers } = await world.call(token, "GET /plants", undefined, { Origin });
       allowed.push(headers.get("Access-Control-Allow-Origin"));
       expect(headers.get("Vary")).toContain("Origin");
     }
-    expect(allowed).toEqual([...origins, ...origins, null, ...origins]);
+    expect(allowed).toEqual([...origins, ...origins, null, null, null, ...origins]);
   });
 });

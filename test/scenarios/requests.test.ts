@@ -150,6 +150,7 @@ describe("of a list that cannot be read", () => {
   test("a bug is logged in full, with the id of the request, and not shown to the caller", async () => {
     const [status, body] = await listWith(new TypeError("what went wrong inside"));
     expect(status).toBe(500);
+    expect(body).toContain('"urn:plantstore:problem:internal"');
     expect(body).not.toContain("inside");
     expect(logged).toMatch(/"request failed","requestId":"the-one","code":"internal".+TypeError/);
     expect(logged).toContain("what went wrong inside");
@@ -162,6 +163,7 @@ describe("of a list that cannot be read", () => {
     const cause = new Error("the disk is gone");
     const [status, body] = await listWith(new PlantStoreError(code, "Not now.", { cause }));
     expect(status).toBe(expected);
+    expect(body).toContain(`"urn:plantstore:problem:${code}"`);
     expect(body).not.toContain("disk");
     expect(logged).toContain(`"request failed","requestId":"the-one","code":"${code}"`);
     expect(logged).toContain("the disk is gone");
