@@ -32,13 +32,6 @@ describe("keys", () => {
     expect(issuer.asked).toBe(1);
   });
 
-  test("come from the configured address, if there is one", async () => {
-    issuer.respond = (path) => (path === "/keys" ? undefined : down());
-    expect(await ask(await signLong(key))).toBe("unavailable");
-    trust({ keysUrl: `${issuer.url}/keys` });
-    expect(await ask(await signLong(key))).toEqual(alice);
-  });
-
   test("that are new count as soon as the issuer may be asked again", async () => {
     await ask(await signLong(key));
     clock.nowMs += cooldownMs - 1;

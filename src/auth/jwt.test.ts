@@ -103,12 +103,6 @@ describe("time", () => {
       expect(await askWith({ [name]: claim + 1 })).toBe("unauthenticated");
     },
   );
-
-  test("counts no skew where none is allowed", async () => {
-    trust({ clockSkewSeconds: 0 });
-    expect(await askWith({ exp: clock.nowMs / 1_000 })).toBe("unauthenticated");
-    expect(await askWith({ exp: clock.nowMs / 1_000 + 1 })).toMatchObject({ user: "alice" });
-  });
 });
 
 describe("refuses a token", () => {
@@ -126,11 +120,6 @@ describe("refuses a token", () => {
     ["whose subject holds a control character", { sub: "alice\u0000" }],
     ["that is bound to a key of the sender's", { cnf: { jkt: "x" } }],
   ])("%s", async (_, others) => expect(await askWith(others)).toBe("unauthenticated"));
-
-  test.each(["logout+jwt", "secevent+jwt", "dpop+jwt", "id_token", "JWS", "at+jwt2"])(
-    "of the type %s",
-    async (typ) => expect(await askWith({}, { typ })).toBe("unauthenticated"),
-  );
 });
 
 describe("a verified token", () => {
@@ -151,15 +140,6 @@ describe("a verified token", () => {
     expect(await ask(token)).toMatchObject({ user: "alice" });
   });
 
-  test("is forgotten earlier if it expires earlier", async () => {
-    const token = await sign(key, good({ exp: clock.nowMs / 1_000 - 29 }));
-    await jwts.verify(token);
-    clock.nowMs += 999;
-    expect(jwts.findCached(token)).toBeDefined();
-    clock.nowMs += 1;
-    expect(jwts.findCached(token)).toBeUndefined();
-  });
-
   test("is one of 4,096 at most: the oldest makes room", async () => {
     const tokens = await Promise.all(
       Array.from({ length: 4_097 }, (_, jti) => sign(key, good({ jti: String(jti) }))),
@@ -169,13 +149,6 @@ describe("a verified token", () => {
     expect(jwts.findCached(first)).toBeUndefined();
     expect(jwts.findCached(second)).toBeDefined();
   }, 120_000);
-});
-
-test("a refused token is not remembered", async () => {
-  const jwts = trust({});
-  const token = await sign(key, good({ aud: "x" }));
-  expect(await ask(token)).toBe("unauthenticated");
-  expect(jwts.findCached(token)).toBeUndefined();
 });
 
 describe("refuses the attack", () => {
@@ -238,12 +211,6 @@ describe("refuses the attack", () => {
     const [otherHeader, otherPayload, other] = (await sign(key, good({ sub: "bob" }))).split(".");
     expect(await ask(`${header}.${payload}.${other}`)).toBe("unauthenticated");
     expect(await ask(`${otherHeader}.${otherPayload}.${other}`)).toMatchObject({ user: "bob" });
-  });
-
-  test("of one algorithm's key used with another", async () => {
-    const other = await makeSigningKey("EdDSA");
-    const token = await sign(other, good(), { kid: key.kid });
-    expect(await ask(token)).toBe("unauthenticated");
   });
 
   test("of a time that no calendar holds", async () => {

@@ -7,16 +7,6 @@ import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { hashToken, issueToken, isTokenForm, makeIdentifier, makeToken } from "./opaque-token.ts";
 
-describe("a new token", () => {
-  test("is plant_, 43 random characters and 6 of checksum", () => {
-    expect(makeToken()).toMatch(/^plant_[0-9A-Za-z]{49}$/);
-  });
-
-  test("passes the check of its form, every time", () => {
-    for (let round = 0; round < 1000; round++) expect(isTokenForm(makeToken())).toBe(true);
-  });
-});
-
 describe("the check of the form", () => {
   const token = makeToken();
   const swap = (at: number) => {
@@ -26,14 +16,6 @@ describe("the check of the form", () => {
 
   test("sees any one character that was mistyped", () => {
     for (let at = 0; at < token.length; at++) expect(isTokenForm(swap(at))).toBe(false);
-  });
-
-  test.each([
-    ["a token that lost its last character", token.slice(0, -1)],
-    ["a token with one character more", `${token}0`],
-    ["a token with a space after it", `${token} `],
-  ])("refuses %s", (_case, text) => {
-    expect(isTokenForm(text)).toBe(false);
   });
 
   test("takes the checksum to be CRC-32 in base 62, so that old tokens stay well-formed", () => {
@@ -79,21 +61,6 @@ describe("issuing a token", () => {
       lastUsedAtMs: undefined,
     });
     expect(await storage.findToken(hashToken(token))).toEqual(record);
-  });
-
-  test("keeps the requested garden, scope, expiry and note", async () => {
-    const requested = {
-      user: "bob",
-      garden: "team",
-      scope: "read",
-      expiresAtMs: 5000,
-      note: "x",
-    } as const;
-    const { token } = await issueToken(storage, requested, 2000);
-    expect(await storage.findToken(hashToken(token))).toMatchObject({
-      ...requested,
-      createdAtMs: 2000,
-    });
   });
 
   test("leaves the token itself nowhere in the storage", async () => {
