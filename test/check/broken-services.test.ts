@@ -186,13 +186,14 @@ for (const [topic, [what, serve, ...rows]] of Object.entries(flaws)) {
   });
 }
 
-test("a proxy that changes nothing passes, and may block /metrics", async () => {
-  const { failed, leftBehind, results } = await check(async (request, forward) =>
-    request.target === "/metrics" ? emptyResponse(403) : forward(request),
+test("a proxy may block /metrics", async () => {
+  const { failed, leftBehind, results } = await check(
+    async (request, forward) =>
+      request.target === "/metrics" ? emptyResponse(403) : forward(request),
+    "health",
   );
   expect([failed, leftBehind]).toEqual([[], []]);
-  const reasons = results.map(({ reason }) => reason);
-  expect(reasons.filter((reason) => reason === "a proxy blocks /metrics").length).toBe(1);
+  expect(results.map(({ reason }) => reason)).toContain("a proxy blocks /metrics");
 });
 
 test("a wrong response without a request id is reported as perhaps from a proxy", async () => {
@@ -204,9 +205,11 @@ test("a wrong response without a request id is reported as perhaps from a proxy"
 
 test("no row passes where every response is empty", async () => {
   const isOfGardens = /[?&]fields=id,name(?:&|$)/;
-  const { results } = await check(async (request, forward) =>
-    isOfGardens.test(request.target) ? forward(request) : emptyResponse(299),
-  );
+  const { results } = await check(async (request, forward) => {
+    // What was never created is gone, so that cleaning up does not go on and on.
+    if (request.method === "DELETE") return emptyResponse(404);
+    return isOfGardens.test(request.target) ? forward(request) : emptyResponse(299);
+  });
   const passed = results.filter(({ outcome }) => outcome === "passed");
   expect(passed.map(({ rule }) => rule)).toEqual([]);
 });
