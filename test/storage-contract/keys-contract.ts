@@ -35,12 +35,6 @@ export function describeKeys(tested: () => TestedStorage): void {
       expect(await ids()).toEqual([1n]);
     });
 
-    test("are not remembered when nothing was created", async () => {
-      await apply(create({ id: 7n }));
-      expect(await apply(keyed("r", 0, { id: 7n }))).toEqual([{ kind: "taken" }]);
-      expect(await apply(keyed("other", 0, { id: 8n }))).toEqual([created(8n)]);
-    });
-
     test("hold until they expire and not longer", async () => {
       await apply(keyed("r", 0));
       expect(await apply(keyed("other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
@@ -81,16 +75,6 @@ export function describeKeys(tested: () => TestedStorage): void {
       expect(await ids()).toHaveLength(600);
     });
 
-    test("refuse only the line that has changed", async () => {
-      await apply(line(0), line(1), line(3));
-      expect(await apply(line(0), line(1, "other"), line(2), line(3))).toEqual([
-        created(1n, true),
-        { kind: "mismatch" },
-        created(4n),
-        created(3n, true),
-      ]);
-    });
-
     test("tell a line from a single plant, and expire with it", async () => {
       await apply(keyed("plant 0"), line(0));
       expect(await ids()).toHaveLength(2);
@@ -116,16 +100,6 @@ export function describeKeys(tested: () => TestedStorage): void {
         ...[created(2n), created(1n, true), created(3n)],
       ]);
       expect(await tested().storage.countPlants("home")).toBe(3);
-    });
-
-    test("hold for another process too", async () => {
-      await apply(keyed("r"));
-      const other = await tested().openAgain();
-      try {
-        expect(await other.apply([keyed("r")])).toEqual([created(1n, true)]);
-      } finally {
-        await other.close();
-      }
     });
   });
 }

@@ -3,29 +3,21 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import { create, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, PostgresStorages, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { openPostgres } from "./engine.ts";
 
 let database: TestDatabase;
+let storages: PostgresStorages;
 beforeAll(async () => {
   database = await makeDatabase();
+  storages = new PostgresStorages(database);
 });
-afterAll(() => database.drop());
+afterAll(async () => {
+  await storages.close();
+  await database.drop();
+});
 
-describeStorage("PostgreSQL", async (options) => {
-  const storage = await openPostgres(database.url, { isServing: true, ...options });
-  return {
-    storage,
-    openAgain: (others) => openPostgres(database.url, { isServing: false, ...others }),
-    execute: (sql) => database.query(sql),
-    async remove() {
-      await storage.close();
-      // Emptying the tables takes far less time than a new database for each test.
-      const tables = ["plants", "gardens", "idempotency_keys", "tokens"];
-      await database.query(tables.map((table) => `DELETE FROM ${table}`).join("; "));
-    },
-  };
-});
+describeStorage("PostgreSQL", (options) => storages.make(options));
 
 test("a rare tag is looked up in its index, also where the planner takes it for the only one", async () => {
   await using crowded = await makeDatabase();

@@ -4,7 +4,11 @@ import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { skipsUnless } from "../../../test/skipping.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import {
+  create,
+  created,
+  PostgresStorages,
+} from "../../../test/storage-contract/tested-storage.ts";
 import {
   realPooler,
   startPooler,
@@ -16,30 +20,22 @@ import { openPostgres } from "./engine.ts";
 let database: TestDatabase;
 let pooler: TransactionPooler;
 let url: string;
+let storages: PostgresStorages;
 
 beforeAll(async () => {
   database = await makeDatabase();
   pooler = await startPooler(database.url);
   url = pooler.url;
+  storages = new PostgresStorages(database, url);
 });
 
 afterAll(async () => {
+  await storages.close();
   await pooler.stop();
   await database.drop();
 });
 
-describeStorage("PostgreSQL behind a pooler", async (options) => {
-  const storage = await openPostgres(url, { isServing: true, ...options });
-  return {
-    storage,
-    openAgain: (others) => openPostgres(url, { isServing: false, ...others }),
-    execute: (sql) => database.query(sql),
-    async remove() {
-      await storage.close();
-      await database.query("TRUNCATE plants, gardens, idempotency_keys, tokens");
-    },
-  };
-});
+describeStorage("PostgreSQL behind a pooler", (options) => storages.make(options));
 
 test("names that a pooler lets us give, and then does not know, are done without", async () => {
   await database.query(`ALTER DATABASE ${database.name} SET plan_cache_mode = force_generic_plan`);
