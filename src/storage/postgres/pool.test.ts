@@ -1,4 +1,4 @@
-/** Servers that go away, freeze, or stop to take writes: found again without a restart. */
+/** Connections and servers that go away: found again without a restart. */
 import {
   afterAll,
   afterEach,
@@ -14,7 +14,6 @@ import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
   makeDatabase,
   type PostgresServer,
-  serverPassword,
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
@@ -30,19 +29,18 @@ setDefaultTimeout(120_000);
 /** Short, so that what does not answer is given up while the test waits. */
 const limits = { poolSize: 3, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 };
 
-let servers: [PostgresServer, PostgresServer];
+let server: PostgresServer;
 const opened: Storage[] = [];
 
 beforeAll(async () => {
-  const flags = ["-c", "fsync=off"];
-  servers = await Promise.all([startPostgres(flags), startPostgres(flags)]);
+  server = await startPostgres(["-c", "fsync=off"]);
 });
 
 afterEach(async () => {
   for (const storage of opened.splice(0)) await storage.close();
 });
 
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
+afterAll(() => server.stop());
 
 async function open(url: string, ownLimits = limits): Promise<Storage> {
   const storage = await openPostgres(url, { isServing: true, limits: ownLimits });
@@ -72,37 +70,12 @@ async function untilAllWork(storage: Storage): Promise<void> {
 const allUnavailable = ["unavailable", "unavailable", "unavailable"];
 const allDone = ["done", "done", "done"];
 
-describe("a server that freezes", () => {
-  test("is given up in time, and used again when it goes on", async () => {
-    const [server] = servers;
-    const database = await makeDatabase(server);
-    const storage = await open(database.url);
-    // More than there are connections, so that some wait for one.
-    const readMany = () =>
-      Promise.all(Array.from({ length: 6 }, () => ending(storage.list("home", undefined, 1))));
-    expect(await tryAll(storage)).toEqual(allDone);
-    const rows = await database.query(
-      "SELECT pid FROM pg_stat_activity WHERE application_name = 'plantstore'",
-    );
-    const processes = [server.pid, ...rows.map(({ pid }) => Number(pid))];
-    for (const pid of processes) process.kill(pid, "SIGSTOP");
-    try {
-      expect(await tryAll(storage)).toEqual(allUnavailable);
-      expect(new Set(await readMany())).toEqual(new Set(["unavailable"]));
-    } finally {
-      for (const pid of processes) process.kill(pid, "SIGCONT");
-    }
-    await untilAllWork(storage);
-    expect(new Set(await readMany())).toEqual(new Set(["done"]));
-  });
-});
-
 describe("a server that is well", () => {
   let database: TestDatabase;
   let pool: PrimaryPool;
 
   beforeEach(async () => {
-    database = await makeDatabase(servers[0]);
+    database = await makeDatabase(server);
     pool = new PrimaryPool(parseUrl(database.url), { ...limits, poolSize: 5 });
     await pool.settle();
   });
@@ -138,14 +111,6 @@ describe("a server that is well", () => {
     expect(await ending(work)).toContain("No response in time");
     await waitFor(async () => ((await countConnections()) === 0 ? true : undefined));
   });
-
-  test("is asked once by all who want to know at the same time whether it answers", async () => {
-    const pings = Array.from({ length: 20 }, () => pool.ping());
-    await Promise.all(pings);
-    // That which found the server may not have ended yet.
-    expect(await countConnections()).toBeLessThanOrEqual(2);
-    expect(await ending(pool.ping())).toBe("done");
-  });
 });
 
 /** What becomes of connections that a relay carries. */
@@ -163,16 +128,16 @@ interface Relay {
 async function openRelay(fate: Fate = "passed"): Promise<Relay> {
   const clients = new Set<Socket>();
   let current = fate;
-  const server = createServer((client) => {
+  const listener = createServer((client) => {
     clients.add(client);
     client.on("error", () => {});
     if (current === "lost") client.destroy();
     if (current === "passed") carry(client, relay);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  server.unref();
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  listener.unref();
   const relay: Relay = {
-    port: (server.address() as AddressInfo).port,
+    port: (listener.address() as AddressInfo).port,
     next: "passed",
     turn(fate) {
       current = fate;
@@ -184,9 +149,9 @@ async function openRelay(fate: Fate = "passed"): Promise<Relay> {
 }
 
 function carry(client: Socket, relay: Relay): void {
-  const server = connect(servers[0].port, "127.0.0.1");
-  client.on("data", (bytes) => server.write(bytes));
-  server.on("data", (bytes: Buffer) => {
+  const upstream = connect(server.port, "127.0.0.1");
+  client.on("data", (bytes) => upstream.write(bytes));
+  upstream.on("data", (bytes: Buffer) => {
     const isCheck = bytes.includes("transaction_read_only");
     if (relay.next === "passed" || !isCheck) return void client.write(bytes);
     const isSilent = relay.next === "silent";
@@ -194,11 +159,11 @@ function carry(client: Socket, relay: Relay): void {
     if (isSilent) return;
     // Together, so that both are read before the first of them is acted upon.
     client.end(Buffer.concat([bytes, shutdownMessage]));
-    server.destroy();
+    upstream.destroy();
   });
-  server.on("error", () => {});
-  client.on("close", () => server.destroy());
-  server.on("close", () => client.destroy());
+  upstream.on("error", () => {});
+  client.on("close", () => upstream.destroy());
+  upstream.on("close", () => client.destroy());
 }
 
 const shutdownText = "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0";
@@ -214,7 +179,7 @@ function urlThrough(database: TestDatabase, ...relays: Relay[]): string {
 describe("a connection that fails while it is made", () => {
   test.each(["lost", "silent"] as const)("is replaced, and nobody notices (%s)", async (fate) => {
     const relay = await openRelay();
-    const storage = await open(urlThrough(await makeDatabase(servers[0]), relay), {
+    const storage = await open(urlThrough(await makeDatabase(server), relay), {
       ...limits,
       poolSize: 1,
       statementTimeoutMs: 5_000,
@@ -237,7 +202,7 @@ describe("a connection that fails while it is made", () => {
     "has another host found, though somebody always waits for the only connection (%s)",
     async (fate) => {
       const [first, second] = [await openRelay(), await openRelay("lost")];
-      const url = urlThrough(await makeDatabase(servers[0]), first, second);
+      const url = urlThrough(await makeDatabase(server), first, second);
       const storage = await open(url, { ...limits, poolSize: 1 });
       second.turn("passed");
       first.turn(fate);
@@ -264,34 +229,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe("of several servers", () => {
-  test("the one that takes writes is used, and the other one once it does instead", async () => {
-    const [first, second] = await Promise.all(
-      servers.map((server) => makeDatabase(server, "plants")),
-    );
-    const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(",");
-    await refuseWrites(first as TestDatabase, true);
-    const storage = await open(
-      `postgres://postgres:${serverPassword}@${hosts}/plants?target_session_attrs=read-write`,
-    );
-    expect(await tryAll(storage)).toEqual(allDone);
-    expect(await second?.query("SELECT count(*) FROM plants")).toEqual([{ count: "1" }]);
-
-    await refuseWrites(second as TestDatabase, true);
-    expect(await tryAll(storage)).toEqual(allUnavailable);
-    await refuseWrites(first as TestDatabase, false);
-    await openPostgres(first?.url ?? "", { isServing: false }).then((each) => each.close());
-    await untilAllWork(storage);
-    expect(await second?.query("SELECT count(*) FROM plants")).toEqual([{ count: "1" }]);
-  });
-});
-
 describe("a host that stays silent", () => {
   test("does not hold up the search on the others", async () => {
     const first = await openRelay();
     const second = await openRelay("lost");
     const silent = await openRelay("silent");
-    const url = urlThrough(await makeDatabase(servers[0]), first, second, silent);
+    const url = urlThrough(await makeDatabase(server), first, second, silent);
     // Far longer than the others take.
     const patient = { ...limits, connectTimeoutMs: 20_000, statementTimeoutMs: 10_000 };
     const storage = await open(url, patient);
@@ -306,7 +249,6 @@ describe("a host that stays silent", () => {
 
 describe("a server that is killed", () => {
   test("leaves all of it unavailable, and never ends the process", async () => {
-    const [server] = servers;
     const database = await makeDatabase(server);
     const storage = await open(database.url);
     expect(await tryAll(storage)).toEqual(allDone);
@@ -323,13 +265,3 @@ describe("a server that is killed", () => {
     await untilAllWork(joined);
   });
 });
-
-/** As a standby does, for every connection from now on. */
-async function refuseWrites(database: TestDatabase, isRefusing: boolean): Promise<void> {
-  const setting = `default_transaction_read_only = ${isRefusing ? "on" : "off"}`;
-  await database.query(
-    `BEGIN READ WRITE; ALTER DATABASE ${database.name} SET ${setting}; COMMIT;
-     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-  );
-}
