@@ -40,42 +40,35 @@ function ownVariables(environment: Readonly<Record<string, string>> = {}) {
   return Object.entries(environment).filter(([name]) => name.startsWith("PLANTSTORE_"));
 }
 
-describe("an instance", () => {
-  test("is there twice", () => {
-    expect(instances.map(([name]) => name)).toEqual(["instance-one", "instance-two"]);
+test("there are two instances", () => {
+  expect(instances.map(([name]) => name)).toEqual(["instance-one", "instance-two"]);
+});
+
+describe.each(instances)("%s", (...[, instance]) => {
+  const { environment, depends_on, healthcheck, read_only } = instance;
+
+  test("has only settings that there are, with values that make sense", () => {
+    const own = ownVariables(environment);
+    expect(own.filter(([name]) => !variables.has(name))).toEqual([]);
+    expect(readConfig({}, environment)).toMatchObject({ host: "0.0.0.0", port: 8080 });
   });
 
-  test.each(instances)(
-    "%s has only settings that there are, with values that make sense",
-    (...[, { environment }]) => {
-      const own = ownVariables(environment);
-      expect(own.filter(([name]) => !variables.has(name))).toEqual([]);
-      expect(readConfig({}, environment)).toMatchObject({ host: "0.0.0.0", port: 8080 });
-    },
-  );
+  test("finds the database that is beside it", () => {
+    const { hosts, user, database, password } = parseUrl(environment?.PLANTSTORE_DATABASE ?? "");
+    expect(hosts).toEqual([{ host: "postgres", port: 5432 }]);
+    expect(services.postgres?.environment).toMatchObject({
+      POSTGRES_USER: user,
+      POSTGRES_DB: database,
+      POSTGRES_PASSWORD: environment?.PGPASSWORD,
+    });
+    expect(password).toBeUndefined();
+    expect(depends_on).toHaveProperty("postgres");
+  });
 
-  test.each(instances)(
-    "%s finds the database that is beside it",
-    (...[, { environment, depends_on }]) => {
-      const { hosts, user, database, password } = parseUrl(environment?.PLANTSTORE_DATABASE ?? "");
-      expect(hosts).toEqual([{ host: "postgres", port: 5432 }]);
-      expect(services.postgres?.environment).toMatchObject({
-        POSTGRES_USER: user,
-        POSTGRES_DB: database,
-        POSTGRES_PASSWORD: environment?.PGPASSWORD,
-      });
-      expect(password).toBeUndefined();
-      expect(depends_on).toHaveProperty("postgres");
-    },
-  );
-
-  // Some versions of podman-compose would run another one in a shell, which the image doesn't have.
-  test.each(instances)("%s has the health check of the image", (...[, { healthcheck }]) => {
+  test("has the health check of the image, which it can't write to", () => {
+    // Some versions of podman-compose would run another check in a shell, which isn't there.
     expect(healthcheck).toBeUndefined();
     expect(containerfile).toContain('CMD ["plantstore", "health"]\n');
-  });
-
-  test.each(instances)("%s cannot write to its own image", (...[, { read_only }]) => {
     expect(read_only).toBe(true);
   });
 });
@@ -88,9 +81,7 @@ test("the balancer leads to the instances, asks for a path that there is, and is
   expect(paths).toContain(/health_uri (\S+)/.exec(caddyfile)?.[1] ?? "");
   const listens = /^:(\d+) \{/m.exec(caddyfile)?.[1];
   expect(services.balancer?.ports).toEqual([`127.0.0.1:\${DEMO_PORT:-8080}:${listens}`]);
-});
-
-test("the balancer closes idle connections before an instance does", () => {
+  // It closes idle connections before an instance does.
   const keptSeconds = Number(/^\t+keepalive (\d+)s$/m.exec(caddyfile)?.[1]);
   expect(keptSeconds).toBeLessThan(idleTimeoutSeconds);
 });

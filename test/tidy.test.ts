@@ -248,12 +248,6 @@ describe("documents", () => {
     expect(unknown).toEqual([]);
   });
 
-  test("give the two commands that do it all", () => {
-    const readme = read("README.md");
-    expect(readme).toContain("npm ci --omit=dev && npm start");
-    expect(readme).toContain("npm ci && npm test");
-  });
-
   test("give the benchmark's figures with the version that they are from", () => {
     const measured = measuredVersion();
     for (const path of [

@@ -23,7 +23,6 @@ describe.skipIf(isBrowserMissing)("editing a plant", () => {
     await page.focus("#plant-edit");
     await keyboard.press("Enter");
     await page.waitForSelector("#edit-name:focus");
-    await inspect(page, "editing");
     await keyboard.press("ControlOrMeta+a");
     await keyboard.type("Ocimum sanctum");
     await keyboard.press("Tab");
@@ -62,7 +61,6 @@ describe.skipIf(isBrowserMissing)("editing a plant", () => {
     for (const field of ["name", "tag"]) {
       expect(await page.textContent(`#edit-${field}-error`)).toMatch(/^Must .+\.$/);
     }
-    await inspect(page, "edit-errors");
     await page.fill("#edit-name", "Twolines");
     expect(await page.textContent("#edit-name-error")).toBe("");
     await page.fill("#edit-tag", "porch");
@@ -128,7 +126,6 @@ describe.skipIf(isBrowserMissing)("editing a plant", () => {
     await page.waitForSelector("#edit-note:has-text('Your changes weren’t saved.')");
     expect(await page.isVisible("#edit-save")).toBe(false);
     await page.press("#edit-name", "Enter");
-    await inspect(page, "edit-deleted");
     await page.click("#edit-cancel:text-is('Close')");
     expect(await page.textContent("#garden-title")).toBe("1 plant");
     expect(await harvest(service, token)).toEqual(["Dryopteris filix-mas"]);

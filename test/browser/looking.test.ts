@@ -1,7 +1,7 @@
 /** Viewing a garden in the console, in a real browser: lists, filters, sizes, errors, keys. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
+import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
@@ -35,7 +35,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await shownNames(page)).toEqual(["Aloë vera"]);
     await page.fill("#filter", "cactus");
     expect(await page.isVisible("#no-match")).toBe(true);
-    await inspect(page, "no-match");
     await page.click("#clear-filter");
     expect(await shownNames(page)).toHaveLength(12);
   });
@@ -44,21 +43,13 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await using opened = await openGarden(service, few);
     const { page } = opened;
     expect(await page.locator("#chart li").allTextContents()).toEqual([
-      ...[
-        "herbs 4",
-        "living room 2",
-        "terrace 2",
-        "no tag 1",
-        "bathroom 1",
-        "kitchen 1",
-        "shade 1",
-      ],
+      ...["herbs 4", "living room 2", "terrace 2"],
+      ...["no tag 1", "bathroom 1", "kitchen 1", "shade 1"],
     ]);
     await page.click(".chip:has-text('terrace')");
     await page.waitForSelector("#garden-title:text-is('2 plants')");
     expect(await shownNames(page)).toEqual(["Lavandula angustifolia", "Olea europaea"]);
     expect(await page.getAttribute(".chip:has-text('terrace')", "aria-pressed")).toBe("true");
-    await takePicture(page, "one-tag");
     await page.click(".chip:has-text('no tag')");
     await page.waitForSelector("#garden-title:text-is('1 plant')");
     expect(await shownNames(page)).toEqual(["Acer palmatum ‘Bloodgood’"]);
@@ -105,15 +96,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(page.url()).toBe(`${service.url}/`);
   });
 
-  test("of a tag that no plant has any more leads back to all plants", async () => {
-    await using opened = await openPage(`${service.url}/#tag=gone`);
-    const { page } = opened;
-    await signIn(page, few);
-    await page.waitForSelector("#no-match:has-text('No plant has this tag.')");
-    await page.click("#clear-filter");
-    expect(await shownNames(page)).toHaveLength(12);
-  });
-
   test("loads page by page while scrolling, and completely for a filter", async () => {
     const token = await makeGarden(service, makeMany(1_700));
     await using opened = await openGarden(service, token);
@@ -122,7 +104,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     const note = (loaded: string) => `${loaded} loaded, more as you scroll · 23 tags`;
     expect(await page.textContent("#garden-note")).toBe(note("500"));
     expect(await page.textContent("#chart-note")).toBe("Counts the first 500 of 1,700 plants");
-    await inspect(page, "partly-loaded");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.waitForSelector(`#garden-note:text-is('${note("1,000")}')`);
     // The end of the list is far away again, so nothing more is requested.
@@ -135,12 +116,10 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     });
     await page.fill("#filter", "Hosta 1696");
     await page.waitForSelector("#no-match:has-text('Loading the rest')");
-    await takePicture(page, "filter-loading-all");
     await page.fill("#filter", "696");
     await page.waitForSelector(
       "#filter-note:text-is('1 among the first 1,000 of 1,700 plants. Loading the rest…')",
     );
-    await takePicture(page, "filter-loading");
     held.resolve();
     await page.waitForSelector("#filter-note:text-is('2 of 1,700 plants')");
     expect(await shownNames(page)).toEqual(["Hosta 696", "Hosta 1696"]);
@@ -190,16 +169,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     await title("1,201 plants");
   });
 
-  test("says that nothing is left when the only plant that a filter found is deleted", async () => {
-    const token = await makeGarden(service, [{ name: "Yucca" }, ...makeMany(1_200)]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await page.fill("#filter", "yucca");
-    await page.click("[aria-label='Delete Yucca']");
-    await page.waitForSelector("#no-match-title:text-is('No plants found')");
-    expect(await page.textContent("#no-match-note")).toBe("No name, tag or id matches.");
-  });
-
   test("is refreshed without signing in again, and keeps its filter and what can be undone", async () => {
     const token = await makeGarden(service, somePlants);
     await using opened = await openGarden(service, token, { hasClock: true });
@@ -226,23 +195,22 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await shownNames(page)).toHaveLength(3);
   });
 
-  test("of ten thousand plants has rows only for those in view", async () => {
-    const token = await makeGarden(service, makeMany(10_000));
+  test("of many plants has rows only for those in view", async () => {
+    const token = await makeGarden(service, makeMany(3_000));
     await using opened = await openGarden(service, token);
     const { page } = opened;
     // A filter loads the rest.
-    await page.fill("#filter", "10000");
-    await page.waitForSelector("#filter-note:text-is('1 of 10,000 plants')");
+    await page.fill("#filter", "3000");
+    await page.waitForSelector("#filter-note:text-is('1 of 3,000 plants')");
     await page.fill("#filter", "");
-    await page.waitForSelector("#table[aria-rowcount='10001']");
-    expect(await page.textContent("#garden-title")).toBe("10,000 plants");
-    for (const rowIndex of [10_001, 2]) {
+    await page.waitForSelector("#table[aria-rowcount='3001']");
+    expect(await page.textContent("#garden-title")).toBe("3,000 plants");
+    for (const rowIndex of [3_001, 2]) {
       const toEnd = rowIndex > 2;
       await page.evaluate((isDown) => scrollTo(0, isDown ? document.body.scrollHeight : 0), toEnd);
       await page.waitForSelector(`#rows .row[aria-rowindex='${rowIndex}']`);
       expect(await page.locator("#rows .row").count()).toBeLessThan(80);
     }
-    await takePicture(page, "ten-thousand");
   });
 });
 
@@ -256,7 +224,6 @@ describe.skipIf(isBrowserMissing)("trouble", () => {
     await page.fill("#add-name", "Hedera helix");
     await page.click("#add-button");
     await page.waitForFunction(() => document.getElementById("add-error")?.textContent !== "");
-    await inspect(page, "offline");
     await page.context().setOffline(false);
     await page.click("#add-button");
     await page.waitForSelector("[aria-label='Delete Hedera helix']");
@@ -282,23 +249,6 @@ describe.skipIf(isBrowserMissing)("trouble", () => {
     await page.waitForSelector("#rows .row");
     expect(await page.isVisible("#trouble")).toBe(false);
   });
-
-  test("with a slow service shows that plants are loading", async () => {
-    await using opened = await openPage(`${service.url}/`);
-    const { page } = opened;
-    await page.check("#keep-token");
-    await signIn(page, few);
-    const slow = Promise.withResolvers<void>();
-    await page.route("**/plants?*", async (route) => {
-      await slow.promise;
-      await route.continue();
-    });
-    await page.reload();
-    await page.waitForSelector("#loading:not([hidden])");
-    await inspect(page, "loading");
-    slow.resolve();
-    await page.waitForSelector("#rows .row");
-  });
 });
 
 describe.skipIf(isBrowserMissing)("the console", () => {
@@ -312,10 +262,8 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     });
     const { page } = opened;
     await page.click("#open-add");
-    await inspect(page, "phone-adding");
     await page.click("#close-add");
     await page.click(".opener:has-text('Aloë')");
-    await takePicture(page, "phone-plant");
     await page.click("#plant-edit");
     await page.waitForSelector("#edit-name:focus");
     await service.call("PUT /plants/12", { token, body: '{"name":"Aloë vera","tag":"porch"}' });
@@ -330,7 +278,6 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     // The clock stops, however long the inspection takes.
     await page.focus("#undo-button");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-    await takePicture(page, "phone-deleting");
     const bottomOf = async (selector: string) => {
       const box = await page.locator(selector).last().boundingBox();
       return Math.floor((box?.y ?? Number.NaN) + (box?.height ?? 0));
@@ -341,7 +288,6 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     }
     await page.click("#undo-button");
     await page.click("#sign-out");
-    await takePicture(page, "phone-sign-in");
   });
 
   test("works by keys alone", async () => {
@@ -370,7 +316,6 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     }
     await keyboard.press("ArrowDown");
     expect(await focused()).toBe("Delete Betula");
-    await takePicture(page, "focus");
     await keyboard.press("Enter");
     expect(await shownNames(page)).toEqual(["Acer", "Carex"]);
     expect(await focused()).toBe("Delete Carex");

@@ -1,7 +1,7 @@
 /** The API reference in a real browser, under a base path. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { isBrowserMissing, openPage, takePicture, watchPages } from "./browser.ts";
+import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden } from "./signed-in.ts";
 
 watchPages();
@@ -16,14 +16,12 @@ describe.skipIf(isBrowserMissing)("under a base path", () => {
     await using opened = await openPage(`${service.url}/docs`);
     const { page } = opened;
     await page.locator("input[placeholder='Token']:visible").first().fill(service.token);
-    await takePicture(page, "reference");
     expect(await page.locator("text=headers only").count()).toBe(0);
     await page.locator("button:has-text('Test Request'):visible").first().click();
     const answered = page.waitForResponse((response) => response.request().method() === "POST");
     await page.locator("button:has-text('Send'):visible").first().click();
     const response = await answered;
     expect([response.status(), response.url()]).toEqual([201, `${service.url}/plants`]);
-    await takePicture(page, "reference-tried");
     expect(await harvest(service, service.token)).toEqual(["Monstera deliciosa"]);
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage, ...sessionStorage }]),

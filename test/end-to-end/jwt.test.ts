@@ -74,29 +74,19 @@ test("a service starts while its issuer is down, and accepts JWTs once it is up"
   expect(out + errors).not.toContain(token);
 });
 
-test("/me says when a JWT expires", async () => {
+test("the log says why a JWT was refused, and the response doesn't; /me says when one expires", async () => {
   await using service = await startWithKeys();
-  const me = await callOnce(service, await signWith(key), "GET /me");
-  expect(await me.json()).toMatchObject({
+  const good = await signWith(key);
+  expect(await (await callOnce(service, good, "GET /me")).json()).toMatchObject({
     user: "alice",
     expiresAt: new Date(expiry * 1_000).toISOString(),
   });
-});
-
-test("the log says why a JWT was refused, and the response doesn't", async () => {
-  await using service = await startWithKeys();
-  const good = await signWith(key);
   const other = { ...(await makeSigningKey("RS256")), kid: key.kid };
   const refused: Record<string, string> = {
     iss: await signWith(key, { iss: "https://evil.test" }),
     aud: await signWith(key, { aud: "https://evil.test" }),
     exp: await signWith(key, { exp: expiry - 1_200 }),
-    nbf: await signWith(key, { nbf: expiry }),
-    iat: await signWith(key, { iat: expiry }),
-    sub: await signWith(key, { sub: "" }),
     scope: await signWith(key, { scope: "openid" }),
-    cnf: await signWith(key, { cnf: { jkt: "x" } }),
-    typ: await sign(key, issuer.claims(Date.now()), { typ: "logout+jwt" }),
     alg: await signWith(await makeSigningKey("ES384")),
     signature: await signWith(other),
     malformed: "a.b.c",

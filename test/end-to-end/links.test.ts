@@ -62,23 +62,15 @@ describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root", 
     );
 
   test.each([
-    "serve --port 0 --database USERSplants.db",
     "serve --port 0 --database USERSnew.db",
-    "token create ada --database USERSnew.db",
     "token create ada --database USERSfolder/other.db",
-    "token list --database USERSplants.db",
     "backup USERSplants.backup --force --database ROOTSplants.db",
-    "backup USERSfolder/x.backup --database ROOTSplants.db",
     "backup ROOTSlink.backup --force --database ROOTSplants.db",
-    "backup ROOTSx.backup --database USERSplants.db",
-    "backup - --database USERSfolder/plants.db",
     "restore USERSplants.backup --database USERSmine.db",
     "restore ROOTSlink.backup --dry-run",
     "restore ROOTSplants.backup --database USERSplants.db --force",
-    "restore ROOTSplants.backup --database USERSfolder/x.db",
     "copy --from USERSplants.db --to USERSmine.db",
     "export USERSplants.csv",
-    "export USERSfolder/x.csv",
     "import USERSplants.csv",
     "import ROOTSplants.csv --rejects USERSfolder/x.csv",
   ])("plantstore %s is refused", async (line) => {

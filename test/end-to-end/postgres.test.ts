@@ -57,7 +57,7 @@ test(
     const held: Promise<number | string>[] = [];
     let worstMs = 0;
     try {
-      for (const untilMs = performance.now() + 3_000; performance.now() < untilMs; ) {
+      for (const untilMs = performance.now() + 2_000; performance.now() < untilMs; ) {
         if (held.length < 40) held.push(write().then(({ status }) => status, String));
         const startedMs = performance.now();
         expect((await write(made.out.trim())).status).toBe(201);
@@ -83,7 +83,7 @@ test("a bulk request that fails midway says that a part may be stored", async ()
   const count = async () =>
     (await intruder.query("SELECT count(*)::int FROM plants")).rows[0].count;
   let partial = 0;
-  for (let stored = 0, tries = 0; partial < 2 && tries < 40; tries++) {
+  for (let stored = 0, tries = 0; partial === 0 && tries < 40; tries++) {
     const sent = service.call("POST /plants/bulk", { headers, body });
     let isOver = false;
     sent.finally(() => {
@@ -145,21 +145,16 @@ describe("it does not start, and says why in one line without a secret, when", (
     return name;
   }
 
-  test("the password is wrong", async () => {
-    const reason = await reasonFor(await addressOf(database.name));
-    expect(reason).toContain("the user or the password is wrong");
-  });
-
-  test("there is no such database", async () => {
-    const role = await makeRole();
-    const reason = await reasonFor(await addressOf("nowhere", role));
-    expect(reason).toContain('there is no database "nowhere"');
-  });
-
-  test("nothing is at any of its addresses", async () => {
-    const reason = await reasonFor(`postgres://u:${secret}@127.0.0.1:1,nope.invalid/x`);
-    expect(reason).toContain("127.0.0.1:1: nothing listens there; nope");
-    expect(reason).toContain("the host is not known");
+  test("the password is wrong, there is no such database, or nothing is at any address", async () => {
+    expect(await reasonFor(await addressOf(database.name))).toContain(
+      "the user or the password is wrong",
+    );
+    expect(await reasonFor(await addressOf("nowhere", await makeRole()))).toContain(
+      'there is no database "nowhere"',
+    );
+    const nowhere = await reasonFor(`postgres://u:${secret}@127.0.0.1:1,nope.invalid/x`);
+    expect(nowhere).toContain("127.0.0.1:1: nothing listens there; nope");
+    expect(nowhere).toContain("the host is not known");
   });
 
   test("the host does not answer", async () => {
@@ -170,35 +165,26 @@ describe("it does not start, and says why in one line without a secret, when", (
     silent.stop(true);
   });
 
-  test("the server is older than 15", async () => {
-    const old = await makeDatabase();
-    await old.query(
-      `CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
-         $$ SELECT 'PostgreSQL 14.9 on a machine' $$`,
-    );
-    await old.query(`ALTER DATABASE ${old.name} SET search_path = public, pg_catalog`);
-    const role = await makeRole();
-    const reason = await reasonFor(await addressOf(old.name, role));
-    expect(reason).toContain("it is PostgreSQL 14, and 15 or later is needed");
-    await old.drop();
-  });
-
-  test("the server takes no writes", async () => {
-    const standby = await makeDatabase();
-    const setting = "default_transaction_read_only = on";
-    await standby.query(`ALTER DATABASE ${standby.name} SET ${setting}`);
-    const role = await makeRole();
-    const reason = await reasonFor(await addressOf(standby.name, role));
-    expect(reason).toContain("takes no writes");
-    await standby.drop();
-  });
-
-  test("the role may not make the tables", async () => {
-    const own = await makeDatabase();
-    const role = await makeRole();
-    const reason = await reasonFor(await addressOf(own.name, role));
-    expect(reason).toContain("the role lacks rights on it");
-    await own.drop();
+  test.each<[why: string, statements: (name: string) => string[], reason: string]>([
+    [
+      "the server is older than 15",
+      (name) => [
+        `CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
+           $$ SELECT 'PostgreSQL 14.9 on a machine' $$`,
+        `ALTER DATABASE ${name} SET search_path = public, pg_catalog`,
+      ],
+      "it is PostgreSQL 14, and 15 or later is needed",
+    ],
+    [
+      "the server takes no writes",
+      (name) => [`ALTER DATABASE ${name} SET default_transaction_read_only = on`],
+      "takes no writes",
+    ],
+    ["the role may not make the tables", () => [], "the role lacks rights on it"],
+  ])("%s", async (_, statements, reason) => {
+    await using own = await makeDatabase();
+    for (const statement of statements(own.name)) await own.query(statement);
+    expect(await reasonFor(await addressOf(own.name, await makeRole()))).toContain(reason);
   });
 
   test("the role may not use the tables, or not all of them", async () => {

@@ -1,5 +1,5 @@
 /** What a person sees at a terminal: the real program, on a pseudo-terminal. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -71,34 +71,20 @@ test("plants get shows one table, even if a plant is missing", async () => {
   );
 });
 
-describe("a token", () => {
-  test("is described in one sentence by token create and whoami", async () => {
-    const own = await runAtTerminal("token create alice");
-    expect(own).toMatch(
-      /^plant_\w+\nToken \w+: alice can read and write the garden "alice" \(never expires\)\.\n$/,
-    );
-    const other = await runAtTerminal(
-      "token create bob --garden alice --scope read --expires 2099-07-01",
-      { TZ: "Asia/Kolkata" },
-    );
-    const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
-    expect(other).toEndWith(`${sentence}\n`);
-    const [token = ""] = other.split("\n");
-    const variables = { PLANTSTORE_TOKEN: token, TZ: "Asia/Kolkata" };
-    expect(await runAtTerminal("whoami", variables)).toBe(`${sentence} It has 0 plants.\n`);
-  });
-
-  test.each([
-    ["Asia/Kolkata", "2099-01-01 05:30 +05:30"],
-    ["America/St_Johns", "2098-12-31 20:30 -03:30"],
-    ["UTC", "2099-01-01 00:00 UTC"],
-  ])("is listed in the local time of %s", async (TZ, time) => {
-    await runAtTerminal("token create carol --expires 2099-01-01");
-    const listed = await runAtTerminal("token list", { TZ });
-    expect(listed).toMatch(
-      new RegExp(` active +\\d{4}-\\d\\d-\\d\\d +${RegExp.escape(time)} +never`),
-    );
-  });
+test("a token is described in one sentence by token create and whoami", async () => {
+  const own = await runAtTerminal("token create alice");
+  expect(own).toMatch(
+    /^plant_\w+\nToken \w+: alice can read and write the garden "alice" \(never expires\)\.\n$/,
+  );
+  const other = await runAtTerminal(
+    "token create bob --garden alice --scope read --expires 2099-07-01",
+    { TZ: "Asia/Kolkata" },
+  );
+  const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
+  expect(other).toEndWith(`${sentence}\n`);
+  const [token = ""] = other.split("\n");
+  const variables = { PLANTSTORE_TOKEN: token, TZ: "Asia/Kolkata" };
+  expect(await runAtTerminal("whoami", variables)).toBe(`${sentence} It has 0 plants.\n`);
 });
 
 /** Clears the screen, sets a color, reverses the text, hides a letter, breaks the line. */
@@ -112,30 +98,18 @@ test("no command sends control or format characters to a terminal", async () => 
   writeFileSync(rows, `name,${odd}\nFern,x\n`);
   const lines = [
     "plants list",
-    "plants list --json",
-    "plants get 77",
-    "plants get 77 --json",
     "export",
-    "export --format csv",
-    "export --format json",
     `plants list --tag ${odd}x`,
     `plants list ${odd}`,
-    `plants list --${odd}`,
     `plants get ${odd}`,
     `plants list --url http://${odd}`,
     `${odd}`,
-    `help ${odd}`,
     `import ${rows}`,
-    `import ${odd}`,
     `export ${odd}/x`,
     `token create ${odd}`,
-    `token revoke ${odd}`,
     `token list --database ${odd}`,
-    `backup ${odd}/x`,
     `restore ${odd}`,
     `check http://${odd}`,
-    `check --only ${odd}`,
-    `completion ${odd}`,
     `serve --log ${odd}`,
   ];
   for (const line of lines) {

@@ -1,5 +1,5 @@
 /** HTTPS with the real program: protocols, a renewed certificate, and what commands say of it. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
@@ -100,8 +100,13 @@ async function waitForRenewal(service: RunningService, old: string): Promise<voi
 }
 
 describe("a service with a certificate", () => {
+  let service: RunningService;
+  beforeAll(async () => {
+    service = await start(1);
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
   test("responds over TLS 1.2 and 1.3 only, to clients that trust its authority", async () => {
-    await using service = await start(1);
     expect(service.url).toStartWith("https://127.0.0.1:");
     expect(service.output().errors).toContain(`curl -i "${service.url}/plants"`);
     for (const version of ["TLSv1.2", "TLSv1.3"]) {
@@ -121,7 +126,6 @@ describe("a service with a certificate", () => {
   });
 
   test("offers only AEAD suites over TLS 1.2", async () => {
-    await using service = await start(1);
     const offer = (ciphers: string) => open(service, { maxVersion: "TLSv1.2", ciphers });
     for (const suite of ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]) {
       const { socket } = await offer(`ECDHE-ECDSA-${suite}`);
@@ -133,37 +137,67 @@ describe("a service with a certificate", () => {
     }
   });
 
-  test("tells browsers to stay with https, and one without doesn't", async () => {
-    await using secure = await start(1);
-    await using plain = await startService();
-    for (const path of ["/", "/plants", "/healthz", "/nothing"]) {
-      const found = await Promise.all(
-        [secure, plain].map(({ url }) => fetch(url + path, { tls: { rejectUnauthorized: false } })),
-      );
-      const name = "strict-transport-security";
-      expect(found.map(({ headers }) => headers.get(name))).toEqual(["max-age=31536000", null]);
-    }
+  test("tells browsers to stay with https, and commands that are called with http name it", async () => {
+    const { headers } = await fetch(`${service.url}/`, { tls: { rejectUnauthorized: false } });
+    expect(headers.get("strict-transport-security")).toBe("max-age=31536000");
+    await expectScheme(service, "http", "https");
   });
 
-  test("says in the log that its certificate has expired", async () => {
-    install("expired");
-    await using service = await startService({ args: ["--threads", "1", ...flags] });
-    await logged(service, "certificate has expired");
-    expect(service.output().out).toContain('"expires":"2021-01-01T00:00:00.000Z"');
-    install("server");
-    service.signal("SIGHUP");
-    await logged(service, "certificate reloaded");
-    install("expired");
-    service.signal("SIGHUP");
-    await waitFor(
-      () => service.output().out.match(/certificate has expired/g)?.length === 2 || undefined,
+  test("is not trusted by commands that don't know its authority, and they say so", async () => {
+    const list = (variables: Record<string, string>, host = "localhost") =>
+      runProgram(["plants", "list", "--url", `https://${host}:${service.port}`], {
+        PLANTSTORE_TOKEN: service.token,
+        ...variables,
+      });
+    const refused = await list({});
+    expect(refused.exitCode).toBe(6);
+    expect(refused.errors).toContain("Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS");
+    const trusting = { NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") };
+    expect(await list(trusting)).toMatchObject({ exitCode: 0, errors: "" });
+    const misnamed = await list(trusting, "127.0.0.1");
+    expect(misnamed.exitCode).toBe(6);
+    expect(misnamed.errors).toEndWith(
+      "Its certificate is for another name. Call it by that one.\n",
     );
   });
 });
 
-describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
+test("a service without a certificate says nothing of https, and commands called with it name http", async () => {
+  await using service = await startService();
+  const { headers } = await fetch(`${service.url}/`);
+  expect(headers.get("strict-transport-security")).toBeNull();
+  await expectScheme(service, "https", "http");
+});
+
+async function expectScheme({ port, token }: RunningService, from: string, to: string) {
+  for (const line of ["plants list", "health", "check --only health"]) {
+    const { exitCode, errors } = await runProgram(line.split(" "), {
+      PLANTSTORE_URL: `${from}://127.0.0.1:${port}`,
+      PLANTSTORE_TOKEN: token,
+    });
+    const advice = `Is it ${to}://127.0.0.1:${port}?`;
+    expect([exitCode, errors]).toEqual([6, expect.stringContaining(advice)]);
+  }
+}
+
+test("a service says in the log that its certificate has expired", async () => {
+  install("expired");
+  await using service = await startService({ args: ["--threads", "1", ...flags] });
+  await logged(service, "certificate has expired");
+  expect(service.output().out).toContain('"expires":"2021-01-01T00:00:00.000Z"');
+  install("server");
+  service.signal("SIGHUP");
+  await logged(service, "certificate reloaded");
+  install("expired");
+  service.signal("SIGHUP");
+  await waitFor(
+    () => service.output().out.match(/certificate has expired/g)?.length === 2 || undefined,
+  );
+});
+
+describe("on SIGHUP, three threads", () => {
   test("show the new certificate, while what is under way is finished", async () => {
-    await using service = await start(threads);
+    await using service = await start(3);
     const old = await shownBy(service);
     const body = JSON.stringify({ name: "Fern" });
     const busy = await open(service);
@@ -194,9 +228,7 @@ describe.each([1, 3])("on SIGHUP, %d threads", (threads) => {
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
   });
-});
 
-describe("on SIGHUP, three threads", () => {
   test("respond to every request on the connections that they accepted", async () => {
     await using service = await start(3);
     let answered = 0;
@@ -254,39 +286,4 @@ test("a certificate that changes during the start does not end it", async () => 
   expect([program.exitCode, program.signalCode]).toEqual([1, null]);
   expect(await new Response(program.stderr).text()).toContain("the host does not answer");
   silent.stop(true);
-});
-
-test("commands say that a certificate is not trusted, and call when its authority is", async () => {
-  await using service = await start(1);
-  const list = (variables: Record<string, string>, host = "localhost") =>
-    runProgram(["plants", "list", "--url", `https://${host}:${service.port}`], {
-      PLANTSTORE_TOKEN: service.token,
-      ...variables,
-    });
-  const refused = await list({});
-  expect(refused.exitCode).toBe(6);
-  expect(refused.errors).toContain("Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS");
-  const trusting = { NODE_EXTRA_CA_CERTS: join(certificates, "authority.pem") };
-  expect(await list(trusting)).toMatchObject({ exitCode: 0, errors: "" });
-  const misnamed = await list(trusting, "127.0.0.1");
-  expect(misnamed.exitCode).toBe(6);
-  expect(misnamed.errors).toEndWith("Its certificate is for another name. Call it by that one.\n");
-});
-
-test("commands name the right scheme when they are called with the wrong one", async () => {
-  await using plain = await startService();
-  await using secure = await start(1);
-  for (const line of ["plants list", "health", "check --only health"]) {
-    for (const [service, from, to] of [
-      [plain, "https", "http"],
-      [secure, "http", "https"],
-    ] as const) {
-      const { exitCode, errors } = await runProgram(line.split(" "), {
-        PLANTSTORE_URL: `${from}://127.0.0.1:${service.port}`,
-        PLANTSTORE_TOKEN: service.token,
-      });
-      const advice = `Is it ${to}://127.0.0.1:${service.port}?`;
-      expect([exitCode, errors]).toEqual([6, expect.stringContaining(advice)]);
-    }
-  }
 });

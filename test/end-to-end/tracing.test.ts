@@ -2,7 +2,7 @@
  * The real program with a collector of the test's own: the spans of requests, whole, in their
  * trace.
  */
-import { afterAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { startService, waitFor } from "./running-service.ts";
 
 interface SentSpan {
@@ -26,9 +26,6 @@ const collector = Bun.serve({
     spans.push(...resourceSpans.flatMap((each) => each.scopeSpans).flatMap((each) => each.spans));
     return Response.json({});
   },
-});
-beforeEach(() => {
-  spans = [];
 });
 afterAll(() => collector.stop(true));
 
@@ -69,10 +66,9 @@ test("a request is seen through all its stages, in the trace of its caller", asy
   }
   expect(atNs).toBe(BigInt(whole?.endTimeUnixNano ?? 0));
   await waitFor(() => service.output().out.includes(`"traceId":"${traceId}"`) || undefined);
-});
 
-test("what waits is sent before it stops; what the caller does not want recorded is not", async () => {
-  await using service = await startService({ args });
+  // What waits is sent before it stops; what the caller does not want recorded is not.
+  spans = [];
   await service.call("GET /plants", { headers: { traceparent: `${traceparent.slice(0, -2)}00` } });
   await service.call("GET /plants?limit=x");
   service.signal("SIGTERM");
