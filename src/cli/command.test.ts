@@ -32,21 +32,6 @@ function refusalOf(
 }
 
 describe("arguments", () => {
-  test("become words and flags, in any order", () => {
-    const call = readCall(
-      water,
-      ["--amount", "2", "fern", "--gently", "--base-path=/v1"],
-      terminal,
-    );
-    expect(call.words).toEqual(["fern"]);
-    expect({ ...call.flags }).toEqual({ amount: "2", gently: true, "base-path": "/v1" });
-    expect(call.terminal).toBe(terminal);
-  });
-
-  test("may be absent where no words are required", () => {
-    expect(readCall(rain, [], terminal).words).toEqual([]);
-  });
-
   test("in brackets are optional", () => {
     const spray: Command = { ...water, words: ["PLANT", "[BOTTLE]"] };
     expect(readCall(spray, ["fern"], terminal).words).toEqual(["fern"]);
@@ -63,17 +48,6 @@ describe("arguments", () => {
     expect(readCall(water, ["-", "--amount", "-"], terminal)).toMatchObject({
       words: ["-"],
       flags: { amount: "-" },
-    });
-  });
-
-  test("keep every equals sign of a value but the first", () => {
-    expect(readCall(water, ["fern", "--amount=a=b="], terminal).flags).toEqual({ amount: "a=b=" });
-  });
-
-  test("may be empty text", () => {
-    expect(readCall(water, ["", "--amount="], terminal)).toMatchObject({
-      words: [""],
-      flags: { amount: "" },
     });
   });
 

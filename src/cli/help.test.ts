@@ -30,18 +30,6 @@ describe("the help of a command", () => {
     expect(help).toEndWith("\n\nExamples:\n  plantstore water fern --gently\n");
   });
 
-  test.each([
-    "--amount LITRES",
-    "--gently ",
-    "--database FILE|URL",
-    "--base-path PATH",
-    "--help",
-    "--version",
-    "WATERING_CAN              which one",
-  ])("shows %s", (term) => {
-    expect(help).toContain(`\n  ${term}`);
-  });
-
   test("shows the default of a flag, and the variable of a setting", () => {
     expect(help).toContain("how much [default a cup]");
     expect(help).toContain("[PLANTSTORE_DATABASE,\n");

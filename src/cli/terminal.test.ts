@@ -1,6 +1,5 @@
 /** Tables are aligned, and can't harm the terminal. */
 import { expect, test } from "bun:test";
-import { showSafely } from "../domain/errors.ts";
 import { renderTable } from "./terminal.ts";
 
 test("aligns columns by what characters take on a screen", () => {
@@ -21,13 +20,4 @@ test("a very long cell shifts only its own line", () => {
       ["y", "b"],
     ]),
   ).toBe(`${long}  a\n${"y".padEnd(40)}  b\n`);
-});
-
-test.each([
-  ["\x1b[2J", "\\u001b[2J"],
-  ["a\nb\x7f\x9b", "a\\u000ab\\u007f\\u009b"],
-  ["\u202Eevil", "\\u202eevil"],
-  ["👩‍🌾 ü", "👩‍🌾 ü"],
-])("shows %j without sending it to the terminal", (text, shown) => {
-  expect(showSafely(text)).toBe(shown);
 });

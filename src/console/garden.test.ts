@@ -30,16 +30,6 @@ test("keeps plants in the order of their ids, over the whole range, whatever ord
   ]);
 });
 
-test("takes a plant once, and none that was removed is left", () => {
-  const garden = Garden.ofAll();
-  addPage(garden, [plant(1n), plant(2n)]);
-  addPage(garden, [plant(2n, "Other"), plant(3n)]);
-  garden.remove(1n);
-  garden.remove(7n);
-  expect(garden.select("")).toEqual([plant(2n), plant(3n)]);
-  expect(garden.size).toBe(2);
-});
-
 test("a page does not bring back what was removed, unless it is put there again", () => {
   const garden = Garden.ofAll();
   garden.put([plant(7n)]);
@@ -48,14 +38,6 @@ test("a page does not bring back what was removed, unless it is put there again"
   expect(idsOf(garden)).toEqual([6n, 8n]);
   garden.put([plant(7n)]);
   expect(idsOf(garden)).toEqual([6n, 7n, 8n]);
-});
-
-test("a plant that is surely there takes the place of another that had its id", () => {
-  const garden = Garden.ofAll();
-  addPage(garden, [plant(1n), plant(2n, "Fern", "hall")]);
-  garden.put([plant(2n, "Fig", "porch")]);
-  expect(garden.select("")).toEqual([plant(1n), plant(2n, "Fig", "porch")]);
-  expect(garden.countTags()).toContainEqual(["porch", 1]);
 });
 
 test.each([

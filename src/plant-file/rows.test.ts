@@ -30,35 +30,18 @@ describe("CSV", () => {
     ]);
   });
 
-  test("reports a bad line, and goes on with the next", () => {
-    const lines = [
-      "name,id",
-      '5" pot,1',
-      "Fern",
-      "Moss,1.0",
-      "Rose,007",
-      "Lily,-0",
-      "Sage, 5",
-      "Mint,+6",
-      "Dill,1e2",
-      "Ivy,-7",
-      '"a',
-    ];
-    const read = readAll("csv", lines.join("\n"));
-    expect(read.map((row) => [row.line, "error" in row])).toEqual([
-      [2, true],
-      [3, true],
-      [4, true],
-      [5, true],
-      [6, true],
-      [7, true],
-      [8, true],
-      [9, true],
-      [10, false],
-      [11, true],
+  test.each(['5" pot,1', 'a"b",1', "a\rb,1", '"a"b,1', '"a" ,1', "Fern", '"Rose\nred",007'])(
+    "reports the bad record %j, and goes on with the next",
+    (bad) => {
+      const read = readAll("csv", `name,id\n${bad}\nIvy,-7\n`);
+      expect(read.map((row) => "error" in row)).toEqual([true, false]);
+    },
+  );
+
+  test.each(["1.0", "007", "-0", " 5", "+6", "1e2"])("reports %j, which is no id", (id) => {
+    expect(readAll("csv", `name,id\nMoss,${id}\n`)).toEqual([
+      { line: 2, error: expect.stringContaining("the id must be an integer") },
     ]);
-    expect(read[1]).toEqual({ line: 3, error: "expected 2 fields, found 1" });
-    expect(read[9]).toMatchObject({ line: 11, error: expect.stringContaining("is not closed") });
   });
 
   test.each([
@@ -70,14 +53,6 @@ describe("CSV", () => {
     expect(readAll("csv", `name,tag\nMoss,\n${bad}${rest}`)).toEqual([
       { line: 2, draft: { name: "Moss", tag: "" } },
       { line: 3, error: expect.stringContaining("nothing after it was read"), isEnd: true },
-    ]);
-  });
-
-  test("goes on after a bad record of several lines whose quotes match", () => {
-    const read = readAll("csv", 'name,id\n"Rose\nred",007\nFern,7\n');
-    expect(read.map((row) => [row.line, "error" in row])).toEqual([
-      [2, true],
-      [4, false],
     ]);
   });
 
@@ -163,18 +138,11 @@ describe("JSON Lines", () => {
     ["name,tag", "not a JSON object (Unexpected identifier"],
     ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
-    ["null", "not a JSON object"],
     ['{"name":"Fern","colour":"green"}', '"colour"'],
-    ['{"name":"Fern","name":"Moss"}', "name is given twice"],
     ['{"name":"Fern","id":7,"i\\u0064":8}', "id is given twice"],
     ['{"name":"Fern","id":"7"}', "id must be an integer"],
-    ['{"name":"Fern","id":7.5}', "id must be an integer"],
-    ['{"name":"Fern","id":null}', "id must be an integer"],
     ['{"name":"Fern","id":9223372036854775808}', "id must not be more than"],
-    ['{"name":5}', "name must"],
-    ['{"name":{"id":5}}', "name must"],
     ['{"tag":"shade"}', "name is required"],
-    ['{"name":" "}', "name must not be only white space"],
     ['{"name":"","tag":null}', "name must not be empty; tag must be a string"],
     ['{"name":"Fern","__proto__":1}', "__proto__"],
     ["[".repeat(60_000), "not a JSON object"],
@@ -207,12 +175,6 @@ describe("JSON Lines", () => {
       expect(read).toThrow("must start with { or [. This one starts with ");
     },
   );
-
-  test("of an object on several lines are not taken for CSV", () => {
-    expect(readAll("jsonl", '{\n"name": "Fern"\n}\n')).toEqual(
-      [1, 2, 3].map((line) => ({ line, error: expect.stringMatching(/^this is not .*\)$/) })),
-    );
-  });
 
   test("have numbers as the service reads them", () => {
     const ids = ["1e3", "-0", "7.0"];

@@ -110,43 +110,6 @@ describe("a group", () => {
     expect(await outcomes).toEqual(range(count));
     expect(commits.map(({ ids }) => ids.length)).toEqual(expected);
   });
-
-  test("has all busy clients, not half of them", async () => {
-    const groups: number[] = [];
-    const firstCommit = Promise.withResolvers<void>();
-    const storage = {
-      async apply(writes: readonly Write[]): Promise<Outcome[]> {
-        groups.push(writes.length);
-        firstCommit.resolve();
-        await Bun.sleep(5);
-        return writes.map(() => ({ kind: "missing" }));
-      },
-    };
-    const group = new GroupCommit(storage, groupCommitDefaults);
-    const writeOften = async () => {
-      for (let count = 0; count < 5; count++) {
-        await group.write({ kind: "delete", garden: "g", id: 1n });
-        // As long as a response takes, and the next request.
-        await ticks(2);
-      }
-    };
-    const early = range(8).map(writeOften);
-    await firstCommit.promise;
-    await Promise.all([...early, ...range(8).map(writeOften)]);
-    expect(groups).toEqual([8, 16, 16, 16, 16, 8]);
-  });
-
-  test("if large, is resolved in order over several ticks", async () => {
-    const { commits, settled, writeAll } = create();
-    const outcomes = writeAll(...range(300));
-    await tick();
-    commits[0]?.succeed();
-    await tick();
-    expect(settled.length).toBeLessThan(100);
-    await ticks(9);
-    expect(settled).toEqual(range(300));
-    await outcomes;
-  });
 });
 
 describe("a failure", () => {
@@ -274,29 +237,6 @@ describe("the deadline", () => {
     const second = writeAll(2);
     expect(await Promise.all([first, second])).toEqual([[unknown], [overloaded]]);
     expect(await writeAll(3)).toEqual([overloaded]);
-  });
-
-  test("is over when the commit ends, and writes are accepted again", async () => {
-    const { group, commits, writeAll } = create({ deadlineMs: 200 });
-    await writeAll(1);
-    commits[0]?.succeed();
-    await ticks();
-    expect(group.isStuck).toBe(false);
-    const outcomes = writeAll(2);
-    await ticks();
-    commits[1]?.succeed();
-    expect(await outcomes).toEqual([2]);
-  });
-
-  test("does not pass after a commit that ended in time", async () => {
-    jest.useFakeTimers();
-    const { group, commits, writeAll } = create({ deadlineMs });
-    void writeAll(1);
-    await ticks(2);
-    commits[0]?.succeed();
-    await ticks(2);
-    jest.advanceTimersByTime(2 * deadlineMs);
-    expect(group.isStuck).toBe(false);
   });
 });
 

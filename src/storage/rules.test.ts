@@ -1,10 +1,10 @@
 /** The rules over look-ups that the test makes: what is looked up, and what is to be stored. */
 import { describe, expect, test } from "bun:test";
 import { create, created, put, remove } from "../../test/storage-contract/tested-storage.ts";
-import { assignedIdMax, contentHash, type PlantId } from "../domain/plant.ts";
+import type { PlantId } from "../domain/plant.ts";
 import type { Write } from "../domain/storage.ts";
 import { olderRow, type StoredKey, toKeyUse } from "./keys.ts";
-import { decide, type GardenRow, keysMaxOf, prepare } from "./rules.ts";
+import { decide, type GardenRow, prepare } from "./rules.ts";
 
 interface Stored {
   readonly garden?: Partial<GardenRow> | "none";
@@ -71,13 +71,6 @@ describe("what is looked up", () => {
 });
 
 describe("what is to be stored", () => {
-  test("is nothing where nothing changes", () => {
-    const unmet = put({ preconditions: { ifMatch: [contentHash({ name: "x", tag: "" })] } });
-    const { kinds, changes } = decideWith({ plants: [7n] }, create({ id: 7n }), remove(8n), unmet);
-    expect(kinds).toEqual(["taken", "missing", "precondition-failed"]);
-    expect(changes).toBeUndefined();
-  });
-
   test("is each plant once, as the last write left it", () => {
     const { changes } = decideWith(
       { garden: { lastId: 5n }, plants: [1n, 2n, 3n] },
@@ -104,32 +97,6 @@ describe("what is to be stored", () => {
     const again = decideWith({ garden: { keys: 4 }, keys: expired }, create({ idempotency }));
     expect(again.outcomes).toEqual([created(1n)]);
     expect(again.changes?.keys).toBe(4);
-  });
-});
-
-describe("the order of the rules", () => {
-  const full = {
-    garden: { lastId: assignedIdMax, plants: 3, keys: 9 },
-    plants: [7n],
-    plantsMax: 3,
-  };
-
-  test("is key, id taken, room for plants, room for keys, next id", () => {
-    const spacious = { ...full, plantsMax: 4, garden: { ...full.garden, keys: keysMaxOf(4) } };
-    expect(decideWith(full, create({ id: 7n, idempotency })).kinds).toEqual(["taken"]);
-    expect(decideWith(full, create({ idempotency })).outcomes).toEqual([
-      { kind: "full", limit: "plants", max: 3 },
-    ]);
-    expect(decideWith(spacious, create({ idempotency })).outcomes).toEqual([
-      { kind: "full", limit: "keys", max: 10_000 },
-    ]);
-    expect(decideWith(spacious, create()).kinds).toEqual(["exhausted"]);
-  });
-
-  test("is precondition, then room, for a put; a plant that is there needs none", () => {
-    const unmet = put({ id: 8n, preconditions: { ifMatch: "*" } });
-    const { kinds } = decideWith(full, unmet, put({ id: 8n }), put({ id: 7n }));
-    expect(kinds).toEqual(["precondition-failed", "full", "replaced"]);
   });
 });
 

@@ -79,14 +79,6 @@ test("a span goes out in the form that OTLP gives it, with the collector's heade
   ]);
 });
 
-test("many spans go out in batches", async () => {
-  const exporter = makeExporter();
-  exporter.add(Array.from({ length: 1_025 }, () => span));
-  await exporter.flush();
-  expect(bodies).toHaveLength(3);
-  expect(drops).toEqual([]);
-});
-
 test("spans are dropped if the collector refuses or is away, and counted", async () => {
   respond = () => new Response("", { status: 503 });
   const refused = makeExporter();

@@ -138,13 +138,6 @@ describe("a database that cannot be used is refused in one line and stays untouc
     await (await openPostgres(database.url, { isServing: true })).close();
   });
 
-  test("it must be there and is empty", async () => {
-    const options = { isServing: false, mustExist: true };
-    const failure = await openPostgres(database.url, options).catch((error) => error);
-    expect(failure.message).toEndWith("it holds no plant store yet.");
-    expect(await tables()).toEqual([]);
-  });
-
   test("its encoding cannot hold all text", async () => {
     const name = `${database.name}_latin`;
     await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);

@@ -75,15 +75,6 @@ test("tokens that are looked up at the same time are each their own", async () =
   ]);
 });
 
-test("a list that follows an answered create holds its plant, whatever is under way", async () => {
-  const busy = Array.from({ length: 300 }, () => storage.list("home", undefined, 20));
-  for (let index = 1; index <= 20; index++) {
-    await storage.apply([create()]);
-    expect((await storage.list("home", undefined, 100)).length).toBe(index);
-  }
-  await Promise.all(busy);
-});
-
 test(
   "who waited for another to look a token up has no more time than all others",
   async () => {

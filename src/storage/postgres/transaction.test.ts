@@ -29,7 +29,6 @@ import { ConnectionLost } from "./errors.ts";
 import type { PrimaryPool } from "./pool.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
-import { createWriter } from "./writer.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(120_000);
@@ -308,22 +307,6 @@ describe("with connections that fail as the test says", () => {
   test("nothing is tried again when its time is over", async () => {
     expect(await failing([race], -1)()).toEqual({ outcome: isRace, tries: 1 });
     expect(await failing([lost], -1)()).toEqual({ outcome: isLost, tries: 1 });
-  });
-
-  test("a group that one statement cannot store has no more time than any other", async () => {
-    let nowMs = performance.now();
-    const dueAtMs: number[] = [];
-    const runner = new TransactionRunner({
-      dueAtMs: () => nowMs + 60_000,
-      async use(_work: unknown, options: { dueAtMs: number }) {
-        dueAtMs.push(options.dueAtMs);
-        nowMs += 5_000;
-        throw withState(dueAtMs.length === 1 ? "23505" : "57014");
-      },
-    } as unknown as PrimaryPool);
-    const { apply } = createWriter(runner, { plantsMax: undefined, olderKeysUntilMs: 0 });
-    expect(await apply([create()]).catch((error) => error)).toMatchObject({ code: "unavailable" });
-    expect(dueAtMs).toEqual([nowMs + 50_000, nowMs + 50_000]);
   });
 
   test("whether the outcome is unknown depends on the last try alone", async () => {

@@ -11,7 +11,6 @@ import {
   renameSync,
   statSync,
   symlinkSync,
-  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -52,12 +51,6 @@ async function namesIn(file: string): Promise<string[]> {
   await storage.close();
   return plants.map(({ name }) => name);
 }
-
-test("a store is restored where there was none, in a folder that did not exist", async () => {
-  expect(await restore()).toBeUndefined();
-  expect(await namesIn(path)).toEqual(["new"]);
-  expect(statSync(join(folder.path, "data")).mode & 0o777).toBe(0o700);
-});
 
 // Else a service that runs as another user, such as that of the systemd unit, cannot open what root
 // restored.
@@ -102,14 +95,6 @@ test("a store is replaced only if it may be, and kept with what its log held", a
   expect(await namesIn(path)).toEqual(["new"]);
   expect(existsSync(`${kept}-wal`)).toBe(false);
   expect(await namesIn(kept)).toEqual(["old"]);
-});
-
-test("a store of which only the header is left is replaced, and kept", async () => {
-  await (await openWith(path, "old")).close();
-  truncateSync(path, 100);
-  const kept = (await restore(true)) ?? "";
-  expect(await namesIn(path)).toEqual(["new"]);
-  expect(statSync(kept).size).toBe(100);
 });
 
 test("a store that was served and is no database any more is replaced, and kept", async () => {
@@ -176,15 +161,6 @@ test("what is not a file is not replaced", async () => {
     expect(refused.message).toContain("it is not a regular file");
   }
   expect(statSync(path).isFIFO()).toBe(true);
-});
-
-test("a restore that fails leaves nothing, and no empty store", async () => {
-  const failing = restoreSqlite(path, { mayReplace: false }, async (target) => {
-    copyFileSync(backup, target);
-    throw new Error("enough");
-  });
-  expect(await failing.catch((error) => error)).toMatchObject({ message: "enough" });
-  expect(readdirSync(join(folder.path, "data"))).toEqual([]);
 });
 
 const { signal } = new AbortController();

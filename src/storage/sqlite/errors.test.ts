@@ -1,7 +1,7 @@
 /** What SQLite really throws, and which error of the domain that becomes. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
@@ -50,37 +50,6 @@ test("a read-only storage is unavailable, and says that reading works", () => {
     code: "unavailable",
     message: expect.stringContaining("Reading still works"),
   });
-});
-
-test("a storage that another one has locked is unavailable", () => {
-  const other = new Database(path);
-  other.run("BEGIN IMMEDIATE");
-  const shown = mapError(thrownBy(insert));
-  other.close();
-  expect(shown).toMatchObject({ code: "unavailable" });
-});
-
-test("a damaged file is unavailable", () => {
-  for (let count = 0; count < 500; count++)
-    database.run("INSERT INTO plants VALUES (?)", [`${count}`]);
-  database.close();
-  const bytes = new Uint8Array(readFileSync(path));
-  bytes.fill(0xff, 4096, 8192);
-  writeFileSync(path, bytes);
-  database = new Database(path);
-  const shown = mapError(thrownBy(() => database.query("SELECT * FROM plants").all()));
-  expect(shown).toMatchObject({ code: "unavailable" });
-});
-
-test("a breach of a constraint stays as it is, because it is a bug", () => {
-  database.run("INSERT INTO plants VALUES ('a')");
-  const thrown = thrownBy(() => database.run("INSERT INTO plants VALUES ('a')"));
-  expect(mapError(thrown)).toBe(thrown);
-});
-
-test("an error in a query stays as it is, because it is a bug", () => {
-  const thrown = thrownBy(() => database.query("SELECT nonsense FROM plants"));
-  expect(mapError(thrown)).toBe(thrown);
 });
 
 test.each([

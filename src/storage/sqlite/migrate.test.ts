@@ -99,15 +99,6 @@ describe("migrate", () => {
 });
 
 describe("the check of a file", () => {
-  test("passes a new file, one of ours, and one of 0.5", () => {
-    checkFile(open());
-    migrate(open());
-    checkFile(open());
-    rmSync(path);
-    bringFive();
-    checkFile(open());
-  });
-
   test.each([
     [2, "its schema is 2, of a version before 0.5: upgrade to 0.5 first"],
     [5, "its schema is 5, and this version knows schemas up to 4: use a newer version"],
