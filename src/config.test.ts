@@ -42,18 +42,13 @@ test("names each variable after its flag", () => {
 
 describe("a valid value", () => {
   test.each<[SettingName, string, string | number | readonly string[]]>([
-    ["host", "::1", "::1"],
     ["port", "0", 0],
-    ["port", "65535", 65_535],
-    ["database", "/var/lib/plants.db", "/var/lib/plants.db"],
     ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
-    ["database", "postgres://host/name", "postgres://host/name"],
     ["databasePoolSize", "1000", 1_000],
     ["databaseConnectTimeoutMs", "20000", 20_000],
     ["databaseStatementTimeoutMs", "8000", 8_000],
     ["basePath", "/", ""],
     ["basePath", "/garden/v1/", "/garden/v1"],
-    ["corsOrigins", "*", "*"],
     ["corsOrigins", "http://[::1]:3000", ["http://[::1]:3000"]],
     [
       "corsOrigins",
@@ -61,16 +56,13 @@ describe("a valid value", () => {
       ["https://a.example", "http://localhost:3000"],
     ],
     ["jwtIssuer", "https://login.example/realm/", "https://login.example/realm/"],
-    ["jwtIssuer", "http://localhost:9000", "http://localhost:9000"],
     ["jwtIssuer", "http://[::1]", "http://[::1]"],
     ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
     ["jwtJwksUrl", "https://login.example/keys?a=b", "https://login.example/keys?a=b"],
     ["jwtAlgorithms", "RS256,ES512", ["RS256", "ES512"]],
-    ["jwtGardenClaim", "https://a.example/garden", "https://a.example/garden"],
     ["jwtClockSkewSeconds", "300", 300],
     ["gardenPlantsMax", "999999999", 999_999_999],
     ["traceRatio", ".5", 0.5],
-    ["traceRatio", "1.0", 1],
     ["url", "https://plants.example/v1/", "https://plants.example/v1"],
     ["url", "http://[::1]:8080/", "http://[::1]:8080"],
   ])("of %s is %p", (name, text, expected) => {

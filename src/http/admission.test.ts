@@ -42,10 +42,6 @@ function withPermit<Result>(
   return admission.withPermit(kind, user, admission.deadline(), work);
 }
 
-test("requests start at once while a tick is young", () => {
-  expect(startAll(new Admission(), "abcdef")).toEqual([..."abcdef"]);
-});
-
 test("requests beyond a tick's time run in later ticks, in their order", async () => {
   const done = startAll(makeAdmission(), "abcd");
   expect(done).toEqual(["a"]);
@@ -53,16 +49,6 @@ test("requests beyond a tick's time run in later ticks, in their order", async (
   expect(done).toEqual(["a", "b"]);
   while (done.length < 4) await nextTick();
   expect(done).toEqual([..."abcd"]);
-});
-
-test("nobody overtakes those who wait", async () => {
-  const admission = makeAdmission();
-  const done = startAll(admission, "abc");
-  await nextTick();
-  const later = startAll(admission, "d");
-  expect([...done, ...later]).toEqual(["a", "b"]);
-  while (later.length < 1) await nextTick();
-  expect(done).toEqual(["a", "b", "c"]);
 });
 
 test("requests that waited too long are refused, also those that find the queue full", async () => {
@@ -73,19 +59,6 @@ test("requests that waited too long are refused, also those that find the queue 
   const crowded = startAll(makeAdmission({ waitingMax: 2 }), "abcd");
   while (crowded.length < 4) await nextTick();
   expect(crowded.toSorted()).toEqual(["-d", "a", "b", "c"]);
-});
-
-test("a request that fails after it waited fails for its caller alone", async () => {
-  const admission = makeAdmission();
-  startAll(admission, "a");
-  const failing = Promise.resolve(
-    admission.start(admission.deadline(), () => {
-      throw new Error("broken");
-    }),
-  ).catch((error) => error.message);
-  const done = startAll(admission, "b");
-  expect(await failing).toBe("broken");
-  while (done.length < 1) await nextTick();
 });
 
 test("a tick makes a bounded number of chunks of long lists, in turn", async () => {

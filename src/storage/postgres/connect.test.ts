@@ -1,7 +1,6 @@
 /** How servers are reached: TLS as requested, reasons why they cannot be used. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
@@ -133,22 +132,4 @@ describe("of a server with TLS", () => {
       "the file of sslrootcert, /nonexistent.pem, cannot be read",
     );
   });
-});
-
-test("a server that cuts every connection is not said to be without TLS", async () => {
-  const cutting = createServer((socket) => socket.on("error", () => {}).end());
-  await new Promise<void>((resolve) => cutting.listen(0, "127.0.0.1", resolve));
-  const { port } = cutting.address() as AddressInfo;
-  const url = `postgres://a@127.0.0.1:${port}/plants?sslmode=require`;
-  const failure = await openPostgres(url, { isServing: true }).catch((error) => error);
-  expect(failure.message).toEndWith(
-    "it cut the connection, or does not offer TLS, which sslmode=require asks for.",
-  );
-  cutting.close();
-});
-
-test("of a socket that is not there, it is said that nothing listens", async () => {
-  const url = "postgres://a@%2Fnonexistent/plants";
-  const failure = await openPostgres(url, { isServing: true }).catch((error) => error);
-  expect(failure.message).toEndWith("nothing listens there.");
 });

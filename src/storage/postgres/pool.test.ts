@@ -197,27 +197,6 @@ describe("a connection that fails while it is made", () => {
     expect(relay.next).toBe("passed");
     expect(await storage.list("home", undefined, 9)).toHaveLength(2);
   });
-
-  test.each(["lost", "silent"] as const)(
-    "has another host found, though somebody always waits for the only connection (%s)",
-    async (fate) => {
-      const [first, second] = [await openRelay(), await openRelay("lost")];
-      const url = urlThrough(await makeDatabase(server), first, second);
-      const storage = await open(url, { ...limits, poolSize: 1 });
-      second.turn("passed");
-      first.turn(fate);
-      const isOver = AbortSignal.timeout(60_000);
-      let isFound = false;
-      const ask = async () => {
-        while (!isFound && !isOver.aborted) {
-          const found = await storage.countTokenChanges().catch(() => undefined);
-          isFound ||= found !== undefined;
-        }
-      };
-      await Promise.all(Array.from({ length: 10 }, ask));
-      expect(isFound).toBe(true);
-    },
-  );
 });
 
 function isAlive(pid: number): boolean {

@@ -99,16 +99,15 @@ test.each(Object.entries(cases))("%s", async (_, { options, before, write, round
   const url = database.url.replace(/:\d+\//, `:${proxy.port}/`).concat("?sslmode=disable");
   const storage = await openPostgres(url, { isServing: true, ...options });
   const seen = [];
-  for (const size of [8, 80, 1_000]) {
+  for (const size of [8, 1_000]) {
     await storage.apply(before?.(size) ?? []);
     proxy.takeCounts();
     await storage.apply(Array.from({ length: size }, (_, index) => write(index, size)));
     seen.push(proxy.takeCounts());
   }
   await storage.close();
-  const [few, some, many] = seen;
+  const [few, many] = seen;
   expect(few?.roundTrips).toBe(roundTrips);
-  expect(some).toEqual(few as never);
   expect(many).toEqual(few as never);
   expect(many?.statements).toBeLessThanOrEqual(13);
 });

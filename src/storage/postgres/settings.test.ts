@@ -61,13 +61,15 @@ describe.each([
   });
 });
 
-test.each([
-  ["array_nulls", "off"],
-  ["lock_timeout", "1"],
-  ["default_transaction_isolation", "serializable"],
-  ["TimeZone", "'Asia/Kathmandu'"],
-])("where %s is %s, all is as usual", async (name, value) => {
-  await database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
+test("where other settings are unusual, all is as usual", async () => {
+  for (const setting of [
+    "array_nulls = off",
+    "lock_timeout = 1",
+    "default_transaction_isolation = serializable",
+    "TimeZone = 'Asia/Kathmandu'",
+  ]) {
+    await database.query(`ALTER DATABASE ${database.name} SET ${setting}`);
+  }
   const storage = await open();
   const idempotency = { key: "\\k'", nowMs: 1, expiresAtMs: 2 ** 52 };
   const keyed = create({ name: "\\n'", idempotency });

@@ -11,7 +11,7 @@ import {
 } from "bun:test";
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
-import { Client, type ClientBase, DatabaseError } from "pg";
+import { Client, DatabaseError } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
   makeDatabase,
@@ -250,24 +250,17 @@ describe("a commit that waits for a standby", () => {
 });
 
 describe("with connections that fail as the test says", () => {
-  /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
-  function failing(failures: readonly unknown[], dueMs = 60_000) {
-    const client = {
-      on() {},
-      off() {},
-    } as unknown as ClientBase;
+  const runOn = (client: unknown, dueMs = 60_000) => {
     const dueAtMs = performance.now() + dueMs;
-    const use = <Result>(
-      work: (client: ClientBase) => Promise<Result>,
-      options: { dueAtMs: number },
-    ) => {
-      // All tries share one time.
-      expect(options.dueAtMs).toBe(dueAtMs);
-      return work(client);
-    };
-    const runner = new TransactionRunner({ dueAtMs: () => dueAtMs, use } as unknown as PrimaryPool);
+    const use = <Result>(work: (client: unknown) => Promise<Result>) => work(client);
+    return new TransactionRunner({ dueAtMs: () => dueAtMs, use } as unknown as PrimaryPool);
+  };
+
+  /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
+  function failing(failures: readonly unknown[], dueMs?: number) {
+    const runner = runOn(new EventEmitter(), dueMs);
     let tries = 0;
-    const run = async (isCommitting: (tried: number) => boolean = () => false) => {
+    return async (isCommitting: (tried: number) => boolean = () => false) => {
       const outcome = await runner
         .run(async (_client, commit) => {
           const failure = failures[tries++];
@@ -278,19 +271,12 @@ describe("with connections that fail as the test says", () => {
         .catch((error: unknown) => error);
       return { outcome, tries };
     };
-    return run;
   }
 
   const lost = new ConnectionLost("Connection lost.");
   const isLost = expect.objectContaining({ code: "unavailable", cause: lost });
 
-  function withState(code: string): DatabaseError {
-    const error = new DatabaseError("x", 1, "error");
-    error.code = code;
-    return error;
-  }
-
-  const race = withState("40001");
+  const race = Object.assign(new DatabaseError("x", 1, "error"), { code: "40001" });
   const isRace = expect.objectContaining({ code: "unavailable", cause: race });
 
   test("work on a connection that is lost is tried once more, and no more", async () => {
@@ -319,11 +305,7 @@ describe("with connections that fail as the test says", () => {
 
   test("of a token whose outcome is unknown nobody is sent back with a key", async () => {
     const client = Object.assign(new EventEmitter(), { query: () => Promise.reject(lost) });
-    const runner = new TransactionRunner({
-      dueAtMs: () => performance.now() + 60_000,
-      use: <Result>(work: (client: unknown) => Promise<Result>) => work(client),
-    } as unknown as PrimaryPool);
-    const { revokeToken } = createTokenStorage(runner);
+    const { revokeToken } = createTokenStorage(runOn(client));
     const failure = await revokeToken("t1", 0).catch((error) => error);
     expect(failure.message).toEndWith("so its outcome is unknown. See plantstore token list.");
   });

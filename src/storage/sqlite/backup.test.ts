@@ -153,16 +153,6 @@ test("no service can start while a store is replaced", async () => {
   expect(await namesIn(path)).toEqual(["new"]);
 });
 
-test("what is not a file is not replaced", async () => {
-  mkdirSync(join(folder.path, "data"));
-  Bun.spawnSync(["mkfifo", path]);
-  for (const mayReplace of [false, true]) {
-    const refused = await restore(mayReplace).catch((error) => error);
-    expect(refused.message).toContain("it is not a regular file");
-  }
-  expect(statSync(path).isFIFO()).toBe(true);
-});
-
 const { signal } = new AbortController();
 
 test("a backup takes a file of an older schema, for which it needs no migration", async () => {
@@ -175,13 +165,4 @@ test("a backup takes a file of an older schema, for which it needs no migration"
   const target = touch(join(folder.path, "copy.db"));
   await backupSqlite(old, target, { signal });
   expect(readFileSync(old).equals(before)).toBe(true);
-});
-
-test("a backup that is aborted fails with the reason", async () => {
-  const target = touch(join(folder.path, "copy.db"));
-  await (await openWith(path, "old")).close();
-  const aborting = new AbortController();
-  const backingUp = backupSqlite(path, target, { signal: aborting.signal });
-  aborting.abort(new Error("stopped"));
-  expect(await backingUp.catch((error) => error.message)).toBe("stopped");
 });

@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
 import type { Storage } from "../storage.ts";
@@ -28,25 +28,6 @@ function openJoined() {
     },
   };
 }
-
-test("groups of several threads that wait at once get their own outcomes, in their own order", async () => {
-  await using joined = openJoined();
-  const { first, second } = joined;
-  const outcomes = await Promise.all([
-    first.apply([create({ id: 1n }), create({ id: 2n })]),
-    second.apply([create({ id: 2n })]),
-    second.forgetKeys(0),
-    second.apply([remove(1n), create()]),
-    first.apply([remove(9n)]),
-  ]);
-  expect(outcomes).toEqual([
-    [created(1n), created(2n)],
-    [{ kind: "taken" }],
-    false,
-    [{ kind: "deleted" }, created(3n)],
-    [{ kind: "missing" }],
-  ]);
-});
 
 test("a group that fails does not fail the group of another thread that shares its commit", async () => {
   await using joined = openJoined();

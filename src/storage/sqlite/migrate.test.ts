@@ -1,13 +1,12 @@
 /** Migrations on real files: each once, all or nothing, and no hand on files that are not ours. */
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { touch } from "../../../test/temporary-folder.ts";
 import { keptPath } from "../../../test/upgrades/kept-data.ts";
 import { assignedIdMax } from "../../domain/plant.ts";
-import { openSqlite } from "./engine.ts";
 import { checkFile, migrate, requireExactSchema } from "./migrate.ts";
 import { applicationId, connect, readPragma } from "./open.ts";
 
@@ -116,23 +115,3 @@ describe("the check of a file", () => {
     expect(() => requireExactSchema(database)).toThrow("not the one that 0.5 creates");
   });
 });
-
-/** The bytes of every file in the folder but the lock, which is ours alone. */
-function contents(): Record<string, string> {
-  const names = readdirSync(folder).filter((name) => !name.endsWith("-serving"));
-  return Object.fromEntries(
-    names.sort().map((name) => [name, readFileSync(join(folder, name)).toString("hex")]),
-  );
-}
-
-test.each(["application_id = 99", "user_version = 7"])(
-  "a file without tables, but with the mark %s of another program, is refused and untouched",
-  (pragma) => {
-    const database = new Database(path);
-    database.run(`PRAGMA ${pragma}`);
-    database.close();
-    const before = contents();
-    expect(() => openSqlite(path, { isServing: true })).toThrow(`Cannot open ${path}: it`);
-    expect(contents()).toEqual(before);
-  },
-);

@@ -1,32 +1,14 @@
 /** What a write leaves in the file, and what others did to the file before it. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { issueToken } from "../../auth/opaque-token.ts";
 import { openSqlite } from "./engine.ts";
 
 const idempotency = { key: "the-key", nowMs: 0, expiresAtMs: 1_000 };
-
-test("a key of 255 characters takes less than 400 bytes on disk, however long its request", async () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: false });
-  const keys = 20_000;
-  for (let from = 0; from < keys; from += 1_000) {
-    const writes = Array.from({ length: 1_000 }, (_, index) => {
-      const key = `${from + index}`.padStart(255, "k");
-      return create({ id: 7n, name: "r".repeat(1_000), idempotency: { ...idempotency, key } });
-    });
-    await storage.apply(writes.flatMap((write) => [write, remove(7n)]));
-  }
-  await storage.close();
-  expect(statSync(path).size / keys).toBeLessThan(400);
-  const bytes = readFileSync(path);
-  expect(bytes.indexOf("k".repeat(40))).toBe(-1);
-});
 
 /** So that SQLite cannot add to it. */
 function damagePlants(path: string): void {
