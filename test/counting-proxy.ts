@@ -3,7 +3,6 @@
  * a distant server.
  */
 import { connect, createServer, type Socket } from "node:net";
-import { readMessages } from "./transaction-pooler.ts";
 
 export interface CountingProxy {
   readonly port: number;
@@ -62,5 +61,18 @@ export async function startCountingProxy(port: number, delayMs = 0): Promise<Cou
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
+  };
+}
+
+/** Calls back with the kind of every whole message of a stream. */
+function readMessages(onMessage: (kind: string) => void): (bytes: Buffer) => void {
+  let held = Buffer.alloc(0);
+  return (bytes) => {
+    held = Buffer.concat([held, bytes]);
+    while (held.length >= 5 && held.length > held.readInt32BE(1)) {
+      const kind = String.fromCharCode(held[0] ?? 0);
+      held = held.subarray(held.readInt32BE(1) + 1);
+      onMessage(kind);
+    }
   };
 }

@@ -1,8 +1,6 @@
-/** The storage contract behind a pooler in transaction mode: nothing rests on a session. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Client } from "pg";
+/** The storage contract behind PgBouncer in transaction mode: nothing rests on a session. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { skipsUnless } from "../../../test/skipping.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
 import {
   create,
@@ -10,76 +8,61 @@ import {
   PostgresStorages,
 } from "../../../test/storage-contract/tested-storage.ts";
 import {
-  realPooler,
+  skipsWithoutPooler,
   startPooler,
   type TransactionPooler,
 } from "../../../test/transaction-pooler.ts";
 import { keptPath } from "../../../test/upgrades/kept-data.ts";
 import { openPostgres } from "./engine.ts";
 
-let database: TestDatabase;
-let pooler: TransactionPooler;
-let url: string;
-let storages: PostgresStorages;
+describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
+  let database: TestDatabase;
+  let pooler: TransactionPooler;
+  let storages: PostgresStorages;
 
-beforeAll(async () => {
-  database = await makeDatabase();
-  pooler = await startPooler(database.url);
-  url = pooler.url;
-  storages = new PostgresStorages(database, url);
+  beforeAll(async () => {
+    database = await makeDatabase();
+    pooler = await startPooler(database.url);
+    storages = new PostgresStorages(database, pooler.url);
+  });
+
+  afterAll(async () => {
+    await storages.close();
+    await pooler.stop();
+    await database.drop();
+  });
+
+  describeStorage("PostgreSQL", (options) => storages.make(options));
+
+  test("names that a pooler lets us give, and then does not know, are done without", async () => {
+    await database.query(
+      `ALTER DATABASE ${database.name} SET plan_cache_mode = force_generic_plan`,
+    );
+    const other = await startPooler(database.url);
+    const storage = await openPostgres(other.url, { isServing: true });
+    const idempotency = (key: number) => ({ key: `k${key}`, nowMs: 0, expiresAtMs: 2 ** 52 });
+    const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
+    for (const number of numbers) {
+      expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
+      const keyed = create({ garden: "keyed", idempotency: idempotency(number) });
+      expect(await storage.apply([keyed])).toEqual([created(BigInt(number))]);
+      expect(await storage.list("home", undefined, 99)).toHaveLength(number);
+    }
+    await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
+    await storage.close();
+    await other.stop();
+  });
+
+  test("a store of 0.5 is migrated once by two that start at the same time", async () => {
+    await using other = await makeDatabase();
+    await other.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
+    const otherPooler = await startPooler(other.url);
+    const reports: string[] = [];
+    const options = { isServing: true, onMigration: (work: string) => reports.push(work) };
+    const opened = await Promise.all([1, 2].map(() => openPostgres(otherPooler.url, options)));
+    expect(await opened[0]?.countPlants("ada")).toBe(6);
+    await Promise.all(opened.map((storage) => storage.close()));
+    await otherPooler.stop();
+    expect(reports).toHaveLength(1);
+  });
 });
-
-afterAll(async () => {
-  await storages.close();
-  await pooler.stop();
-  await database.drop();
-});
-
-describeStorage("PostgreSQL behind a pooler", (options) => storages.make(options));
-
-test("names that a pooler lets us give, and then does not know, are done without", async () => {
-  await database.query(`ALTER DATABASE ${database.name} SET plan_cache_mode = force_generic_plan`);
-  const other = await startPooler(database.url);
-  const storage = await openPostgres(other.url, { isServing: true });
-  const idempotency = (key: number) => ({ key: `k${key}`, nowMs: 0, expiresAtMs: 2 ** 52 });
-  const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
-  for (const number of numbers) {
-    expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
-    const keyed = create({ garden: "keyed", idempotency: idempotency(number) });
-    expect(await storage.apply([keyed])).toEqual([created(BigInt(number))]);
-    expect(await storage.list("home", undefined, 99)).toHaveLength(number);
-  }
-  await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
-  await storage.close();
-  await other.stop();
-});
-
-test("a store of 0.5 is migrated once by two that start at the same time behind a pooler", async () => {
-  await using other = await makeDatabase();
-  await other.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
-  const otherPooler = await startPooler(other.url);
-  const reports: string[] = [];
-  const options = { isServing: true, onMigration: (work: string) => reports.push(work) };
-  const opened = await Promise.all([1, 2].map(() => openPostgres(otherPooler.url, options)));
-  expect(await opened[0]?.countPlants("ada")).toBe(6);
-  await Promise.all(opened.map((storage) => storage.close()));
-  await otherPooler.stop();
-  expect(reports).toHaveLength(1);
-});
-
-test.skipIf(skipsUnless(realPooler === undefined, "for the pooler of the tests"))(
-  "the pooler keeps no session, so that the above means something",
-  async () => {
-    const client = new Client(url);
-    await client.connect();
-    await client.query("SET search_path = nowhere");
-    const { rows } = await client.query("SHOW search_path");
-    expect(rows[0].search_path).not.toBe("nowhere");
-    await client.query("BEGIN");
-    const process = "SELECT pg_backend_pid() AS pid";
-    const [first, second] = [await client.query(process), await client.query(process)];
-    expect(first.rows).toEqual(second.rows);
-    await client.query("COMMIT");
-    await client.end();
-  },
-);

@@ -5,7 +5,7 @@ import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { startPooler } from "../../../test/transaction-pooler.ts";
+import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
 import { engineOf } from "../open.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
@@ -52,7 +52,7 @@ describe.each([
     await (await open()).close();
   });
 
-  test("so no service starts behind a pooler, which lets nobody set it", async () => {
+  test.skipIf(skipsWithoutPooler())("so no service starts behind a pooler", async () => {
     const pooler = await startPooler(database.url);
     expect(await refusal(pooler.url)).toContain(
       `its ${name} is ${value}, so that answered writes could`,

@@ -8,13 +8,12 @@ import type { Subprocess } from "bun";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement, serverPassword } from "../../postgres-server.ts";
 import { pickPorts, send, signalAll } from "../../processes.ts";
+import { pgbouncer } from "../../transaction-pooler.ts";
 import { findPrograms, makeServerFolder, spawnServer, versionOf } from "../system-servers.ts";
 
 export type Part = "PgBouncer" | "PostgreSQL";
 /** Restarted as their packages do it. */
 export type Failure = "restarted" | "killed" | "frozen";
-
-const pgbouncer = Bun.which("pgbouncer") ?? "/usr/sbin/pgbouncer";
 
 /** As in docs/postgresql.md. */
 const settings = {
@@ -27,34 +26,32 @@ const settings = {
 
 export class PooledPostgres {
   readonly port: number;
-  readonly poolerPort: number;
+  readonly #poolerPort: number;
   readonly #folder: string;
-  readonly #programs: string;
+  readonly #programs = findPrograms() ?? "";
   readonly #running = new Map<Part, Subprocess>();
 
-  private constructor(programs: string) {
-    [this.port = 0, this.poolerPort = 0] = pickPorts(2);
+  private constructor() {
+    [this.port = 0, this.#poolerPort = 0] = pickPorts(2);
     this.#folder = makeServerFolder();
-    this.#programs = programs;
     process.on("exit", () => this.stop());
   }
 
   /** What has to be installed; undefined if nothing is missing. */
   static missing(): string | undefined {
-    const isThere = Bun.which(pgbouncer) && findPrograms();
+    const isThere = pgbouncer && findPrograms();
     return isThere ? undefined : "pgbouncer and postgresql of Debian are needed";
   }
 
   /** The versions of its parts. */
   static versions(): string {
-    return [[pgbouncer], [`${findPrograms()}/postgres`]]
-      .map((command) => versionOf([...command, "--version"]))
+    return [pgbouncer ?? "", `${findPrograms()}/postgres`]
+      .map((program) => versionOf([program, "--version"]))
       .join(", ");
   }
 
-  /** `programs`: the folder of another PostgreSQL than the system's. */
-  static async start(programs = findPrograms() ?? ""): Promise<PooledPostgres> {
-    const pooled = new PooledPostgres(programs);
+  static async start(): Promise<PooledPostgres> {
+    const pooled = new PooledPostgres();
     await pooled.#makeData();
     await pooled.#startPart("PostgreSQL");
     const admin = pooled.#urlOf("postgres", pooled.port, "postgres");
@@ -73,7 +70,7 @@ export class PooledPostgres {
 
   /** Through PgBouncer. */
   get url(): string {
-    return this.#urlOf("plants", this.poolerPort, "plants");
+    return this.#urlOf("plants", this.#poolerPort, "plants");
   }
 
   /** Ends or freezes it. Resolves once it is gone. */
@@ -98,7 +95,7 @@ export class PooledPostgres {
   async #startPart(part: Part): Promise<void> {
     const [command, port] =
       part === "PgBouncer"
-        ? [[pgbouncer, join(this.#folder, "pgbouncer.ini")], this.poolerPort]
+        ? [[pgbouncer ?? "", join(this.#folder, "pgbouncer.ini")], this.#poolerPort]
         : [[`${this.#programs}/postgres`, "-D", join(this.#folder, "data")], this.port];
     this.#running.set(part, spawnServer(command, join(this.#folder, `${part}.log`)));
     const url = this.#urlOf("postgres", port, "postgres");
@@ -137,7 +134,7 @@ export class PooledPostgres {
   #configure(users: readonly string[]): void {
     const usersFile = join(this.#folder, "userlist.txt");
     writeFileSync(usersFile, users.join(""));
-    const own = { listen_addr: "127.0.0.1", listen_port: this.poolerPort, unix_socket_dir: "" };
+    const own = { listen_addr: "127.0.0.1", listen_port: this.#poolerPort, unix_socket_dir: "" };
     const all = { ...own, ...settings, auth_file: usersFile };
     const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
     const databases = `[databases]\n* = host=127.0.0.1 port=${this.port}\n`;

