@@ -1,6 +1,8 @@
 /** Slow clients against the real service: the memory that they take, and what others notice. */
 import { join } from "node:path";
-import { makeToken, type RunningService } from "../../end-to-end/running-service.ts";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
+import { openStorage } from "../../../src/storage/open.ts";
+import type { RunningService } from "../../end-to-end/running-service.ts";
 import { sampleProcess, watchThreads } from "../process-growth.ts";
 import type { SlowKind, SlowReport } from "./slow-clients.ts";
 
@@ -9,6 +11,7 @@ const plantsCount = 6_000;
 const plant = JSON.stringify({ name: "🌱".repeat(200) });
 const bulkCount = 1_000;
 const callEveryMs = 50;
+const warmUpMs = 500;
 const arrivalMsMax = 60_000;
 
 export interface Impact {
@@ -33,6 +36,16 @@ export async function fillGarden(service: RunningService): Promise<void> {
   }
 }
 
+export async function makeTokens(
+  { database }: RunningService,
+  owners: readonly { readonly user: string; readonly garden?: string }[],
+): Promise<string[]> {
+  const storage = await openStorage(database, { isServing: false });
+  const issued = await Promise.all(owners.map((each) => issueToken(storage, each, Date.now())));
+  await storage.close();
+  return issued.map(({ token }) => token);
+}
+
 /** Keeps slow clients for a while, and meanwhile uses the service as others do. */
 export async function attack(
   service: RunningService,
@@ -40,10 +53,9 @@ export async function attack(
   count: number,
   holdMs: number,
 ): Promise<Impact> {
-  const slow = ["a", "b", "c", "d"].map((user) => makeToken(service, user, "--garden", "gardener"));
-  const tokens = await Promise.all(slow);
-  const other = await makeToken(service, "other");
-  await useService(service, other, 1_000);
+  const slow = ["a", "b", "c", "d"].map((user) => ({ user, garden: "gardener" }));
+  const [other = "", ...tokens] = await makeTokens(service, [{ user: "other" }, ...slow]);
+  await useService(service, other, warmUpMs);
   const beforeMb = sampleProcess(service.pid).residentMb;
   const script = join(import.meta.dir, "slow-clients.ts");
   await using clients = Bun.spawn(
