@@ -49,8 +49,8 @@ const byHistories =
   };
 
 const byPowerCuts: Find = async (_, edits) => {
-  const [seed, count] = [7, 60];
-  const cuts = new PowerCuts(await record({ seed, writes: 200, extent: "brief", edits }));
+  const [seed, count] = [7, 40];
+  const cuts = new PowerCuts(await record({ seed, writes: 120, extent: "brief", edits }));
   const found: string[] = [];
   for (let index = 0; index < count && found.length === 0; index++) {
     found.push(...(await cuts.examine({ index, count, seed: seed + index }, "here")).faults);

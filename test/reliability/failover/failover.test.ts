@@ -1,6 +1,6 @@
-/** A PostgreSQL primary is lost under load, in every way, and no confirmed write is lost. */
+/** A PostgreSQL primary is lost under load, and no confirmed write is lost. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { FailoverTrial, losses } from "./failover.ts";
+import { FailoverTrial } from "./failover.ts";
 
 setDefaultTimeout(120_000);
 
@@ -14,10 +14,11 @@ beforeAll(async () => {
 
 afterAll(() => trial?.stop());
 
+/** `npm run prove failover` also shuts it down, which needs none of what these do. */
 describe("every response holds, and writes resume without a restart, when the primary is", () => {
-  test.each(losses)("%s", async (loss) => {
+  test.each(["killed", "cut off", "frozen"] as const)("%s", async (loss) => {
+    if (loss !== "killed") await trial.pair.replaceStandby();
     const { faults } = await trial.run(loss, ++seed);
     expect({ seed, faults }).toEqual({ seed, faults: [] });
-    await trial.pair.replaceStandby();
   });
 });

@@ -14,8 +14,7 @@ import { ServerPair } from "./server-pair.ts";
  * commits that never reached the standby. `frozen`: silent, with open connections. `shut down`: a
  * planned switchover.
  */
-export const losses = ["killed", "cut off", "frozen", "shut down"] as const;
-export type Loss = (typeof losses)[number];
+export type Loss = "killed" | "cut off" | "frozen" | "shut down";
 
 export interface Failover {
   /** From the promotion until every instance has written. */

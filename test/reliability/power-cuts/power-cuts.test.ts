@@ -8,12 +8,8 @@ import { checkpointOften, record } from "./recording.ts";
 setDefaultTimeout(120_000);
 
 const seed = 7;
-const writes = 200;
-const imagesCount = 60;
-
-if (!isInterposable) {
-  process.stderr.write("SKIPPED: power cuts are tested on Linux only, on x64 and arm64.\n");
-}
+const writes = 120;
+const imagesCount = 40;
 
 describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
   "after a power cut",
