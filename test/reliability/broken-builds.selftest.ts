@@ -162,18 +162,18 @@ const builds: readonly BrokenBuild[] = [
     },
   ],
   [
-    "returns the location of another plant",
-    /is not listed|Location/,
+    "doesn't refuse lone surrogates",
+    /Property failed/,
     async (program) => {
       const trial = await GeneratedTrial.start({ program });
-      const { faults } = await trial.run(1, 40);
+      const { faults } = await trial.run(1, 200);
       await trial.stop();
       return faults;
     },
     {
-      file: "http/operations.ts",
-      text: "plantLocation(basePath, created.id)",
-      by: "plantLocation(basePath, created.id + 1n)",
+      file: "domain/plant.ts",
+      text: 'if (!text.isWellFormed()) return "must not contain a lone surrogate";',
+      by: "encodeURIComponent(text);",
     },
   ],
   [
