@@ -120,6 +120,10 @@ describe("refuses a token", () => {
     ["whose subject holds a control character", { sub: "alice\u0000" }],
     ["that is bound to a key of the sender's", { cnf: { jkt: "x" } }],
   ])("%s", async (_, others) => expect(await askWith(others)).toBe("unauthenticated"));
+
+  test.each(["logout+jwt", "dpop+jwt", "id_token", "at+jwt2"])("of the type %s", async (typ) =>
+    expect(await askWith({}, { typ })).toBe("unauthenticated"),
+  );
 });
 
 describe("a verified token", () => {

@@ -24,12 +24,6 @@ function widest(text: string): number {
 describe("the help of a command", () => {
   const help = renderHelp(water);
 
-  test("says what the command does and how it is called", () => {
-    expect(help).toStartWith("Water a plant. It likes");
-    expect(help).toContain("\n\nUsage: plantstore water PLANT [flags]\n\n");
-    expect(help).toEndWith("\n\nExamples:\n  plantstore water fern --gently\n");
-  });
-
   test("shows the default of a flag, and the variable of a setting", () => {
     expect(help).toContain("how much [default a cup]");
     expect(help).toContain("[PLANTSTORE_DATABASE,\n");
@@ -40,10 +34,6 @@ describe("the help of a command", () => {
     expect(widest(help)).toBeGreaterThan(70);
     expect(widest(help)).toBeLessThanOrEqual(80);
     expect(help).toContain("  --gently                  without splashing\n");
-  });
-
-  test("puts the text of a long flag on the line below", () => {
-    expect(help).toMatch(/\n {2}--database-statement-timeout-ms NUMBER\n {10,}how long/);
   });
 });
 

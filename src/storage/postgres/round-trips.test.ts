@@ -68,11 +68,6 @@ const cases: Record<string, Case> = {
     write: (line, size) => create({ idempotency: { ...idempotency(`lines ${size}`), line } }),
     roundTrips: 2,
   },
-  "creates with a quota, without ids": {
-    options: { plantsMax: 1_000 },
-    write: (index, size) => create({ garden: `counted ${size} ${index % 7}` }),
-    roundTrips: 1,
-  },
   "creates in many gardens with a quota, all of them full": {
     options: { plantsMax: 1 },
     before: (size) => Array.from({ length: size }, (_, index) => create(gardenOf(index, size))),
@@ -84,14 +79,6 @@ const cases: Record<string, Case> = {
     before: (size) => Array.from({ length: size }, (_, index) => keyed(size, index)),
     write: (index, size) => keyed(size, index),
     roundTrips: 3,
-  },
-  "creates with keys and a quota, and deletions": {
-    options: { plantsMax: 4 },
-    write: (index, size) =>
-      index % 3 === 0
-        ? remove(1n, `garden ${size} ${index - 1}`)
-        : create({ ...gardenOf(index, size), idempotency: idempotency("k") }),
-    roundTrips: 2,
   },
 };
 

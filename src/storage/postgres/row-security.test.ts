@@ -59,13 +59,9 @@ afterEach(async () => {
 
 const reason = "the role lacks rights: BYPASSRLS on plants.";
 
-test("where it may hide plants, no service starts", async () => {
+test("where it may hide plants, no service starts, and no backup is made", async () => {
   await secure("ENABLE");
   expect(await reasonOf(open())).toEndWith(reason);
-});
-
-test("where it may hide plants, no backup is made", async () => {
-  await secure("ENABLE");
   expect(await reasonOf(backUp("hidden.db"))).toEndWith(reason);
 });
 

@@ -10,7 +10,6 @@ import {
   readFileSync,
   renameSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -68,15 +67,6 @@ test.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))(
     expect(owners()).toEqual([4321, 4321, 4321]);
   },
 );
-
-test("nothing is restored through a link that leads to nothing", async () => {
-  const elsewhere = join(folder.path, "elsewhere.db");
-  mkdirSync(join(folder.path, "data"));
-  symlinkSync(elsewhere, path);
-  await restore();
-  expect(existsSync(elsewhere)).toBe(false);
-  expect(await namesIn(path)).toEqual(["new"]);
-});
 
 /** As a crash leaves it: the plant is only in the log. */
 async function layCrashed(): Promise<void> {

@@ -8,7 +8,7 @@ import { touch } from "../../../test/temporary-folder.ts";
 import { keptPath } from "../../../test/upgrades/kept-data.ts";
 import { assignedIdMax } from "../../domain/plant.ts";
 import { checkFile, migrate, requireExactSchema } from "./migrate.ts";
-import { applicationId, connect, readPragma } from "./open.ts";
+import { connect, readPragma } from "./open.ts";
 
 let folder: string;
 let path: string;
@@ -46,19 +46,6 @@ function bringFive(): void {
 }
 
 describe("migrate", () => {
-  test("brings an empty file to the newest schema, once, and marks it as ours", () => {
-    const reports: string[] = [];
-    for (const database of [open(), open()]) {
-      migrate(database, (work) => reports.push(work));
-      expect(tables(database)).toEqual([
-        ...["gardens", "idempotency_keys", "plants", "token_changes", "tokens"],
-      ]);
-      expect(readPragma(database, "user_version")).toBe(4n);
-      expect(readPragma(database, "application_id")).toBe(BigInt(applicationId));
-    }
-    expect(reports).toEqual([]);
-  });
-
   test("brings a file of 0.5 to exactly the same schema, counts, and reports it", () => {
     bringFive();
     const database = open();
