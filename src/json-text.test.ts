@@ -55,7 +55,7 @@ const jsonObject = fc
   .map(([members, space]) => JSON.stringify(members, null, space));
 
 /** The same in every run. */
-const runs = { numRuns: 2_000, seed: 1 };
+const runs = { numRuns: 500, seed: 1 };
 
 test("any integer is the same however its point and exponent are placed", () => {
   const property = fc.property(

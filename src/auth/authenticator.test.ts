@@ -213,25 +213,6 @@ describe("the last use of a token", () => {
     return (await storage.listTokens()).find((token) => token.id === id)?.lastUsedAtMs;
   }
 
-  test("is noted once, the latest of many, and only if there was one", async () => {
-    let calls = 0;
-    const { noteTokenUses } = tokens;
-    tokens.noteTokenUses = (uses) => {
-      calls++;
-      return noteTokenUses(uses);
-    };
-    const { token, record } = await issue();
-    await authenticator.refresh();
-    await authenticator.noteUses();
-    expect(calls).toBe(0);
-    await ask(token);
-    nowMs += 7;
-    await ask(token);
-    await authenticator.noteUses();
-    await authenticator.noteUses();
-    expect([calls, await lastUseOf(record.id)]).toEqual([1, nowMs]);
-  });
-
   test("is noted later if the storage fails, even after the cache was cleared", async () => {
     const { token, record } = await issue();
     await authenticator.refresh();
