@@ -108,13 +108,3 @@ test(
   },
   2 * startMs,
 );
-
-test("says in one line that its port is taken", async () => {
-  using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const child = Bun.spawn([process.execPath, program, "--port", String(taken.port)], {
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  expect(await child.exited).toBe(1);
-  expect(await new Response(child.stderr).text()).toMatch(/^try:postgres: .*(?:use|EADDR).*\n$/);
-});

@@ -1,5 +1,5 @@
 /** What tests share with the rest of the machine: processes and ports. */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 export interface RunningProcess {
   readonly pid: number;
@@ -58,34 +58,6 @@ export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(pid, signal);
   } catch {
     return false;
-  }
-}
-
-/**
- * Whether this process, or one that it started, connects from this port. Without /proc nobody
- * knows, and then it counts as such.
- */
-export function isOwnConnection(port: number): boolean {
-  if (process.platform !== "linux") return true;
-  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const lines = readFileSync("/proc/net/tcp", "utf8").split("\n");
-  const socket = lines.map((line) => line.trim().split(/\s+/)).find(([, from]) => from === address);
-  const processes = listProcesses();
-  const parents = new Map(processes.map(({ pid, parent }) => [pid, parent]));
-  let owner = processes.find(({ pid }) =>
-    listOpenFiles(pid).includes(`socket:[${socket?.[9]}]`),
-  )?.pid;
-  while (owner !== undefined && owner !== process.pid) owner = parents.get(owner);
-  return owner !== undefined;
-}
-
-function listOpenFiles(pid: number): string[] {
-  try {
-    const folder = `/proc/${pid}/fd`;
-    return readdirSync(folder).map((each) => readlinkSync(`${folder}/${each}`));
-  } catch {
-    // It belongs to another user, or has closed a file since.
-    return [];
   }
 }
 

@@ -1,16 +1,15 @@
 /**
  * Runs the tests (`npm run test:all`): several files at a time, each in a process of its own, with
  * a PostgreSQL for each that runs and one Chromium for all. Takes parts of file names, and flags of
- * `bun test`. Fails when a test reaches for the working folder's data or the default port, which
- * belong to the service that may run here.
+ * `bun test`. Fails when a test makes the working folder's data, which belong to the service that may
+ * run here.
  */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Socket, Subprocess } from "bun";
+import type { Subprocess } from "bun";
 import { startChromium } from "./browser/chromium.ts";
 import { startPostgres } from "./postgres-server.ts";
-import { isOwnConnection } from "./processes.ts";
 import { describeResult, type FileResult, readResult, summarize } from "./report.ts";
 import committedTimings from "./timings.json" with { type: "json" };
 
@@ -61,7 +60,8 @@ mkdirSync(template);
 await (await startPostgres([], { folder: template })).stop();
 process.env.PLANTSTORE_TEST_PGDATA = template;
 
-const guard = guardDefaults();
+const data = join(root, "data");
+const hadData = existsSync(data);
 const timings: Record<string, number> = {
   ...committedTimings,
   ...(await timingsFile.json().catch(() => ({}))),
@@ -76,13 +76,13 @@ rmSync(folder, { recursive: true, force: true });
 
 if (flags.length === 0) await Bun.write(timingsFile, JSON.stringify(timings, undefined, 2));
 print(summarize(results, (performance.now() - startedAtMs) / 1000));
-const breaches = guard.findBreaches();
-for (const breach of breaches) print(breach);
+const hasMadeData = !hadData && existsSync(data);
+if (hasMadeData) print(`Tests made ${data}.`);
 if (files.length === 0) print(`No test file has a name with ${patterns.join(" or ")}.`);
 const unexplained = results.filter((each) => each.skipped > 0 && each.skipReasons.length === 0);
 for (const { file } of unexplained) print(`${file} skips without a reason: see test/skipping.ts.`);
 const isFailed = results.length < files.length || results.some(({ failed }) => failed > 0);
-const isWrong = breaches.length > 0 || unexplained.length > 0 || files.length === 0;
+const isWrong = hasMadeData || unexplained.length > 0 || files.length === 0;
 process.exit(isFailed || isWrong ? 1 : 0);
 
 function print(text: string): void {
@@ -137,27 +137,4 @@ async function runFile(file: string, postgresPort: number): Promise<FileResult> 
   running.delete(child);
   const seconds = (performance.now() - fileStartedAtMs) / 1000;
   return readResult(file, await Bun.file(outputPath).text(), { exitCode, seconds });
-}
-
-/** Takes the default port, unless a service has it, and notices whoever connects to it. */
-function guardDefaults(): { findBreaches(): string[] } {
-  const data = join(root, "data");
-  const hadData = existsSync(data);
-  let connections = 0;
-  try {
-    const open = (socket: Socket) => {
-      if (isOwnConnection(socket.remotePort)) connections++;
-      socket.end();
-    };
-    Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { open, data() {} } }).unref();
-  } catch {
-    // A service runs there, and whatever disturbed it would fail.
-    return { findBreaches: () => [] };
-  }
-  return {
-    findBreaches: () => [
-      ...(connections > 0 ? [`Tests made ${connections} connections to port 8080.`] : []),
-      ...(!hadData && existsSync(data) ? [`Tests made ${data}.`] : []),
-    ],
-  };
 }

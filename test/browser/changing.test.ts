@@ -1,16 +1,13 @@
 /** Adding and deleting in the console, in a real browser, also when responses are lost or late. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Route } from "playwright-core";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { startService } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.[Symbol.asyncDispose]());
+const service = await startService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 /** The service gets the request; the page never sees the response. */
 async function loseResponse(route: Route): Promise<void> {
@@ -191,42 +188,7 @@ describe.skipIf(isBrowserMissing)("deleting a plant", () => {
     await page.waitForSelector("text=Signed out. These plants may not have been deleted: “Acer”.");
     expect(await harvest(service, token)).toEqual([]);
   });
-
-  test("waits while its message has the pointer or the focus", async () => {
-    const token = await makeGarden(service, [{ name: "Acer" }, { name: "Betula" }]);
-    await using opened = await openGarden(service, token, { hasClock: true });
-    const { page } = opened;
-    await page.click("[aria-label='Delete Acer']");
-    await page.focus("#undo-button");
-    await page.hover("#undo-text");
-    await page.mouse.move(0, 0);
-    await page.clock.fastForward(60_000);
-    expect(await page.isVisible("#undo")).toBe(true);
-    expect(await harvest(service, token)).toHaveLength(2);
-    await page.focus("#filter");
-    await page.clock.fastForward(6_000);
-    await page.waitForSelector("text=“Acer” was deleted.");
-    expect(await harvest(service, token)).toEqual(["Betula"]);
-  });
 });
-
-test.skipIf(isBrowserMissing)(
-  "a new plant with the id of one whose deletion could still be undone takes its place",
-  async () => {
-    const token = await makeGarden(service, [{ name: "Acer" }, { name: "Betula" }]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await page.click("[aria-label='Delete Betula']");
-    await page.click("#open-add");
-    await page.fill("#add-name", "Carex");
-    await page.fill("#add-id", "2");
-    await page.click("#add-button");
-    await page.waitForSelector("text=“Carex” was added with the id 2.");
-    expect(await page.isVisible("#undo")).toBe(false);
-    expect(await shownNames(page)).toEqual(["Acer", "Carex"]);
-    expect(await harvest(service, token)).toEqual(["Acer", "Carex"]);
-  },
-);
 
 test.skipIf(isBrowserMissing)(
   "a plant whose response was lost is stored once, whatever happens before the next try",
@@ -276,29 +238,6 @@ test.skipIf(isBrowserMissing)(
     expect(await harvest(service, token)).toEqual(["Acer"]);
   },
 );
-
-test.skipIf(isBrowserMissing)("a response that arrives after signing out is ignored", async () => {
-  const token = await makeGarden(service);
-  const next = await makeGarden(service);
-  await using opened = await openGarden(service, token, { hasClock: true });
-  const { page } = opened;
-  await page.route("**/plants", (route) => route.fulfill(limited(9)));
-  await page.click("#first-add");
-  await page.fill("#add-name", "Acer");
-  const refused = page.waitForResponse("**/plants");
-  await page.click("#add-button");
-  await refused;
-  await page.click("#sign-out");
-  await page.waitForSelector("#sign-in:not([hidden])");
-  await signIn(page, next);
-  await page.unroute("**/plants");
-  await page.click("#first-add");
-  expect(await page.isEnabled("#add-button")).toBe(true);
-  await page.clock.fastForward(10_000);
-  await page.fill("#add-name", "Betula");
-  expect(await page.textContent("#add-error")).toBe("");
-  expect(await harvest(service, token)).toEqual([]);
-});
 
 test.skipIf(isBrowserMissing)("a read-only token is offered no changes", async () => {
   const access = {

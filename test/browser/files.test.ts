@@ -1,16 +1,13 @@
 /** Plants that leave the console or enter it otherwise: copied, imported, exported. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { startService } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
-import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
+import { harvest, makeGarden, openGarden, shownNames, somePlants } from "./signed-in.ts";
 
 watchPages();
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.[Symbol.asyncDispose]());
+const service = await startService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 async function chooseFile(page: Page, name: string, text: string): Promise<void> {
   const buffer = Buffer.from(text);
@@ -113,20 +110,7 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     rows[600] = "5000,Fig,";
     await importFile(page, "plants.csv", write());
     await waitForNote(page, /^Added 2 plants in .+ s\. 698 were already there\.$/);
-    await importFile(page, "plants.csv", write());
-    await waitForNote(page, /^Added 0 plants in .+ s\. 700 were already there\.$/);
     expect(await harvest(service, token)).toHaveLength(700);
-  });
-
-  test("reports the rows that the service refuses", async () => {
-    const token = await makeGarden(service, [{ id: 1, name: "Acer" }]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await importFile(page, "plants.json", '[{"id":1,"name":"Fern"},\n{"name":"Moss"}]');
-    await waitForNote(page, /^Added 1 plant in .+ s\. 1 row was refused\.$/);
-    expect(await page.locator("#transfer-problems li").allTextContents()).toEqual([
-      "Line 1, column 2 another plant has the id 1",
-    ]);
   });
 
   test("of a file that can't be read to its end adds nothing", async () => {
@@ -153,11 +137,6 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     expect(await harvest(service, token)).toEqual(["Acer"]);
     await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n,Moss\n9,Ivy\n");
     await waitForNote(page, /^Added 3 plants in .+ s\. 1 was already there\.$/);
-    // A page that doesn't know of the undo doubles nothing either.
-    await page.reload();
-    await signIn(page, token);
-    await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n");
-    await waitForNote(page, /^Added 0 plants in .+ s\. 2 were already there\.$/);
     expect((await harvest(service, token)).toSorted()).toEqual(["Acer", "Fern", "Ivy", "Moss"]);
   });
 
@@ -180,19 +159,6 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     await importFile(page, "plants.jsonl", lines.join("\n"));
     await waitForNote(page, /^Added 76 plants in .+ s\. 1,024 were already there\.$/);
     expect(await harvest(service, token)).toHaveLength(1_100);
-  });
-
-  test("sends the deletions that could still be undone first", async () => {
-    const token = await makeGarden(service, [
-      { id: 1, name: "Acer" },
-      { id: 2, name: "Betula" },
-    ]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await page.click("[aria-label='Delete Acer']");
-    await importFile(page, "plants.csv", "id,name\n1,Carex\n");
-    await waitForNote(page, /^Added 1 plant in/);
-    expect(await harvest(service, token)).toEqual(["Carex", "Betula"]);
   });
 });
 

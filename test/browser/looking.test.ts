@@ -1,17 +1,13 @@
 /** Viewing a garden in the console, in a real browser: lists, filters, sizes, errors, keys. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startService } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
-let service: RunningService;
-let few: string;
-beforeAll(async () => {
-  service = await startService();
-  few = await makeGarden(service, somePlants);
-});
-afterAll(() => service?.[Symbol.asyncDispose]());
+const service = await startService();
+const few = await makeGarden(service, somePlants);
+afterAll(() => service[Symbol.asyncDispose]());
 
 function makeMany(amount: number) {
   const names = ["Acer", "Betula", "Carex", "Digitalis", "Erica", "Fagus", "Geum", "Hosta"];
@@ -134,41 +130,6 @@ describe.skipIf(isBrowserMissing)("a list of plants", () => {
     expect(await page.evaluate(() => document.activeElement?.id)).not.toBe("filter");
   });
 
-  test("is counted by the service, and the count keeps up with changes", async () => {
-    const token = await makeGarden(service, makeMany(1_200));
-    await using opened = await openGarden(service, token, { hasClock: true });
-    const { page } = opened;
-    const title = (text: string) => page.waitForSelector(`#garden-title:text-is('${text}')`);
-    await title("1,200 plants");
-    await page.click("#open-add");
-    await page.fill("#add-name", "Yucca");
-    await page.click("#add-button");
-    await title("1,201 plants");
-    await page.click("[aria-label='Delete Acer 1']");
-    await title("1,200 plants");
-    await page.click("#undo-button");
-    await title("1,201 plants");
-    await page.route("**/plants/2", (route) => route.abort());
-    await page.click("[aria-label='Delete Betula 2']");
-    await page.clock.fastForward(6_000);
-    await page.waitForSelector("#notice:has-text('may not have been deleted')");
-    await title("1,201 plants");
-    await page.click("[aria-label='Delete Carex 3']");
-    await page.clock.fastForward(6_000);
-    await page.waitForSelector("#notice:has-text('“Carex 3” was deleted.')");
-    await title("1,200 plants");
-    // One that waits to be deleted doesn't count, one that somebody else added does.
-    await page.click("[aria-label='Delete Digitalis 4']");
-    for (const name of ["Zinnia", "Zelkova"]) {
-      await service.call("POST /plants", { token, body: JSON.stringify({ name }) });
-    }
-    await page.click("#refresh");
-    await title("1,201 plants");
-    await page.fill("#filter", "Zinnia");
-    await page.waitForSelector("#filter-note:text-is('1 of 1,201 plants')");
-    await title("1,201 plants");
-  });
-
   test("is refreshed without signing in again, and keeps its filter and what can be undone", async () => {
     const token = await makeGarden(service, somePlants);
     await using opened = await openGarden(service, token, { hasClock: true });
@@ -266,11 +227,7 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     await page.click(".opener:has-text('Aloë')");
     await page.click("#plant-edit");
     await page.waitForSelector("#edit-name:focus");
-    await service.call("PUT /plants/12", { token, body: '{"name":"Aloë vera","tag":"porch"}' });
-    await page.fill("#edit-tag", "hall");
-    await page.click("#edit-save");
-    await page.waitForSelector("#edit-note:has-text('Somebody changed this plant')");
-    await inspect(page, "phone-edit-conflict");
+    await inspect(page, "phone-editing");
     await page.click("#edit-cancel");
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(390);
@@ -286,8 +243,6 @@ describe.skipIf(isBrowserMissing)("the console", () => {
     for (const selector of ["#rows .row", ".footer"]) {
       expect(await bottomOf(selector)).toBeLessThanOrEqual(noticeTop);
     }
-    await page.click("#undo-button");
-    await page.click("#sign-out");
   });
 
   test("works by keys alone", async () => {

@@ -1,15 +1,12 @@
 /** The API reference in a real browser, under a base path. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { harvest, makeGarden, openGarden } from "./signed-in.ts";
 
 watchPages();
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService({ args: ["--base-path", "/garden/v1"] });
-});
-afterAll(() => service?.[Symbol.asyncDispose]());
+const service = await startService({ args: ["--base-path", "/garden/v1"] });
+afterAll(() => service[Symbol.asyncDispose]());
 
 describe.skipIf(isBrowserMissing)("under a base path", () => {
   test("the reference shows the service's operations and tries them with a pasted token", async () => {

@@ -1,17 +1,14 @@
 /** Signing in to the console, in a real browser: who gets in, and what is kept of a token. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { makeToken } from "../../src/auth/opaque-token.ts";
-import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
+import { startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { makeGarden, openGarden, revokeTokens, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
-let service: RunningService;
-beforeAll(async () => {
-  // Each thread hears of a revocation by itself, and a page may have another one than the test.
-  service = await startService({ args: ["--threads", "1"] });
-});
-afterAll(() => service?.[Symbol.asyncDispose]());
+// Each thread hears of a revocation by itself, and a page may have another one than the test.
+const service = await startService({ args: ["--threads", "1"] });
+afterAll(() => service[Symbol.asyncDispose]());
 
 describe.skipIf(isBrowserMissing)("signing in", () => {
   test("asks for a token, and says what is wrong with one that is refused", async () => {
@@ -50,20 +47,6 @@ describe.skipIf(isBrowserMissing)("signing in", () => {
     expect(await page.inputValue("#token")).toBe("");
     await page.reload();
     expect(await page.isVisible("#token")).toBe(true);
-  });
-
-  test("says so when something other than the service responds", async () => {
-    await using opened = await openPage(`${service.url}/`);
-    const { page } = opened;
-    const body = "<html>Sign in</html>";
-    await page.route(/\/(?:me|plants)\b/, (route) =>
-      route.fulfill({ contentType: "text/html", body }),
-    );
-    await page.fill("#token", "somebody");
-    await page.click("#sign-in-button");
-    await page.waitForSelector("#token[aria-invalid=true]");
-    const error = await page.textContent("#token-error");
-    expect(error).toBe("Something other than the service responded, with status 200.");
   });
 
   test("keeps the token across reloads if asked to, until signing out", async () => {

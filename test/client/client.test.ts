@@ -10,19 +10,14 @@ import manifest from "../../package.json" with { type: "json" };
 import { buildClientPackage } from "../../scripts/build-client.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { type RunningService, readOutput, startService } from "../end-to-end/running-service.ts";
+import { readOutput, startService } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { clientCases, nodeCases } from "./client-cases.ts";
 
 const root = join(import.meta.dir, "../..");
 const nodeMs = 120_000;
 const folder = makeTemporaryFolder();
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
+const service = await startService();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();

@@ -73,16 +73,6 @@ export const manyCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "says whose the token is, and how many plants there are",
-    async run(world) {
-      const store = openStore(world);
-      await store.create({ name: "Fern" });
-      const { user, garden, scope, plants, expiresAt } = await store.me();
-      assert.equal(user, garden);
-      assert.deepEqual([scope, plants, expiresAt], ["write", 1, undefined]);
-    },
-  },
-  {
     name: "creates many plants, each with its own result in its place",
     async run(world) {
       const store = openStore(world);

@@ -34,29 +34,6 @@ export const plainCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "is not confused by names that look like JSON",
-    async run(world) {
-      const store = openStore(world);
-      const names = [
-        '"id":1',
-        '\\"id\\":9007199254740993,',
-        '{"id":1}',
-        "\\",
-        '"',
-        "-1e5",
-        "ü\u2028",
-      ];
-      const id = 2n ** 53n + 1n;
-      for (const [index, name] of names.entries()) {
-        await store.create({ name, tag: name, id: id + BigInt(index) });
-      }
-      assert.deepEqual(
-        await collect(store.list()),
-        names.map((name, index) => ({ id: id + BigInt(index), name, tag: name })),
-      );
-    },
-  },
-  {
     name: "takes safe integers for ids and refuses numbers that may be rounded",
     async run(world) {
       const store = openStore(world);

@@ -23,7 +23,6 @@ import { Client } from "pg";
 import { connect } from "../../src/storage/sqlite/open.ts";
 import { countPlants, fillStore as fill } from "../filled-store.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
-import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   type Finished,
@@ -113,17 +112,6 @@ describe("a backup to standard output", () => {
     expect(cut.errors).toBe("141\n");
     expect(partials()).toEqual([]);
   });
-
-  test.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))(
-    "says that the disk is full",
-    async () => {
-      await fill(file, 20_000);
-      const failed = await backUpInShell('"$@" > /dev/full', file);
-      const errors = "plantstore: Cannot write standard output: the disk is full.\n";
-      expect(failed).toEqual({ exitCode: 1, errors });
-      expect(partials()).toEqual([]);
-    },
-  );
 
   test("is stopped by Ctrl+C while nobody reads it, and leaves nothing", async () => {
     await fill(file, 60_000);

@@ -1,27 +1,16 @@
 /** `plantstore import` against a running service: rows with and without ids, good and bad. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import {
-  makeToken,
-  type RunningService,
-  realProgram,
-  runProgram,
-  startService,
-} from "./running-service.ts";
+import { makeToken, realProgram, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
+const service = await startService();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
@@ -181,21 +170,6 @@ describe("an import", () => {
       "\uFEFFid,name,tag\r\n1,Aloe,\r\n2,Cactus,\r\n3,Basil,\r\n",
     );
     expect(readdirSync(spool.path)).toEqual([]);
-  });
-
-  test("reports refused rows in the order of the file", async () => {
-    const run = await openGarden("order");
-    await run(["plants", "add", "Rose", "--id", "7"]);
-    const lines = Array.from({ length: 200 }, (_, index) =>
-      index % 3 === 0 ? `{"id":7,"name":"Plant ${index}"}` : index % 3 === 1 ? '{"name" ' : "7",
-    );
-    const path = writeFile("order.jsonl", lines.join("\n"));
-    const { errors } = await run(["import", path, "--on-error", "continue"]);
-    const places = errors.split("\n").filter((line) => line.startsWith("line "));
-    expect(places.map((place) => Number.parseInt(place.slice(5), 10))).toEqual(
-      lines.map((_, index) => index + 1),
-    );
-    expect(places[1]).toStartWith("line 2: this is not a JSON object");
   });
 
   test("recognizes rows without ids although others were fixed, and refuses a changed one", async () => {

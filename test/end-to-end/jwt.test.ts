@@ -115,18 +115,6 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
   for (const token of Object.values(refused)) expect(out + errors).not.toContain(token);
 });
 
-test("after a key rotation, new tokens are asked to wait until the keys may be fetched", async () => {
-  await using service = await startWithKeys();
-  const rotated = await issuer.makeKey("RS256");
-  const token = await signWith(rotated);
-  const early = await callOnce(service, token);
-  const waitSeconds = Number(early.headers.get("retry-after"));
-  expect(early.status).toBe(503);
-  expect(waitSeconds).toBeWithin(2, 11);
-  await Bun.sleep(waitSeconds * 1_000);
-  expect((await callOnce(service, token)).status).toBe(200);
-}, 120_000);
-
 test(
   "an issuer that hangs holds up few requests, not for long, and no other tokens",
   async () => {

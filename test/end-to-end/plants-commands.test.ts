@@ -12,18 +12,13 @@ import {
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, type RunningService, runProgram, startService } from "./running-service.ts";
+import { makeToken, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
+const service = await startService();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();

@@ -2,15 +2,14 @@
  * Commands that cannot work: refused in one line that says why, without a secret, and nothing is
  * created. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword, type TestDatabase } from "../postgres-server.ts";
-import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { keptPath } from "../upgrades/kept-data.ts";
-import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
+import { type RunningService, runProgram, startService } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -165,37 +164,3 @@ test("an environment variable that is empty is named", async () => {
 test("an older PostgreSQL database is as it was after a refused restore", async () => {
   expect(await older.query("SELECT version FROM plantstore_schema")).toEqual([{ version: "5" }]);
 });
-
-const canMount =
-  Bun.which("unshare") !== null &&
-  Bun.spawnSync(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp"]).success;
-
-describe.skipIf(skipsUnless(canMount, "mounting needs root"))(
-  "on a disk that is mounted read-only",
-  () => {
-    const disk = inFolder("disk");
-    const [store, missing] = [join(disk, "plants.db"), join(disk, "new", "plants.db")];
-    beforeAll(() => fillStore(store, 1));
-
-    /** In a mount namespace of its own, so that the mount ends with the process. */
-    function runReadOnly(args: readonly string[]) {
-      const mounting = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
-      const command = ["sh", "-c", mounting, disk, process.execPath, realProgram, ...args];
-      return Bun.spawnSync(["unshare", "-m", ...command], { cwd: folder.path });
-    }
-
-    test.each([
-      [["serve", "--port", "0", "--database", store]],
-      [["token", "create", "ada", "--database", store]],
-      [["backup", join(disk, "plants.backup"), "--database", store]],
-      [["restore", inFolder("plants.backup"), "--database", store, "--force"]],
-      [["copy", "--from", inFolder("none.db"), "--to", missing]],
-    ])("%p", (args) => {
-      const { exitCode, stdout, stderr } = runReadOnly(args);
-      expect([exitCode, stdout.toString()]).toEqual([1, ""]);
-      expect(stderr.toString()).toMatch(
-        /^plantstore: Cannot (?:open|write) [^\n]+ read-only[^\n]*\.\n$/,
-      );
-    });
-  },
-);

@@ -50,19 +50,6 @@ describe("the first start", () => {
     expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
   });
 
-  test("makes no token where one was created before", async () => {
-    using folder = makeTemporaryFolder();
-    const database = join(folder.path, "new", "plants.db");
-    const made = await runProgram(["token", "create", "alice", "--database", database]);
-    expect(made.errors).toBe(
-      `Created a new store in ${database}. A service that runs on another store won't know this ` +
-        "token; give the service's own file with --database.\n",
-    );
-    await using service = await startService({ database });
-    expect(service.token).toBe("");
-    expect((await service.call("GET /plants", { token: made.out.trim() })).status).toBe(200);
-  });
-
   test("on an open address makes no token, and says how to", async () => {
     await using service = await startService({ args: ["--host", "0.0.0.0"] });
     const command = "\n  plantstore token create USER --database ";

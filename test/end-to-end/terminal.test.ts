@@ -1,19 +1,14 @@
 /** What a person sees at a terminal: the real program, on a pseudo-terminal. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, realProgram, startService, waitFor } from "./running-service.ts";
+import { realProgram, startService, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-
+const service = await startService();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
@@ -69,22 +64,6 @@ test("plants get shows one table, even if a plant is missing", async () => {
       "9     Fern                shade\n" +
       "5000  Monstera deliciosa  hall\n",
   );
-});
-
-test("a token is described in one sentence by token create and whoami", async () => {
-  const own = await runAtTerminal("token create alice");
-  expect(own).toMatch(
-    /^plant_\w+\nToken \w+: alice can read and write the garden "alice" \(never expires\)\.\n$/,
-  );
-  const other = await runAtTerminal(
-    "token create bob --garden alice --scope read --expires 2099-07-01",
-    { TZ: "Asia/Kolkata" },
-  );
-  const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
-  expect(other).toEndWith(`${sentence}\n`);
-  const [token = ""] = other.split("\n");
-  const variables = { PLANTSTORE_TOKEN: token, TZ: "Asia/Kolkata" };
-  expect(await runAtTerminal("whoami", variables)).toBe(`${sentence} It has 0 plants.\n`);
 });
 
 /** Clears the screen, sets a color, reverses the text, hides a letter, breaks the line. */

@@ -1,22 +1,18 @@
 /** Results that cannot be written, or that nobody reads: one line says so, and nothing is left. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { makeDatabase } from "../postgres-server.ts";
 import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService } from "./running-service.ts";
+import { runProgram, startService } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
 const program = join(import.meta.dir, "../../src/main.ts");
 const folder = makeTemporaryFolder();
-let service: RunningService;
-
-beforeAll(async () => {
-  service = await startService();
-  await service.call("POST /plants", { body: '{"name":"Fern"}' });
-});
+const service = await startService();
+await service.call("POST /plants", { body: '{"name":"Fern"}' });
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
