@@ -1,8 +1,8 @@
 /**
  * Runs the tests (`npm run test:all`): several files at a time, each in a process of its own, with
  * a PostgreSQL for each that runs and one Chromium for all. Takes parts of file names, and flags of
- * `bun test`. Fails when a test makes the working folder's data, which belong to the service that may
- * run here.
+ * `bun test`. Fails when a test makes the working folder's data, which belong to the service that
+ * may run here.
  */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
