@@ -1,6 +1,6 @@
 /**
  * `npm run prove` lists the proofs, the long forms of the suites here. `npm run prove NAME [count]
- * [seed]` runs one, and `npm run prove all` every one, with the last line of each at the end.
+ * [seed]` runs one, and `npm run prove all` every one.
  */
 import { join } from "node:path";
 import type { Subprocess } from "bun";
@@ -87,40 +87,25 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
-function spawn(name: string, args: readonly string[], stdout: "pipe" | "inherit") {
+function run(name: string, args: readonly string[] = []): Promise<number> {
   const { run = [`test/reliability/${name}/prove.ts`], variables } = proofs[name] as Listed;
-  const child = Bun.spawn([process.execPath, ...run, ...args], {
+  running = Bun.spawn([process.execPath, ...run, ...args], {
     cwd: root,
     env: { ...process.env, ...variables },
-    stdio: ["inherit", stdout, "inherit"],
+    stdio: ["inherit", "inherit", "inherit"],
   });
-  running = child;
-  return child;
+  return running.exited;
 }
 
-async function proveAll(): Promise<number> {
-  const results: string[] = [];
-  let exitCode = 0;
+async function runAll(): Promise<number> {
+  const failed: string[] = [];
   for (const name of Object.keys(proofs)) {
     if (isStopped) return 1;
     process.stdout.write(`\n${name}\n`);
-    const child = spawn(name, [], "pipe");
-    let last = "";
-    let rest = "";
-    for await (const text of (child.stdout as ReadableStream).pipeThrough(
-      new TextDecoderStream(),
-    )) {
-      process.stdout.write(text);
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
-      last = lines.findLast((line) => line.trim() !== "") ?? last;
-    }
-    const isPassed = (await child.exited) === 0;
-    if (!isPassed) exitCode = 1;
-    results.push(`${isPassed ? "ok   " : "fails"} ${name}: ${last}`);
+    if ((await run(name)) !== 0) failed.push(name);
   }
-  process.stdout.write(`\n${results.join("\n")}\n`);
-  return exitCode;
+  process.stdout.write(failed.length > 0 ? `\nfailed: ${failed.join(", ")}\n` : "\nall passed\n");
+  return failed.length > 0 ? 1 : 0;
 }
 
 function list(): string {
@@ -133,8 +118,8 @@ function list(): string {
 
 const [name, ...args] = process.argv.slice(2);
 if (name === undefined) process.stdout.write(list());
-else if (name === "all") process.exitCode = await proveAll();
-else if (Object.hasOwn(proofs, name)) process.exitCode = await spawn(name, args, "inherit").exited;
+else if (name === "all") process.exitCode = await runAll();
+else if (Object.hasOwn(proofs, name)) process.exitCode = await run(name, args);
 else {
   process.stderr.write(`There is no proof "${name}".\n${list()}`);
   process.exitCode = 1;

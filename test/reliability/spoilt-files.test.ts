@@ -1,57 +1,39 @@
 /** Corrupt, replaced and foreign files are refused or reported. */
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
 
-describe("the program exits with one line and leaves the file unchanged when the file", () => {
-  const foreign = (path: string, ...statements: string[]) => {
-    using database = new Database(path);
-    for (const statement of statements) database.run(statement);
-  };
-  const spoilt: Record<string, { spoil(path: string): unknown; reason: string }> = {
-    "is another program's": {
-      spoil: (path) => foreign(path, "CREATE TABLE songs (title TEXT)"),
-      reason: "it is a SQLite database of another program",
-    },
-    "is of a newer version": {
-      spoil: (path) =>
-        foreign(path, "PRAGMA application_id = 1347178068", "PRAGMA user_version = 9"),
-      reason: "its schema is 9",
-    },
-    "is text": {
-      spoil: (path) => writeFileSync(path, "A letter. ".repeat(1_000)),
-      reason: "it is not a database",
-    },
-    "is corrupt": {
-      async spoil(path) {
-        await runProgram(["token", "create", "ann", "--database", path]);
-        const bytes = readFileSync(path);
-        writeFileSync(path, bytes.fill(0, bytes.length / 2));
-      },
-      reason: "it is corrupt",
-    },
-  };
+function makeFile(path: string, ...statements: readonly string[]): void {
+  using database = new Database(path);
+  for (const statement of statements) database.run(statement);
+}
 
-  test.each(Object.keys(spoilt))("%s", async (kind) => {
-    using folder = makeTemporaryFolder();
-    const path = join(folder.path, "plants.db");
-    await spoilt[kind]?.spoil(path);
-    const before = readFileSync(path);
-    const { exitCode, out, errors } = await runProgram([
-      "serve",
-      "--port",
-      "0",
-      "--database",
-      path,
-    ]);
-    expect([exitCode, out]).toEqual([1, ""]);
-    expect(errors).toMatch(/^plantstore: Cannot open [^\n]+\.\n$/);
-    expect(errors).toContain(spoilt[kind]?.reason ?? "none");
-    expect(readFileSync(path).equals(before)).toBe(true);
-  });
+async function makeCorruptFile(path: string): Promise<void> {
+  await runProgram(["token", "create", "ann", "--database", path]);
+  const bytes = readFileSync(path);
+  writeFileSync(path, bytes.fill(0, bytes.length / 2));
+}
+
+const newer = ["PRAGMA application_id = 1347178068", "PRAGMA user_version = 9"];
+
+test.each<[what: string, reason: string, spoil: (path: string) => unknown]>([
+  ["another program's", "of another program", (path) => makeFile(path, "CREATE TABLE songs (a)")],
+  ["of a newer version", "its schema is 9", (path) => makeFile(path, ...newer)],
+  ["text", "it is not a database", (path) => writeFileSync(path, "A letter. ".repeat(1_000))],
+  ["corrupt", "it is corrupt", makeCorruptFile],
+])("a file that is %s is refused in one line and left unchanged", async (_, reason, spoil) => {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await spoil(path);
+  const before = readFileSync(path);
+  const { exitCode, out, errors } = await runProgram(["serve", "--port", "0", "--database", path]);
+  expect([exitCode, out]).toEqual([1, ""]);
+  expect(errors).toMatch(/^plantstore: Cannot open [^\n]+\.\n$/);
+  expect(errors).toContain(reason);
+  expect(readFileSync(path).equals(before)).toBe(true);
 });
 
 test.each([

@@ -1,14 +1,7 @@
 /** Every kind of credential for a garden, good and bad, and what it permits. */
-import { exportSPKI, importJWK, SignJWT } from "jose";
 import { issueToken, makeToken, type NewToken } from "../../../src/auth/opaque-token.ts";
 import type { Storage } from "../../../src/storage/storage.ts";
-import {
-  encodePart,
-  makeSigningKey,
-  type OpenIdIssuer,
-  type SigningKey,
-  sign,
-} from "../../openid-issuer.ts";
+import { makeSigningKey, type OpenIdIssuer, sign } from "../../openid-issuer.ts";
 
 /**
  * `none`: no token was sent. `refused`: an invalid one was sent. `undecided`: it is signed by a key
@@ -99,32 +92,13 @@ async function makeJwts(
     "JWT to write": ["write", await sign(key, claims())],
     "JWT to read": ["read", await sign(key, claims({ scope: "read" }))],
     "expired JWT": ["refused", await sign(key, claims({ exp: 1 }))],
-    "JWT of tomorrow": ["refused", await sign(key, claims({ nbf: Date.now() }))],
     "JWT by another issuer": ["refused", await sign(key, claims({ iss: "https://evil.test" }))],
     "JWT for another audience": ["refused", await sign(key, claims({ aud: "https://evil.test" }))],
     "JWT without a scope": ["refused", await sign(key, claims({ scope: undefined }))],
-    "JWT without a subject": ["refused", await sign(key, claims({ sub: undefined }))],
-    "JWT of another type": ["refused", await sign(key, claims(), { typ: "logout+jwt" })],
     "very long JWT": ["refused", await sign(key, claims({ padding: "x".repeat(9_000) }))],
-    "JWT by another key of the same name": ["refused", await sign(await imitate(key), claims())],
     "JWT by an unknown key": ["undecided", await sign(await makeSigningKey(), claims())],
     "JWT by a withdrawn key": ["undecided", await sign(withdrawn, claims())],
     "JWT with another's signature": ["refused", `${header}.${payload}.${foreignSignature}`],
-    "JWT without a signature": ["refused", `${encodePart({ alg: "none" })}.${payload}.`],
-    "JWT by the public key as a secret": ["refused", await signWithPublicKey(key, claims())],
     "three words with dots": ["refused", "a.b.c"],
   };
-}
-
-async function imitate({ kid }: SigningKey): Promise<SigningKey> {
-  return { ...(await makeSigningKey()), kid };
-}
-
-async function signWithPublicKey(
-  { kid, algorithm, publicJwk }: SigningKey,
-  claims: ReturnType<OpenIdIssuer["claims"]>,
-): Promise<string> {
-  const publicKey = (await importJWK({ ...publicJwk, ext: true }, algorithm)) as CryptoKey;
-  const secret = new TextEncoder().encode(await exportSPKI(publicKey));
-  return new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid }).sign(secret);
 }

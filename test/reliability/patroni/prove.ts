@@ -2,16 +2,15 @@
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
 import { exitOnSignals, prove, seconds, skipWithout, spanOf } from "../proof.ts";
-import { type Failure, PatroniCluster } from "./cluster.ts";
-import { timing } from "./node.ts";
+import { type Failure, findMissing, PatroniCluster, timing, versions } from "./cluster.ts";
 
 /** One more than there are nodes: these take turns as the leader, and each fails in every way. */
 const mix: readonly Failure[] = ["killed", "frozen", "stopped", "killed"];
 /** How much longer than Patroni needs clients may have to wait. */
 const ownPartMaxMs = 2_000;
 
-skipWithout(PatroniCluster.missing());
-process.stdout.write(`${PatroniCluster.versions()}; ${JSON.stringify(timing)}\n`);
+skipWithout(findMissing());
+process.stdout.write(`${versions()}; ${JSON.stringify(timing)}\n`);
 
 exitOnSignals();
 const cluster = await PatroniCluster.start();
@@ -33,12 +32,12 @@ await prove({
     await Bun.sleep(1_000 + dice(timing.loop_wait * 1_000));
     const leader = await cluster.leader();
     const failedAtMs = performance.now();
-    cluster.fail(leader, failure);
-    const next = await cluster.nextLeader(leader);
+    leader.fail(failure);
+    const next = await cluster.leader(leader);
     const patroniMs = performance.now() - failedAtMs;
     await load.waitForWrites();
     await Bun.sleep(dice(3_000));
-    await cluster.repair(leader, failure);
+    await leader.repair(failure);
     await cluster.settle();
     const faults = await load.finish(await cluster.leaderUrl());
 

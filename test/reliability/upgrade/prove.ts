@@ -85,7 +85,7 @@ await prove({
     const { status } = await call("GET /plants", { token: revoked });
     if (status !== 401) faults.push(`a revoked token: ${status}`);
     for (const instance of instances) await instance.stop();
-    faults.push(...(await checkRefusals(database)), ...(await auditStore(database)));
+    faults.push(...(await auditStore(database)));
     promises += ledger.promises;
     if (caller.reasons.size > 0) reasons.push(caller.listReasons());
     const requests = clients.figures.requests + newClients.figures.requests;
@@ -104,23 +104,6 @@ async function sendKeyed(call: Caller["call"], token: string, ledger: Ledger): P
   const single = await client.create({ name: "keyed", isKeyed: true });
   const { outcome: lines } = await client.createMany({ key: "lines", plants });
   if (single !== "done" || lines !== "done") ledger.fault(`with keys: ${single}, ${lines}`);
-}
-
-/** The older version does not touch a schema that it does not know. */
-async function checkRefusals(database: string): Promise<string[]> {
-  const faults: string[] = [];
-  const { exitCode } = await runOld(["token", "list"], database);
-  if (exitCode !== 1) faults.push(`a command of the older version ends with ${exitCode}`);
-  const instance = new RestartingService({ database });
-  try {
-    await instance.start(oldProgram);
-    faults.push("an instance of the older version starts again");
-  } catch (error) {
-    if (!`${error}`.includes("newer version")) faults.push(`no reason is given: ${error}`);
-  } finally {
-    await instance.kill();
-  }
-  return faults;
 }
 
 /** Runs a command of the older version. */
