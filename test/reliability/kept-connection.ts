@@ -31,7 +31,7 @@ const blankLine = Buffer.from("\r\n\r\n");
 
 export class KeptConnection {
   readonly #socket: Socket;
-  readonly #waiting: (PromiseWithResolvers<RawResponse> & { readonly isHead: boolean })[] = [];
+  readonly #waiting: PromiseWithResolvers<RawResponse>[] = [];
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isOver = false;
@@ -61,27 +61,19 @@ export class KeptConnection {
     return this.#isOver;
   }
 
-  /** Bytes came that belong to no request. */
-  get hasSurplus(): boolean {
-    return this.#bytes > 0;
-  }
-
   /** Sends one request. Fails with `Unanswered`. */
-  async ask(text: string | Uint8Array, isHead = false): Promise<RawResponse> {
+  async ask(text: string): Promise<RawResponse> {
     const timer = setTimeout(() => {
       this.#isHung = true;
       this.close();
     }, hangMs);
-    const [response] = this.send(text, 1, isHead) as [Promise<RawResponse>];
+    const [response] = this.send(text) as [Promise<RawResponse>];
     return response.finally(() => clearTimeout(timer));
   }
 
   /** Sends as many requests as the text holds. Each fails with `Unanswered`. */
-  send(text: string | Uint8Array, count = 1, isHead = false): Promise<RawResponse>[] {
-    const waiting = Array.from({ length: count }, () => ({
-      ...Promise.withResolvers<RawResponse>(),
-      isHead,
-    }));
+  send(text: string, count = 1): Promise<RawResponse>[] {
+    const waiting = Array.from({ length: count }, () => Promise.withResolvers<RawResponse>());
     this.#waiting.push(...waiting);
     if (this.#isOver) this.#end();
     else this.#socket.write(text);
@@ -115,8 +107,7 @@ export class KeptConnection {
     this.#bytes += piece.length;
     const isWorthParsing = this.#bytes <= parsedBytesMax || piece.subarray(-4).equals(blankLine);
     while (isWorthParsing && this.#waiting.length > 0 && this.#bytes > 0) {
-      const isHead = this.#waiting[0]?.isHead === true;
-      const response = parseResponse(this.#join(), { isHead, isEnded: false });
+      const response = parseResponse(this.#join(), { isHead: false, isEnded: false });
       if (response === undefined) return;
       this.#settle(response);
     }
@@ -125,8 +116,7 @@ export class KeptConnection {
   #end(): void {
     this.#isOver = true;
     while (this.#waiting.length > 0) {
-      const isHead = this.#waiting[0]?.isHead === true;
-      const response = parseResponse(this.#join(), { isHead, isEnded: true });
+      const response = parseResponse(this.#join(), { isHead: false, isEnded: true });
       this.#settle(response as RawResponse | NoResponse);
     }
   }

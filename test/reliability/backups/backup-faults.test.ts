@@ -8,7 +8,7 @@ import { skipsUnless } from "../../skipping.ts";
 import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
-import { readStore, type StoreFiles, writeStore } from "../store-files.ts";
+import { type Image, readStore, writeImage } from "../power-cuts/image.ts";
 
 setDefaultTimeout(120_000);
 
@@ -16,7 +16,7 @@ setDefaultTimeout(120_000);
 const callsMax = 30;
 
 /** A store with that plant in its WAL. */
-async function makeStore(path: string, name: string): Promise<StoreFiles> {
+async function makeStore(path: string, name: string): Promise<Image> {
   const storage = openSqlite(path, { isServing: false });
   await storage.apply([create({ name })]);
   const files = readStore(path);
@@ -40,13 +40,13 @@ test
     const [backup, source] = [join(folder.path, "new.backup"), join(folder.path, "new.db")];
     await makeStore(source, "new");
     await runProgram(["backup", backup, "--database", source]);
-    const older = await makeStore(join(folder.path, "old.db"), "old");
+    const older = await makeStore(join(folder.path, "plants.db"), "old");
 
     /** Makes the n-th operation fail. Returns whether there was one. */
     async function restore(nth: number): Promise<boolean> {
       using data = makeTemporaryFolder();
       const path = join(data.path, "plants.db");
-      writeStore(path, older);
+      writeImage(older, data.path);
       using io = new InterposedIo(data.path);
       const rule = io.fail({ kinds: [kind], error: "EIO", first: nth, last: nth });
       const variables = { ...io.variables, PLANTSTORE_DATABASE: path };

@@ -15,10 +15,9 @@ import { Ledger, readList } from "../ledger.ts";
 import { listPlants, type NewBatch, PlantClient } from "../plant-client.ts";
 import { Disk } from "../power-cuts/disk.ts";
 import { examineHere, type Gardens } from "../power-cuts/examination.ts";
-import { type Image, startFrom, writeImage } from "../power-cuts/image.ts";
+import { startFrom, writeImage } from "../power-cuts/image.ts";
 import type { Dice } from "../power-cuts/tearing.ts";
 import type { Trial } from "../proof.ts";
-import type { StoreFiles } from "../store-files.ts";
 import type { Injection } from "./injections.ts";
 
 const recoveryTries = 30;
@@ -34,7 +33,10 @@ export async function inject(injection: Injection): Promise<Trial & { readonly c
   const root = realpathSync(folder.path);
   const database = join(root, "data", "plants.db");
   using io = new InterposedIo(root);
-  if (scene.files) startFrom(imageOf(scene.files), root, io);
+  if (scene.files) {
+    const files = [...scene.files].map(([name, bytes]) => [`data/${name}`, bytes] as const);
+    startFrom(new Map([["data", "folder"] as const, ...files]), root, io);
+  }
   const ledger = new Ledger();
   for (const name of scene.plants) ledger.note({ name, state: "present" });
   const faults: string[] = [];
@@ -77,14 +79,6 @@ export async function inject(injection: Injection): Promise<Trial & { readonly c
   const where = `${scene.name}, ${failure.name}, call ${nth}${isLasting ? " and on" : ""}`;
   const calls = rules[0]?.counts().matched ?? 0;
   return { faults: faults.map((fault) => `${where}: ${fault}`), figures, calls };
-}
-
-function imageOf({ database, log }: StoreFiles): Image {
-  return new Map<string, Uint8Array | "folder">([
-    ["data", "folder"],
-    ["data/plants.db", database],
-    ["data/plants.db-wal", log],
-  ]);
 }
 
 /**

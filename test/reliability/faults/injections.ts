@@ -7,7 +7,7 @@ import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import type { Failing } from "../interposed-io/interposed-io.ts";
 import { tagOf } from "../ledger.ts";
-import { readStore, type StoreFiles } from "../store-files.ts";
+import { type Image, readStore } from "../power-cuts/image.ts";
 
 export interface Injection {
   readonly scene: Scene;
@@ -27,7 +27,7 @@ export interface Failure {
 export interface Scene {
   readonly name: string;
   /** What is on the disk before the start; absent if nothing is. */
-  readonly files: StoreFiles | undefined;
+  readonly files: Image | undefined;
   /** The names of the plants in it. */
   readonly plants: readonly string[];
   /** Absent on an empty disk: the first start creates one. */

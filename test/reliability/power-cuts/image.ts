@@ -1,10 +1,16 @@
 /** What is left on a disk after a crash: laid out on a real one, or as the start of a recording. */
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { InterposedIo } from "../interposed-io/interposed-io.ts";
 
 /** By path from the root: the bytes of files, and folders before what is in them. */
 export type Image = ReadonlyMap<string, Uint8Array | "folder">;
+
+/** A database and its WAL, without the folder that they are in. */
+export function readStore(path: string): Image {
+  const files = [path, `${path}-wal`].filter((file) => existsSync(file));
+  return new Map(files.map((file) => [basename(file), new Uint8Array(readFileSync(file))]));
+}
 
 export function writeImage(image: Image, root: string): void {
   for (const [path, content] of image) {
