@@ -139,8 +139,8 @@ export class PatroniNode {
   }
 
   /**
-   * `killed`: at once, like a machine that loses its power. `frozen`: silent, with open connections.
-   * `stopped`: Patroni is asked to stop PostgreSQL and itself.
+   * `killed`: at once, like a machine that loses its power. `frozen`: silent, with open
+   * connections. `stopped`: Patroni is asked to stop PostgreSQL and itself.
    */
   fail(failure: Failure): void {
     if (failure === "stopped") {
