@@ -107,6 +107,7 @@ describe("a cached list", () => {
     const home = await world.plant("home", [1n, 2n]);
     const alike = await world.plant("homefields=id&limit=1", [3n]);
     expect(await listOften(home, "limit=1")).toEqual([1]);
+    expect(await listOften(alike, "limit=1")).toEqual([3]);
     expect(await listOften(alike, "")).toEqual([3]);
     expect(await listOften(home, "limit=9")).toEqual([1, 2]);
   });

@@ -19,7 +19,7 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { GardenLocked } from "../../domain/storage.ts";
 import { engineOf, openStorage } from "../open.ts";
@@ -216,11 +216,15 @@ describe("a commit that waits for a standby", () => {
     storage = await openPostgres(database.url, { isServing: true });
   }
 
-  test.each(["terminate", "cancel"] as const)(
-    "and is told not to (%s) is not reported as done, and its key settles it",
-    async (how) => {
+  test.each([
+    ["terminate", "one statement", [keyed]],
+    ["cancel", "one statement", [keyed]],
+    ["terminate", "a transaction", [keyed, remove(9n)]],
+  ] as const)(
+    "and is told not to (%s, %s) is not reported as done, and its key settles it",
+    async (how, _, group) => {
       await wait(true);
-      const applying = storage.apply([keyed]).catch((error) => error);
+      const applying = storage.apply(group).catch((error) => error);
       await strike(how, "IPC");
       expect(await applying).toMatchObject({
         code: "unavailable",
