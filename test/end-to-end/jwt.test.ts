@@ -47,10 +47,12 @@ async function exchange({ port }: RunningService, target: string, token: string)
   return { response: await promise, waitedMs: performance.now() - startedAtMs };
 }
 
-/** Until the service has fetched the keys that it needs at its start. */
+/** By the address of its keys alone, until the service has fetched them. */
 async function startWithKeys(): Promise<RunningService> {
-  issuer.asked = 0;
-  const service = await startService(oneThread);
+  issuer.respond = (path) => (path === "/keys" ? undefined : new Response("", { status: 404 }));
+  const service = await startService({
+    args: [...oneThread.args, "--jwt-jwks-url", `${issuer.url}/keys`],
+  });
   const token = await signWith(key);
   await waitFor(async () => (await callOnce(service, token)).status === 200 || undefined);
   return service;

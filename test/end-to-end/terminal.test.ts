@@ -1,9 +1,10 @@
 /** What a person sees at a terminal: the real program, on a pseudo-terminal. */
+import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { realProgram, startService, waitFor } from "./running-service.ts";
+import { realProgram, runProgram, startService, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -66,6 +67,22 @@ test("plants get shows one table, even if a plant is missing", async () => {
   );
 });
 
+test("a token is described in one sentence by token create and whoami", async () => {
+  const own = await runAtTerminal("token create alice");
+  expect(own).toMatch(
+    /^plant_\w+\nToken \w+: alice can read and write the garden "alice" \(never expires\)\.\n$/,
+  );
+  const other = await runAtTerminal(
+    "token create bob --garden alice --scope read --expires 2099-07-01",
+    { TZ: "Asia/Kolkata" },
+  );
+  const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
+  expect(other).toEndWith(`${sentence}\n`);
+  const [token = ""] = other.split("\n");
+  const variables = { PLANTSTORE_TOKEN: token, TZ: "Asia/Kolkata" };
+  expect(await runAtTerminal("whoami", variables)).toBe(`${sentence} It has 0 plants.\n`);
+});
+
 /** Clears the screen, sets a color, reverses the text, hides a letter, breaks the line. */
 const odd = "\x1b[2J\u009b31m\u061c\u202e\u200b\u2028\u{e0041}";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about.
@@ -96,6 +113,14 @@ test("no command sends control or format characters to a terminal", async () => 
     expect({ line, shown }).toEqual({ line, shown: expect.stringContaining("\\u") });
     expect({ line, unsafe: unsafe.exec(shown)?.[0] }).toEqual({ line, unsafe: undefined });
   }
+});
+
+test("a pipe gets no control characters of what something else wrote into the file, either", async () => {
+  using file = new Database(service.database);
+  file.run("UPDATE tokens SET note = char(27) || '[2J'");
+  const { out } = await runProgram(["token", "list", "--database", service.database]);
+  expect(out).toContain("\\u001b[2J");
+  expect(out).not.toContain("\u001b");
 });
 
 test("an exported table starts with its header, without the mark for spreadsheets", async () => {

@@ -30,7 +30,7 @@ async function runInShell(line: string, args: readonly string[], url = service.u
 }
 
 describe.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))("on a full disk", () => {
-  test.each([["plants list"], ["export"], ["--help"]])(
+  test.each(["plants list", "export", "--help", `backup - --database ${service.database}`])(
     "%s says so, and ends with 1",
     async (line) => {
       const finished = await runInShell('"$@" > /dev/full', line.split(" "));
