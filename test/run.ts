@@ -93,6 +93,7 @@ function print(text: string): void {
 function findFiles(): string[] {
   const secondsOf = (file: string) => timings[file] ?? 1;
   return [...new Bun.Glob("{src,test,deploy,scripts,bench}/**/*.test.ts").scanSync({ cwd: root })]
+    .filter((file) => !file.includes("node_modules/"))
     .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
     .toSorted((a, b) => secondsOf(b) - secondsOf(a));
 }

@@ -31,6 +31,8 @@ export function watchPages(): void {
 export interface PageOptions extends BrowserContextOptions {
   /** The test controls the page's clock. */
   readonly hasClock?: boolean;
+  /** No other test uses the page, before or after. */
+  readonly isFresh?: boolean;
 }
 
 export interface OpenPage {
@@ -59,6 +61,7 @@ export async function openPage(
   return {
     page,
     async [Symbol.asyncDispose]() {
+      if (options.isFresh) return page.context().close();
       await page.unrouteAll({ behavior: "ignoreErrors" });
       await page.evaluate(() => {
         sessionStorage.clear();
@@ -73,7 +76,7 @@ export async function openPage(
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-async function makePage({ hasClock, ...options }: PageOptions): Promise<Page> {
+async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise<Page> {
   if (!browser) throw new Error("There is no browser.");
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
@@ -119,7 +122,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
 }
 
 /** With `PLANTSTORE_TEST_SCREENSHOTS=1`: for people, and no test compares them. */
-async function takePicture(page: Page, name: string): Promise<void> {
+export async function takePicture(page: Page, name: string): Promise<void> {
   if (process.env.PLANTSTORE_TEST_SCREENSHOTS !== "1") return;
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });

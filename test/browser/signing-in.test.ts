@@ -1,19 +1,23 @@
 /** Signing in to the console, in a real browser: who gets in, and what is kept of a token. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { makeToken } from "../../src/auth/opaque-token.ts";
-import { startService, waitFor } from "../end-to-end/running-service.ts";
+import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { makeGarden, openGarden, revokeTokens, signIn, somePlants } from "./signed-in.ts";
 
 watchPages();
-// Each thread hears of a revocation by itself, and a page may have another one than the test.
-const service = await startService({ args: ["--threads", "1"] });
-afterAll(() => service[Symbol.asyncDispose]());
+let service: RunningService;
+beforeAll(async () => {
+  // Each thread hears of a revocation by itself, and a page may have another one than the test.
+  service = await startService({ args: ["--threads", "1"] });
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
 
 describe.skipIf(isBrowserMissing)("signing in", () => {
   test("asks for a token, and says what is wrong with one that is refused", async () => {
     await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
+    await inspect(page, "sign-in");
     await page.click("#sign-in-button");
     expect(await page.textContent("#token-error")).toBe("Paste a token first.");
     const notWhole = "This is not a whole token. Copy all of it again.";
@@ -35,10 +39,26 @@ describe.skipIf(isBrowserMissing)("signing in", () => {
     expect(await page.getAttribute("#token", "aria-invalid")).toBe("false");
   });
 
+  test("takes a token as it was copied: with blanks, quotes, its header or its variable", async () => {
+    const token = await makeGarden(service);
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    for (const text of [
+      `  Bearer  ${token}\t`,
+      `Authorization: Bearer ${token}`,
+      `export PLANTSTORE_TOKEN=${token}`,
+      ` PLANTSTORE_TOKEN="${token}" `,
+      `'${token}'`,
+    ]) {
+      await signIn(page, text);
+      await page.click("#sign-out");
+      await page.waitForSelector("#sign-in:not([hidden])");
+    }
+  });
+
   test("keeps the token out of the address, and forgets it on reload", async () => {
     const token = await makeGarden(service);
-    // As it was copied, with its variable and quotes.
-    await using opened = await openGarden(service, ` export PLANTSTORE_TOKEN="${token}" `);
+    await using opened = await openGarden(service, token);
     const { page } = opened;
     expect(page.url()).toBe(`${service.url}/`);
     const kept = () =>
@@ -47,6 +67,37 @@ describe.skipIf(isBrowserMissing)("signing in", () => {
     expect(await page.inputValue("#token")).toBe("");
     await page.reload();
     expect(await page.isVisible("#token")).toBe(true);
+  });
+
+  test("says so when something other than the service responds", async () => {
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    const body = "<html>Sign in</html>";
+    await page.route(/\/(?:me|plants)\b/, (route) =>
+      route.fulfill({ contentType: "text/html", body }),
+    );
+    await page.fill("#token", "somebody");
+    await page.click("#sign-in-button");
+    await page.waitForSelector("#token[aria-invalid=true]");
+    const error = await page.textContent("#token-error");
+    expect(error).toBe("Something other than the service responded, with status 200.");
+  });
+
+  test("works in a browser that stores nothing", async () => {
+    const token = await makeGarden(service);
+    await using opened = await openPage(`${service.url}/`, { isFresh: true });
+    const { page } = opened;
+    await page.addInitScript(() => {
+      const get = () => {
+        throw new DOMException("Access is denied.", "SecurityError");
+      };
+      Object.defineProperty(window, "sessionStorage", { get });
+    });
+    await page.reload();
+    await page.check("#keep-token");
+    await signIn(page, token);
+    await page.click("#sign-out");
+    await page.waitForSelector("#sign-in:not([hidden])");
   });
 
   test("keeps the token across reloads if asked to, until signing out", async () => {
@@ -81,5 +132,6 @@ describe.skipIf(isBrowserMissing)("signing in", () => {
     expect(await page.isVisible("#garden")).toBe(false);
     expect(await page.textContent("#garden")).not.toContain("Monstera");
     expect(await page.inputValue("#add-name")).toBe("");
+    await inspect(page, "expired");
   });
 });

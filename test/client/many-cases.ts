@@ -73,6 +73,27 @@ export const manyCases: readonly ClientCase[] = [
     },
   },
   {
+    name: "takes a page of no plants, and refuses to list by such pages",
+    async run(world) {
+      const store = openStore(world);
+      await store.create({ name: "Fern", id: 7 });
+      const empty = { plants: [], next: undefined };
+      assert.deepEqual(await store.page({ limit: 0 }), empty);
+      assert.deepEqual(await store.page({ limit: 0, after: 5 }), empty);
+      await failure(collect(store.list({ pageSize: 0 })), RangeError);
+    },
+  },
+  {
+    name: "says whose the token is, and how many plants there are",
+    async run(world) {
+      const store = openStore(world);
+      await store.create({ name: "Fern" });
+      const { user, garden, scope, plants, expiresAt } = await store.me();
+      assert.equal(user, garden);
+      assert.deepEqual([scope, plants, expiresAt], ["write", 1, undefined]);
+    },
+  },
+  {
     name: "creates many plants, each with its own result in its place",
     async run(world) {
       const store = openStore(world);
@@ -100,13 +121,24 @@ export const manyCases: readonly ClientCase[] = [
     },
   },
   {
-    name: "splits many plants into requests that the service takes",
+    name: "splits many plants into requests that the service takes, each with its own key",
     async run(world) {
       const few = recordRequests(world);
       const drafts = (count: number): PlantDraft[] =>
         Array.from({ length: count }, (_, index) => ({ name: `Plant ${index}` }));
       assert.equal((await few.store.createMany(drafts(requestLinesMax))).length, requestLinesMax);
       assert.equal(few.requests.length, 1);
+
+      const more = recordRequests(world);
+      const options = { idempotencyKey: "k" };
+      await more.store.createMany(drafts(requestLinesMax + 1), options);
+      assert.deepEqual(
+        more.requests.map(({ key, body }) => [key, body.split("\n").length]),
+        [
+          ["k", requestLinesMax],
+          [`k.${requestLinesMax}`, 1],
+        ],
+      );
 
       const long = recordRequests(world);
       const wide = Array.from({ length: 3_000 }, () => ({ name: "盆".repeat(200) }));
@@ -122,6 +154,41 @@ export const manyCases: readonly ClientCase[] = [
       );
     },
   },
+  {
+    name: "creates as many plants as the largest request holds, and some more",
+    async run(world) {
+      const store = openStore(world);
+      const count = requestLinesMax + 5;
+      const drafts = Array.from({ length: count }, (_, index) => ({ name: `Plant ${index}` }));
+      const options = { idempotencyKey: "largest" };
+      const first = await store.createMany(drafts, options);
+      assert.ok(first.every((result) => result.status === 201 && !result.replayed));
+      const again = await store.createMany(drafts, options);
+      assert.deepEqual(
+        again,
+        first.map((result) => ({ ...result, replayed: true })),
+      );
+      assert.equal(await countPlants(store), count);
+    },
+  },
+  ...(["before", "after", "midway"] as const).map(
+    (breakage): ClientCase => ({
+      name: `creates many plants once although the connection breaks: ${breakage}`,
+      async run(world) {
+        const proxy = await openFaultyProxy(world.url);
+        const store = openStore(world, { url: proxy.url });
+        proxy.breakNext(breakage);
+        const drafts = Array.from({ length: 300 }, (_, index) => ({ name: `Plant ${index}` }));
+        const results = await store.createMany(drafts);
+        proxy.close();
+        assert.ok(results.every((result) => result.status === 201));
+        if (breakage === "midway") {
+          assert.ok(results.every((result) => result.status === 201 && result.replayed));
+        }
+        assert.equal(await countPlants(openStore(world)), 300);
+      },
+    }),
+  ),
   {
     name: "finishes many plants that a failure interrupted, with the key of the error",
     async run(world) {
@@ -195,6 +262,18 @@ export const manyCases: readonly ClientCase[] = [
       const call = store.deleteMany([...Array(100).keys()]);
       assert.equal((await failure(call, PlantStoreProblem)).code, "forbidden");
       assert.ok(service.requests.length < 20);
+      service.close();
+    },
+  },
+  {
+    name: "takes fewer results than lines for a response of something else",
+    async run(world) {
+      const headers = { "content-type": "application/jsonl" };
+      const body = '{"status":201,"id":1}\n';
+      const service = await openScriptedService({ status: 200, headers, body });
+      const store = openStore(world, { url: service.url });
+      const call = store.createMany([{ name: "Fern" }, { name: "Moss" }]);
+      assert.equal((await failure(call, PlantStoreProblem)).code, "unexpected");
       service.close();
     },
   },

@@ -2,7 +2,7 @@
  * The client against a running service, with nothing in between: what goes in comes back, exactly.
  */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "../../src/client/plant-store.ts";
+import { PlantStoreProblem, PlantStoreUnreachable } from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 
 const idMax = 2n ** 63n - 1n;
@@ -31,6 +31,29 @@ export const plainCases: readonly ClientCase[] = [
         ids,
       );
       for (const id of ids) assert.deepEqual(await store.delete(id), { confirmed: true });
+    },
+  },
+  {
+    name: "is not confused by names that look like JSON",
+    async run(world) {
+      const store = openStore(world);
+      const names = [
+        '"id":1',
+        '\\"id\\":9007199254740993,',
+        '{"id":1}',
+        "\\",
+        '"',
+        "-1e5",
+        "ü\u2028",
+      ];
+      const id = 2n ** 53n + 1n;
+      for (const [index, name] of names.entries()) {
+        await store.create({ name, tag: name, id: id + BigInt(index) });
+      }
+      assert.deepEqual(
+        await collect(store.list()),
+        names.map((name, index) => ({ id: id + BigInt(index), name, tag: name })),
+      );
     },
   },
   {
@@ -111,6 +134,29 @@ export const plainCases: readonly ClientCase[] = [
       const other = await failure(store.create({ name: "Moss" }, options), PlantStoreProblem);
       assert.equal(other.code, "idempotency-mismatch");
       assert.equal((await collect(store.list())).length, 1);
+    },
+  },
+  {
+    name: "treats retries that are not a number as none",
+    async run() {
+      const away = { url: "http://127.0.0.1:1", token: "t" };
+      const store = openStore(away, { retries: Number.NaN });
+      const { tries } = await failure(collect(store.list()), PlantStoreUnreachable);
+      assert.equal(tries, 1);
+    },
+  },
+  {
+    name: "waits without a limit where it is configured to",
+    async run(world) {
+      const slowly = async (_address: string, { signal }: RequestInit) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        signal?.throwIfAborted();
+        return new Response("[]");
+      };
+      for (const timeoutMs of [2 ** 31, Number.POSITIVE_INFINITY]) {
+        const store = openStore(world, { timeoutMs, retries: 0, fetch: slowly });
+        assert.deepEqual(await collect(store.list()), []);
+      }
     },
   },
   {

@@ -1,7 +1,7 @@
 /** Changing plants: `put`, `update`, preconditions, and what lost responses make of them. */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "../../src/client/plant-store.ts";
-import { type ClientCase, failure, openStore } from "./client-case.ts";
+import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
 import { scripted } from "./scripted-cases.ts";
 import { problemAnswer, type ScriptedAnswer } from "./scripted-service.ts";
@@ -59,6 +59,42 @@ export const putCases: readonly ClientCase[] = [
       assert.equal(invalid.errors[0]?.pointer, "/name");
       const missing = await failure(store.update(8, fern), PlantStoreProblem);
       assert.equal(missing.code, "not-found");
+    },
+  },
+  {
+    name: "loses no change of two clients that rename the same plants, and no read finds none",
+    async run(world) {
+      const ids = [1, 2, 3];
+      const rounds = 20;
+      const stores = [openStore(world), openStore(world)];
+      for (const id of ids) await stores[0]?.put(id, { name: "0 0" });
+      let isDone = false;
+      const reads = (async () => {
+        for (let count = 0; ; count++) {
+          if (isDone) return count;
+          for (const id of ids) await openStore(world).get(id);
+        }
+      })();
+      // Each counts its changes in a half of the name, and keeps the other's.
+      const rename = async (half: number) => {
+        for (let round = 0; round < rounds; round++) {
+          for (const id of ids) {
+            await stores[half]?.update(id, ({ name }) => {
+              const counts = name.split(" ").map(Number);
+              return { name: counts.with(half, (counts[half] ?? 0) + 1).join(" ") };
+            });
+          }
+        }
+      };
+      await Promise.all([rename(0), rename(1)]).finally(() => {
+        isDone = true;
+      });
+      assert.ok((await reads) > 0);
+      const names = (await collect(openStore(world).list())).map(({ name }) => name);
+      assert.deepEqual(
+        names,
+        ids.map(() => `${rounds} ${rounds}`),
+      );
     },
   },
   {

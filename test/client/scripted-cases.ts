@@ -70,6 +70,16 @@ export const scriptedCases: readonly ClientCase[] = [
       assert.equal(problem.idempotencyKey, requests[0]?.headers["idempotency-key"]);
     },
   ),
+  scripted("makes keys that start with the time", [createdAnswer], async (store, { requests }) => {
+    const beforeMs = Date.now();
+    await store.create(draft);
+    const key = String(requests[0]?.headers["idempotency-key"]);
+    assert.match(key, /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    const timeMs = Number.parseInt(key.slice(0, 13).replace("-", ""), 16);
+    assert.ok(timeMs >= beforeMs && timeMs <= Date.now());
+    await store.create(draft);
+    assert.notEqual(requests[1]?.headers["idempotency-key"], key);
+  }),
   scripted(
     "waits as many seconds as it is asked to",
     [problemAnswer(429, "rate-limited", { "retry-after": "1" }), createdAnswer],
@@ -91,6 +101,15 @@ export const scriptedCases: readonly ClientCase[] = [
       service.close();
     },
   },
+  scripted(
+    "throws at once when it is asked to wait for very long",
+    [problemAnswer(429, "rate-limited", { "retry-after": "61" }), createdAnswer],
+    async (store, { requests }) => {
+      const problem = await failure(store.create(draft), PlantStoreProblem);
+      assert.deepEqual([problem.status, problem.retryAfterMs], [429, 61_000]);
+      assert.equal(requests.length, 1);
+    },
+  ),
   {
     name: "counts tries that came too soon apart from those that failed",
     async run(world) {
@@ -148,14 +167,19 @@ export const scriptedCases: readonly ClientCase[] = [
   ...[
     { status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" },
     { status: 200, body: "" },
+    { status: 201, body: "{}" },
     { status: 201, headers: { location: "/plants/7" }, body: '{"name":"Fern"}' },
+    ...["/plants/", "/plants/0x7"].map((location) => ({ ...createdAnswer, headers: { location } })),
     { status: 200, body: '[{"name":"Fern","tag":"shade"}]' },
+    { status: 200, body: '[{"id":"","name":"Fern","tag":"shade"}]' },
     { status: 200, body: '[{"id":7,"name":"Fern","tag":null}]' },
     { status: 404, body: "nothing here" },
     ...[
       '{"type":"about:blank","title":"Not Found","status":404}',
       '{"type":"https://gateway.invalid/invalid-request","errors":{"name":["is odd"]}}',
       '{"type":"urn:plantstore:problem:invalid-request","detail":"d","errors":[null]}',
+      '{"type":7}',
+      "null",
       '{"type":"urn:pl',
     ].map((body) => ({
       status: 400,
@@ -181,6 +205,15 @@ export const scriptedCases: readonly ClientCase[] = [
       },
     ),
   ),
+  scripted("takes a token as it was copied", [createdAnswer], async (_store, { url, requests }) => {
+    for (const token of ["t", " Bearer t\n", "bearer  t"]) {
+      await openStore({ url, token }).create(draft);
+    }
+    assert.deepEqual(
+      requests.map(({ headers }) => headers.authorization),
+      ["Bearer t", "Bearer t", "Bearer t"],
+    );
+  }),
   scripted(
     "fails at once when it is asked to wait longer than its caller has time",
     [problemAnswer(429, "rate-limited", { "retry-after": "2" }), createdAnswer],

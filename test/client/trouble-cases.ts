@@ -2,7 +2,7 @@
  * The client when connections break, and when responses are late or lost.
  */
 import assert from "node:assert/strict";
-import { PlantStoreUnreachable } from "../../src/client/plant-store.ts";
+import { PlantStoreProblem, PlantStoreUnreachable } from "../../src/client/plant-store.ts";
 import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
 
@@ -16,7 +16,7 @@ export const troubleCases: readonly ClientCase[] = [
       async run(world) {
         const proxy = await openFaultyProxy(world.url);
         const store = openStore(world, { url: proxy.url });
-        for (let round = 0; round < 2; round++) {
+        for (let round = 0; round < 5; round++) {
           proxy.breakNext(breakage);
           const created = await store.create({ name: `Fern ${round}` });
           assert.equal(created.replayed, breakage !== "before");
@@ -25,11 +25,22 @@ export const troubleCases: readonly ClientCase[] = [
         }
         proxy.close();
         const names = (await collect(openStore(world).list())).map(({ name }) => name);
-        assert.equal(names.length, 4);
-        assert.equal(new Set(names).size, 4);
+        assert.equal(names.length, 10);
+        assert.equal(new Set(names).size, 10);
       },
     }),
   ),
+  {
+    name: "creates one plant through a series of different failures",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      proxy.breakNext("before", "after", "midway", "before");
+      const store = openStore(world, { url: proxy.url });
+      assert.equal((await store.create({ name: "Fern", id: 7 })).id, 7n);
+      proxy.close();
+      assert.equal((await collect(openStore(world).list())).length, 1);
+    },
+  },
   {
     name: "lists every plant once although responses break off midway",
     async run(world) {
@@ -111,6 +122,31 @@ export const troubleCases: readonly ClientCase[] = [
       const patient = openStore(world, { url: proxy.url, retries: 1_000 });
       const deletion = patient.delete(1, { signal: between.signal });
       assert.equal(await failure(deletion, RangeError), reason);
+    },
+  },
+  {
+    name: "throws the problem, not a lost connection, when a retry is refused",
+    async run(world) {
+      const proxy = await openFaultyProxy(world.url);
+      const store = openStore(world, { url: proxy.url });
+      proxy.breakNext("before", "before");
+      assert.equal((await failure(store.create({ name: "" }), PlantStoreProblem)).status, 400);
+      proxy.close();
+    },
+  },
+  {
+    name: "lets many calls share a signal without a warning of a leak",
+    async run(world) {
+      const warnings: Error[] = [];
+      const keep = (warning: Error) => warnings.push(warning);
+      process.on("warning", keep);
+      const store = openStore(world);
+      const { signal } = new AbortController();
+      const names = Array.from({ length: 30 }, (_, index) => `Plant ${index}`);
+      await Promise.all(names.map((name) => store.create({ name }, { signal })));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      process.off("warning", keep);
+      assert.deepEqual(warnings, []);
     },
   },
 ];

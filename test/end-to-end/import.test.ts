@@ -1,16 +1,22 @@
 /** `plantstore import` against a running service: rows with and without ids, good and bad. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
+import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, realProgram, runProgram, startService } from "./running-service.ts";
+import { type RunningService, realProgram, runProgram, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-const service = await startService();
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
@@ -18,6 +24,8 @@ afterAll(async () => {
 
 interface Options {
   readonly url?: string;
+  /** In place of the program. */
+  readonly command?: readonly string[];
   /** Standard input. */
   readonly text?: string;
   readonly variables?: Readonly<Record<string, string>>;
@@ -25,10 +33,12 @@ interface Options {
 
 /** Runs commands against a garden of its own. */
 async function openGarden(user: string, ...flags: string[]) {
-  const token = await makeToken(service, user, ...flags);
+  const create = ["token", "create", user, "--database", service.database, ...flags];
+  const token = (await runProgram(create)).out.trim();
   return async (args: readonly string[], options: Options = {}) => {
-    const { url = service.url, text, variables } = options;
-    const child = Bun.spawn([process.execPath, realProgram, ...args], {
+    const { url = service.url, command = [process.execPath, realProgram] } = options;
+    const { text, variables } = options;
+    const child = Bun.spawn([...command, ...args], {
       env: { ...variables, PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token },
       stdin: text === undefined ? "ignore" : new Blob([text]),
       stdout: "pipe",
@@ -102,6 +112,9 @@ describe("an import", () => {
     );
     expect(names.toSorted()).toEqual(["Fern", "Fern", "Moss", "Rose"]);
     expect((await run(["import", path, "--batch", "another"])).out).toContain('"stored":4');
+    const line = writeFile("line.json", '[{"name":"Fern"},{"name":"Fern"}]');
+    expect((await run(["import", line])).out).toContain('"stored":2');
+    expect((await run(["import", line])).out).toContain('"alreadyThere":2');
   });
 
   test("names bad lines by their numbers, and stops before it sends anything, or goes on", async () => {
@@ -143,19 +156,24 @@ describe("an import", () => {
     expect((await run(["import", path, "--dry-run"])).out).toContain('"refused":101');
   });
 
-  test("stores every row with the highest --concurrency, although some have ids and some don't", async () => {
-    const run = await openGarden("mixed");
-    const length = 2_000;
-    // The rows without ids come first, where the service would assign 1, 2, 3, …
-    const rows = Array.from({ length }, (_, index) =>
-      index % 10 === 0 ? `,Plant ${index}` : `${index},Plant ${index}`,
-    );
-    const path = writeFile("mixed.csv", ["id,name", ...rows, ""].join("\n"));
-    const { exitCode, out } = await run(["import", path, "--concurrency", "256"]);
-    expect([exitCode, out]).toEqual([0, `{"stored":${length},"alreadyThere":0,"refused":0}\n`]);
-    const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
-    expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
-  });
+  test.each([
+    ["1", 500],
+    ["256", 2_000],
+  ])(
+    "stores every row with --concurrency %s, although some have ids and some don't",
+    async (concurrency, length) => {
+      const run = await openGarden(`mixed-${concurrency}`);
+      // The rows without ids come first, where the service would assign 1, 2, 3, …
+      const rows = Array.from({ length }, (_, index) =>
+        index % 10 === 0 ? `,Plant ${index}` : `${index},Plant ${index}`,
+      );
+      const path = writeFile(`mixed-${concurrency}.csv`, ["id,name", ...rows, ""].join("\n"));
+      const { exitCode, out } = await run(["import", path, "--concurrency", concurrency]);
+      expect([exitCode, out]).toEqual([0, `{"stored":${length},"alreadyThere":0,"refused":0}\n`]);
+      const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
+      expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
+    },
+  );
 
   test("from standard input stores rows with ids first, too, and leaves no temporary file", async () => {
     const run = await openGarden("stdin");
@@ -170,6 +188,42 @@ describe("an import", () => {
       "\uFEFFid,name,tag\r\n1,Aloe,\r\n2,Cactus,\r\n3,Basil,\r\n",
     );
     expect(readdirSync(spool.path)).toEqual([]);
+  });
+
+  test("takes back what plants list --json and export write", async () => {
+    const run = await openGarden("jason");
+    for (const name of ["Fern", "Moss"]) await run(["plants", "add", name]);
+    const listed = (await run(["plants", "list", "--json"])).out;
+    const path = writeFile("p.json", listed);
+    expect((await run(["import", path])).out).toContain('"alreadyThere":2');
+    const other = await openGarden("jaspar");
+    expect((await other(["import", "-"], { text: listed })).out).toContain('"stored":2');
+    expect((await other(["export", "-", "--format", "json"])).out).toBe(listed);
+  });
+
+  test("reports refused rows in the order of the file", async () => {
+    const run = await openGarden("order");
+    await run(["plants", "add", "Rose", "--id", "7"]);
+    const lines = Array.from({ length: 200 }, (_, index) =>
+      index % 3 === 0 ? `{"id":7,"name":"Plant ${index}"}` : index % 3 === 1 ? '{"name" ' : "7",
+    );
+    const path = writeFile("order.jsonl", lines.join("\n"));
+    const { errors } = await run(["import", path, "--on-error", "continue"]);
+    const places = errors.split("\n").filter((line) => line.startsWith("line "));
+    expect(places.map((place) => Number.parseInt(place.slice(5), 10))).toEqual(
+      lines.map((_, index) => index + 1),
+    );
+    expect(places[1]).toStartWith("line 2: this is not a JSON object");
+  });
+
+  test("keeps the first of several rows of a request that have the same id", async () => {
+    const run = await openGarden("twice");
+    const rows = Array.from({ length: 300 }, (_, index) => `7,Plant ${index}`);
+    const path = writeFile("twice.csv", ["id,name", ...rows].join("\n"));
+    const { out, errors } = await run(["import", path, "--on-error", "continue"]);
+    expect(out).toBe('{"stored":1,"alreadyThere":0,"refused":299}\n');
+    expect(errors).toStartWith("line 3: another plant has the id 7\nline 4: ");
+    expect((await run(["export"])).out).toBe('{"id":7,"name":"Plant 0","tag":""}\n');
   });
 
   test("recognizes rows without ids although others were fixed, and refuses a changed one", async () => {
@@ -240,6 +294,7 @@ describe("an import", () => {
 
   test.each([
     ["a quote is not closed", "csv", 'name\nFern\n""\n"Moss\nIvy\n', "line 4"],
+    ["an array is cut off after a row", "json", '[{"name":"Fern"},{"name":""}', "line 1"],
     ["an array is cut off in a row", "json", '[{"name":""},\n{"name":"Fe', "line 2, column 1"],
   ])("writes no refused rows, and doesn't advise to, if %s", async (_what, format, text, place) => {
     const run = await openGarden("unclosed");
@@ -267,13 +322,42 @@ describe("an import", () => {
     );
   });
 
+  test.skipIf(skipsWithout("script"))(
+    "shows at a terminal how many rows are stored, not how much of the file is read",
+    async () => {
+      const run = await openGarden("patient");
+      const slow = Bun.serve({
+        port: 0,
+        async fetch(request) {
+          await Bun.sleep(300);
+          const body = await request.text();
+          const { method, headers } = request;
+          return fetch(service.url + new URL(request.url).pathname, { method, headers, body });
+        },
+      });
+      const path = writeFile("slow.csv", `name\n${"Fern\n".repeat(4 * 512)}`);
+      const line = `${process.execPath} ${realProgram} import ${path} --concurrency 1`;
+      const { out } = await run([], {
+        url: slow.url.origin,
+        command: ["script", "-qec", line, "/dev/null"],
+        variables: { TERM: "xterm", PATH: process.env.PATH ?? "" },
+      });
+      await slow.stop(true);
+      const found = [...out.matchAll(/(\d+) %, ([\d,]+) plants/g)];
+      const shares = found.map(([, share, count]) => [share, count]);
+      expect(shares).toContainEqual(["25", "512"]);
+      expect(shares).toContainEqual(["75", "1,536"]);
+      expect(shares).not.toContainEqual(["100", "512"]);
+    },
+  );
+
   test("doubles nothing although connections break all the time", async () => {
     const run = await openGarden("judy");
     const proxy = await openFaultyProxy(service.url);
-    const length = 6_000;
+    const length = 10_000;
     const lines = Array.from({ length }, (_, index) => `{"name":"Plant ${index}"}\n`);
     const path = writeFile("unlucky.jsonl", lines.join(""));
-    const breakages = Array.from({ length: 3 }, () => ["after", "before", "midway"] as const);
+    const breakages = Array.from({ length: 5 }, () => ["after", "before", "midway"] as const);
     // The first request finds out whether there is a service at all.
     proxy.breakNext(undefined, ...breakages.flat());
     const { exitCode } = await run(["import", path], { url: proxy.url });
@@ -282,6 +366,27 @@ describe("an import", () => {
     const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
     expect(listed.length).toBe(length);
     expect(new Set(listed.map(({ name }) => name)).size).toBe(length);
+  });
+
+  test("that is interrupted while it reads standard input says that nothing was sent", async () => {
+    await using child = Bun.spawn([process.execPath, realProgram, "import", "-"], {
+      env: { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: service.token },
+      ...{ stdin: "pipe", stdout: "ignore", stderr: "pipe" },
+    });
+    // More than a pipe holds, so it is reading by then.
+    child.stdin.write(" ".repeat(2 ** 20));
+    await child.stdin.flush();
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await child.stderr.text()).toBe("plantstore: Stopped. Nothing was sent.\n");
+  });
+
+  test("to a port where nobody listens fails soon, and names the URL", async () => {
+    const run = await openGarden("lost");
+    const url = "http://127.0.0.1:1";
+    const { exitCode, errors } = await run(["import", writeFile("lost.csv", "name\n")], { url });
+    expect(exitCode).toBe(6);
+    expect(errors).toStartWith(`plantstore: No response from ${url}: the connection is refused.`);
   });
 
   test("ends at once when the token is refused, and says what was stored", async () => {

@@ -154,3 +154,15 @@ test("what an issuer sends without an end is not read on, and is no key set", as
   await waitFor(() => service.output().out.includes("sent more than 262144 bytes") || undefined);
   expect(sentBytes).toBeLessThan(32e6);
 }, 120_000);
+
+test("after a key rotation, new tokens are asked to wait until the keys may be fetched", async () => {
+  await using service = await startWithKeys();
+  const rotated = await issuer.makeKey("RS256");
+  const token = await signWith(rotated);
+  const early = await callOnce(service, token);
+  const waitSeconds = Number(early.headers.get("retry-after"));
+  expect(early.status).toBe(503);
+  expect(waitSeconds).toBeWithin(2, 11);
+  await Bun.sleep(waitSeconds * 1_000);
+  expect((await callOnce(service, token)).status).toBe(200);
+}, 120_000);

@@ -4,6 +4,7 @@ import {
   chmodSync,
   chownSync,
   lstatSync,
+  readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
@@ -186,6 +187,16 @@ describe("health", () => {
 });
 
 describe("an export", () => {
+  test("that fails leaves the older file as it was", async () => {
+    const run = await openGarden("nick");
+    const path = writeFile("kept.jsonl", "older\n");
+    const broken = await openScriptedService(problemAnswer(500, "internal"));
+    expect(await run(["export", path], broken.url)).toMatchObject({ exitCode: 1 });
+    broken.close();
+    expect(readFileSync(path, "utf8")).toBe("older\n");
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  });
+
   test("keeps the older file's owner and mode, and follows a link to it", async () => {
     const run = await openGarden("olga");
     const path = writeFile("shared.jsonl", "older\n");

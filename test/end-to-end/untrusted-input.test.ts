@@ -25,6 +25,29 @@ function writeFile(name: string, text: string): string {
   return path;
 }
 
+test("text of another program or a file reaches the terminal without control characters", async () => {
+  const odd = "\u001b]0;title\u0007\u009b31m\u202e";
+  const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
+  const headers = { "content-type": "application/problem+json" };
+  const stranger = await openScriptedService({ status: 409, headers, body });
+  const unready = await openScriptedService({ status: 503, headers, body });
+  const spoken = [
+    await run(["plants", "add", "Fern"], stranger.url),
+    await run(["health"], unready.url),
+    await run(
+      ["import", writeFile("odd.jsonl", `{"name":"Fern","${odd.slice(-5)}":1}`)],
+      stranger.url,
+    ),
+    await run(["import", writeFile("odd.csv", `name,${odd}\n`)], stranger.url),
+  ];
+  stranger.close();
+  unready.close();
+  for (const { errors } of spoken) {
+    expect(errors).toContain("\\u009b");
+    expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
+  }
+});
+
 test("health takes no redirect for a service that is ready", async () => {
   const login = await openScriptedService({ status: 200, body: "<html>Sign in</html>" });
   const proxy = await openScriptedService({ status: 302, headers: { location: login.url } });
@@ -33,6 +56,14 @@ test("health takes no redirect for a service that is ready", async () => {
   proxy.close();
   expect([exitCode, out, login.requests.length]).toEqual([6, "", 0]);
   expect(errors).toContain("doesn't respond like a Plant Store (status 302). Check --url.");
+});
+
+test("a gateway that responds instead of the service is tried again", async () => {
+  const gateway = await openScriptedService({ status: 502, body: "<html>Bad gateway</html>" });
+  const { exitCode, errors } = await run(["plants", "list"], gateway.url);
+  gateway.close();
+  expect([exitCode, gateway.requests.length]).toEqual([6, 3]);
+  expect(errors).toContain("responded with status 502. Try again later.");
 });
 
 test("an export that is interrupted leaves nothing behind", async () => {
@@ -54,6 +85,22 @@ test("an export that is interrupted leaves nothing behind", async () => {
   expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
 });
 
+test("an import that is interrupted says how to go on", async () => {
+  const path = writeFile("interrupted.csv", "name\nFern\n");
+  const stranger = await openScriptedService({ status: 503, headers: { "retry-after": "60" } });
+  const importing = spawnProgram(["import", path], {
+    PLANTSTORE_URL: stranger.url,
+    PLANTSTORE_TOKEN: token,
+  });
+  // The first one only looks whether there is a service.
+  await waitFor(() => stranger.requests.length === 2 || undefined);
+  await interruptTwice(importing);
+  expect(await importing.exited).toBe(130);
+  const errors = await new Response(importing.stderr).text();
+  expect(errors).toContain("Run the same import again to go on");
+  stranger.close();
+});
+
 test("an import that is interrupted says how many rows may have been stored without a response", async () => {
   const { promise: isSent, resolve: send } = Promise.withResolvers<void>();
   using slow = Bun.serve({
@@ -72,9 +119,7 @@ test("an import that is interrupted says how many rows may have been stored with
   child.kill("SIGINT");
   expect(await child.exited).toBe(130);
   expect(await child.stdout.json()).toMatchObject({ stored: 0, unconfirmed: 512 });
-  const errors = await child.stderr.text();
-  expect(errors).toContain("512 more may have been added");
-  expect(errors).toContain("Run the same import again to go on");
+  expect(await child.stderr.text()).toContain("512 more may have been added");
 });
 
 test("an import from a pipe ends when it is interrupted, also while nobody writes to it", async () => {
@@ -92,7 +137,6 @@ test("an import from a pipe ends when it is interrupted, also while nobody write
     await Bun.sleep(500);
     await interruptTwice(importing);
     expect(await importing.exited).toBe(130);
-    expect(await importing.stderr.text()).toBe("plantstore: Stopped. Nothing was sent.\n");
   } finally {
     closeSync(pipe);
     service.close();

@@ -78,3 +78,22 @@ test("restore leaves no temporary file when nobody reads its output", async () =
     await database.drop();
   }
 });
+
+test("an export that cannot rename its file says why, and leaves nothing", async () => {
+  const path = join(folder.path, "taken.csv");
+  using meddling = Bun.serve({
+    port: 0,
+    fetch() {
+      mkdirSync(path, { recursive: true });
+      return new Response("[]");
+    },
+  });
+  const { exitCode, errors } = await runProgram(["export", path], {
+    PLANTSTORE_URL: meddling.url.origin,
+    PLANTSTORE_TOKEN: service.token,
+  });
+  expect(exitCode).toBe(1);
+  expect(errors).toContain(`plantstore: Cannot write ${path}: it is a folder.\n`);
+  expect(errors).not.toContain("    at ");
+  expect(readdirSync(folder.path).filter((name) => name.includes(".partial"))).toEqual([]);
+});

@@ -279,7 +279,7 @@ test("tokens in the log, in spans and in the process list are found", async () =
       by: 'const route = request.headers.get("authorization") ?? undefined;',
     },
   ]);
-  const { found } = await gatherTraces(broken.program);
+  const { found } = await gatherTraces("json", broken.program);
   expect(found).toContain("write token in standard output");
   expect(found).toContain("expired JWT in standard output");
   expect(found).toContain("write token in spans");

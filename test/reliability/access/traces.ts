@@ -25,7 +25,7 @@ export interface Traces {
   readonly tokens: number;
 }
 
-export async function gatherTraces(program?: string): Promise<Traces> {
+export async function gatherTraces(log: "json" | "text", program?: string): Promise<Traces> {
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
   const issuer = startIssuer();
@@ -38,7 +38,7 @@ export async function gatherTraces(program?: string): Promise<Traces> {
     database,
     program,
     args: [
-      ...["--threads", "2", "--jwt-issuer", issuer.url],
+      ...["--threads", "2", "--log", log, "--jwt-issuer", issuer.url],
       ...["--jwt-audience", "https://plants.test"],
       ...["--trace-endpoint", `http://127.0.0.1:${collector.port}`],
     ],

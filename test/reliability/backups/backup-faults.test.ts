@@ -1,9 +1,9 @@
-/** Restores whose file operations fail, one after the other. */
+/** Exports and restores whose file operations fail. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
-import { runProgram } from "../../end-to-end/running-service.ts";
+import { runProgram, startService } from "../../end-to-end/running-service.ts";
 import { skipsUnless } from "../../skipping.ts";
 import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
@@ -31,9 +31,24 @@ async function namesIn(path: string): Promise<string[]> {
   return plants.map(({ name }) => name);
 }
 
-test
-  .skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))
-  .each(["open", "sync", "rename"] as const)(
+const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
+
+test.skipIf(isSkipped)("an export gets its name only once its file is synced", async () => {
+  await using service = await startService();
+  await service.call("POST /plants", { body: '{"name":"Fern"}' });
+  using folder = makeTemporaryFolder();
+  using io = new InterposedIo(folder.path);
+  const rule = io.fail({ kinds: ["sync"], error: "EIO", first: 1, last: 1 });
+  const { exitCode } = await runProgram(["export", join(folder.path, "plants.csv")], {
+    ...io.variables,
+    PLANTSTORE_URL: service.url,
+    PLANTSTORE_TOKEN: service.token,
+  });
+  expect([exitCode, rule.counts().failed]).toEqual([1, 1]);
+  expect(readdirSync(folder.path)).toEqual([]);
+});
+
+test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
   "a restore is done or leaves the old store in place when %s fails",
   async (kind) => {
     using folder = makeTemporaryFolder();

@@ -14,10 +14,11 @@ export interface SeenCalls {
   close_file(file: number): number;
 }
 
-const { O_RDONLY, O_WRONLY, O_CREAT, O_APPEND } = fs.constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_APPEND } = fs.constants;
 const closeOnExec = 0o2000000;
 const flagsOf = new Map<unknown, number>([
   ["r", O_RDONLY],
+  ["wx", O_WRONLY | O_CREAT | O_EXCL],
   ["a", O_WRONLY | O_CREAT | O_APPEND],
 ]);
 const defaultMode = 0o666;

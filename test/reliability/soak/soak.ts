@@ -42,11 +42,11 @@ export interface Soak {
  * megabyte in all, so the bound is wide: it finds leaks of a small object per request.
  */
 export const shortRun = {
-  durationMs: 5_000,
-  warmUpMs: 3_000,
+  durationMs: 10_000,
+  warmUpMs: 4_000,
   sampleEveryMs: 500,
   rate: 3_000,
-  heapBytesPerResponseMax: 150,
+  heapBytesPerResponseMax: 100,
 };
 
 export async function soak(options: SoakOptions): Promise<Soak> {
