@@ -270,7 +270,7 @@ test.skipIf(skipsOutsideLinux())("a leak of a small object per request is found"
 
 test("tokens in the log, in spans and in the process list are found", async () => {
   const run = "runCommand(process.argv.slice(2)";
-  const shown = `Bun.spawnSync(["sh", "-c", "sleep 0.2", process.env.PLANTSTORE_TOKEN ?? ""]);`;
+  const shown = `Bun.spawnSync(["sh", "-c", "sleep 0.2; true", process.env.PLANTSTORE_TOKEN ?? ""]);`;
   using broken = changeProgram([
     { file: "main.ts", text: run, by: `${shown} ${run}` },
     {
