@@ -8,10 +8,10 @@ import { attack, fillGarden, makeTokens, useService } from "./slow-attack.ts";
 
 setDefaultTimeout(120_000);
 
-/** 30 readers took 135 MB when a page had a fixed number of plants, and 100 bulks 570 MB. */
-const counts = { readers: 30, bodies: 1_500, bulks: 100 };
-const grownMbMax = 100;
-const holdMs = 1_000;
+/** 50 readers took 225 MB when a page had a fixed number of plants, and 100 bulks 570 MB. */
+const counts = { readers: 50, bodies: 1_500, bulks: 100 };
+const grownMbMax = 150;
+const holdMs = 2_000;
 
 /** Neither bodies nor invalid lines get as far as the engine. */
 const attacks = [
