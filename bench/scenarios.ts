@@ -34,7 +34,7 @@ export interface Timing {
   readonly startRounds: number;
 }
 
-/** About 15 minutes, and 2 more with another version. */
+/** Up to 20 minutes with another version beside. */
 export const fullTiming: Timing = {
   warmUpSeconds: 1,
   roundSeconds: 2,
