@@ -1,7 +1,7 @@
 /** What concurrent clients see could have happened one operation after the other. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { joinTrials, type Trial } from "../proof.ts";
-import { Deployments } from "./trial.ts";
+import { runHistory, startDeployments, stopAll } from "./trial.ts";
 
 setDefaultTimeout(240_000);
 
@@ -9,16 +9,16 @@ setDefaultTimeout(240_000);
 const historiesCount = 16;
 
 test("histories are linearizable on both engines, even if instances are killed or cut off", async () => {
-  const deployments = await Deployments.start();
+  const deployments = await startDeployments();
   const trials: Trial[] = [];
   let miscounted: string[] = [];
   try {
     for (let seed = 1; seed <= historiesCount; seed++) {
-      trials.push(await deployments.run(seed));
+      trials.push(await runHistory(deployments, seed));
       expect({ seed, faults: trials.at(-1)?.faults }).toEqual({ seed, faults: [] });
     }
   } finally {
-    miscounted = await deployments.stop();
+    miscounted = await stopAll(deployments);
   }
   expect(miscounted).toEqual([]);
   // Most outcomes must be known for the check to mean something.

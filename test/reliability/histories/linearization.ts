@@ -24,7 +24,7 @@ export function check(operations: readonly Operation[]): string[] {
   const search = new Search();
   if (search.explains(Garden.empty, inOrder)) return [];
   const known = inOrder.filter(({ calledAtMs }) => calledAtMs <= search.furthestMs);
-  return [`no order explains the last response of these:\n${render(known)}`];
+  return [`no order explains these responses:\n${render(known)}`];
 }
 
 class Search {

@@ -2,14 +2,6 @@
 import type { Dice, Notebook } from "./client.ts";
 import type { Call, Content, List, Seen } from "./garden-model.ts";
 
-/** Shared by the clients of a garden. */
-export interface Habits {
-  /** How many of ten calls are reads. */
-  readonly reads: number;
-  /** The ids that clients choose from. */
-  readonly ids: readonly bigint[];
-}
-
 export const callsMin = 10;
 const callsMax = 25;
 
@@ -22,7 +14,8 @@ const idChoices: readonly (readonly bigint[])[] = [
   [counted - 1n, counted, counted + 1n, counted + 2n, counted + 3n],
 ];
 
-export function drawHabits(dice: Dice): Habits {
+/** What the clients of a garden share: how many of ten calls are reads, and the ids they choose. */
+export function drawHabits(dice: Dice) {
   return { reads: [2, 4, 8][dice(3)] ?? 4, ids: idChoices[dice(idChoices.length)] ?? [] };
 }
 
@@ -41,7 +34,7 @@ const usualLists: readonly List[] = [
 export function* plan(
   number: number,
   dice: Dice,
-  { reads, ids }: Habits,
+  { reads, ids }: ReturnType<typeof drawHabits>,
   { seenIds, seen }: Notebook,
 ): Generator<Call> {
   const pick = <Item>(items: readonly Item[]) => items[dice(items.length)] as Item;
@@ -76,30 +69,17 @@ export function* plan(
     const fresh: Content = { name: `${number}.${index}`, tag: dice(2) === 0 ? "" : "shady" };
     // Now and then what a plant was before.
     const { name, tag } = (dice(5) === 0 && pick(seen)) || fresh;
-    switch (dice(10)) {
-      case 0:
-        yield { kind: "delete", id };
-        break;
-      case 1:
-        yield { kind: "delete", id, ...pickSeen(id) };
-        break;
-      case 2:
-        yield pickKeyed();
-        break;
-      case 3:
-        yield { kind: "put", name, tag, id };
-        break;
-      case 4:
-        yield { kind: "put", ...fresh, id, isForNew: true };
-        break;
-      case 5:
-      case 6:
-        // As clients change a plant: what somebody else puts in between must not be lost.
-        yield { kind: "get", id };
-        yield { kind: "put", name, tag, id, ...pickSeen(id) };
-        break;
-      default:
-        yield { kind: "create", ...fresh, ...(dice(2) === 0 ? { id: pick(ids) } : {}) };
-    }
+    yield pick<Call>([
+      { kind: "delete", id },
+      { kind: "delete", id, ...pickSeen(id) },
+      pickKeyed(),
+      { kind: "put", name, tag, id },
+      { kind: "put", ...fresh, id, isForNew: true },
+      // As clients change a plant: what somebody else puts in between must not be lost.
+      { kind: "put", name, tag, id, ...pickSeen(id) },
+      { kind: "put", name, tag, id, ...pickSeen(id) },
+      { kind: "create", ...fresh },
+      { kind: "create", ...fresh, id: pick(ids) },
+    ]);
   }
 }

@@ -1,8 +1,8 @@
 /** `npm run prove histories [count] [seed]`: that many histories, half of them on each engine. */
 import { prove } from "../proof.ts";
-import { Deployments } from "./trial.ts";
+import { runHistory, startDeployments, stopAll } from "./trial.ts";
 
-const deployments = await Deployments.start();
+const deployments = await startDeployments();
 
 await prove({
   name: "histories",
@@ -10,9 +10,9 @@ await prove({
   count: 2_000,
   // Each in its own gardens, so that commits contain writes to several.
   atOnce: 16,
-  run: (seed) => deployments.run(seed),
+  run: (seed) => runHistory(deployments, seed),
   async conclude() {
-    const faults = await deployments.stop();
+    const faults = await stopAll(deployments);
     return faults.length > 0 ? { text: faults.join("\n"), isFault: true } : undefined;
   },
 });

@@ -25,31 +25,23 @@ const layouts: readonly Layout[] = [
   { engine: "sqlite", threads: [4] },
 ];
 
-/** Every layout. The seed of a history decides on layout and trouble, too. */
-export class Deployments {
-  readonly #all: readonly Deployment[];
+/** One of each layout. */
+export function startDeployments(): Promise<Deployment[]> {
+  return Promise.all(layouts.map((layout) => Deployment.start(layout)));
+}
 
-  private constructor(all: readonly Deployment[]) {
-    this.#all = all;
-  }
+/** The seed decides on the layout and on the trouble, too. Most histories have none. */
+export function runHistory(deployments: readonly Deployment[], seed: number): Promise<Trial> {
+  // Half of them are on PostgreSQL.
+  const deployment = deployments[seed % 2 === 1 ? 1 : seed % 4] as Deployment;
+  if (seed % 7 === 0) return tryHistory(deployment, seed, "killed");
+  const isCutOff = seed % 7 === 3 && deployment.engine === "postgres";
+  return tryHistory(deployment, seed, isCutOff ? "cut off" : "none");
+}
 
-  static async start(): Promise<Deployments> {
-    return new Deployments(await Promise.all(layouts.map((layout) => Deployment.start(layout))));
-  }
-
-  /** Most histories have no trouble, because those are fast. Half of them are on PostgreSQL. */
-  run(seed: number): Promise<Trial> {
-    const deployment = this.#all[seed % 2 === 1 ? 1 : seed % 4] as Deployment;
-    const troubles: readonly Trouble[] = ["killed", "none", "none", "cut off"];
-    const trouble = troubles[seed % 7] ?? "none";
-    const isPossible = trouble !== "cut off" || deployment.engine === "postgres";
-    return tryHistory(deployment, seed, isPossible ? trouble : "none");
-  }
-
-  /** Returns which gardens were miscounted. */
-  async stop(): Promise<string[]> {
-    return (await Promise.all(this.#all.map((each) => each.stop()))).flat();
-  }
+/** Returns which gardens were miscounted. */
+export async function stopAll(deployments: readonly Deployment[]): Promise<string[]> {
+  return (await Promise.all(deployments.map((each) => each.stop()))).flat();
 }
 
 /** Records and checks what happens in one or two gardens. */
