@@ -17,7 +17,7 @@ export type Serve = (request: RawRequest, forward: Forward, tokens: Tokens) => P
 
 export interface BrokenService {
   readonly url: string;
-  close(): void;
+  [Symbol.dispose](): void;
 }
 
 /** A request whose body stays away is passed on after this. */
@@ -51,7 +51,7 @@ export async function openBrokenService(
   const address = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${address.port}${pathname.replace(/\/$/, "")}`,
-    close: () => server.close(),
+    [Symbol.dispose]: () => void server.close(),
   };
 }
 
@@ -78,17 +78,6 @@ export function withHeader<Changed extends Message>(
 ): Changed {
   const others = message.headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase());
   return { ...message, headers: value === undefined ? others : [...others, [name, value]] };
-}
-
-/** Replaces text in the body. */
-export function replaceText<Changed extends Message>(
-  message: Changed,
-  pattern: string | RegExp,
-  replacement: string,
-): Changed {
-  const body = Buffer.from(message.body.toString().replace(pattern, replacement));
-  if (body.equals(message.body)) return message;
-  return withHeader({ ...message, body }, "Content-Length", String(body.length));
 }
 
 async function readRequest(incoming: IncomingMessage): Promise<RawRequest> {

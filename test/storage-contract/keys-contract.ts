@@ -92,14 +92,5 @@ export function describeKeys(tested: () => TestedStorage): void {
         writes.map((_, index) => created(BigInt(index + 1), true)),
       );
     });
-
-    test("replay beside new ones in a group, and add no row", async () => {
-      await apply(keyed("r"));
-      const other = { idempotency: { key: "other", nowMs: 0, expiresAtMs: dayMs } };
-      expect(await apply(create(other), keyed("r"), create())).toEqual([
-        ...[created(2n), created(1n, true), created(3n)],
-      ]);
-      expect(await tested().storage.countPlants("home")).toBe(3);
-    });
   });
 }
