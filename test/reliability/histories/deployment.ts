@@ -56,8 +56,9 @@ export class Deployment {
   }
 
   /** `kill -9` and a restart, unless it is down already. */
-  async kill(instance: RestartingService): Promise<void> {
-    if (!instance.process) return;
+  async kill(index: number): Promise<void> {
+    const instance = this.instances[index];
+    if (!instance?.process) return;
     await instance.kill();
     // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
     const restart = (starts: number): Promise<void> =>

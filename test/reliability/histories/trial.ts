@@ -4,9 +4,9 @@
  */
 import { makeDice, spread } from "../../dice.ts";
 import type { Trial } from "../proof.ts";
-import type { RestartingService } from "../restarting-service.ts";
 import { Client, type Notebook } from "./client.ts";
 import { Deployment, type Layout } from "./deployment.ts";
+import type { Call } from "./garden-model.ts";
 import { check } from "./linearization.ts";
 import { callsMin, drawHabits, plan } from "./plan.ts";
 
@@ -44,7 +44,7 @@ export async function stopAll(deployments: readonly Deployment[]): Promise<strin
   return (await Promise.all(deployments.map((each) => each.stop()))).flat();
 }
 
-/** Records and checks what happens in one or two gardens. */
+/** Records and checks what happens in one garden. */
 export async function tryHistory(
   deployment: Deployment,
   seed: number,
@@ -52,44 +52,31 @@ export async function tryHistory(
 ): Promise<Trial> {
   const dice = makeDice(spread(seed));
   const habits = drawHabits(dice);
-  const notebooks: Notebook[] = [];
-  for (let gardens = 1 + dice(2); gardens > 0; gardens--) {
-    const token = await deployment.takeGarden();
-    notebooks.push({ token, operations: [], seenIds: [], seen: [], faults: [] });
-  }
+  const token = await deployment.takeGarden();
+  const notebook: Notebook = { token, operations: [], seenIds: [], seen: [], faults: [] };
+  const { operations, faults } = notebook;
   const clients = clientsMin + dice(clientsMax - clientsMin + 1);
-  let isOver = false;
   const running = Array.from({ length: clients }, (_, index) => {
-    const notebook = notebooks[index % notebooks.length] as Notebook;
     const ownDice = makeDice(spread(seed * 100 + index));
     const client = new Client({ name: `client ${index}`, deployment, notebook, dice: ownDice });
     return client.run(plan(index, ownDice, habits, notebook));
   });
-  const allDone = Promise.all(running).finally(() => {
-    isOver = true;
-  });
-  const makeTrouble = async () => {
+  if (trouble !== "none") {
     // At a random moment of the work.
     const operationsBefore = dice((clients * callsMin) / 2);
-    const countOperations = () => notebooks.flatMap(({ operations }) => operations).length;
-    while (!isOver && countOperations() < operationsBefore) await Bun.sleep(1);
-    if (trouble === "cut off") return deployment.cutOff();
-    const { instances } = deployment;
-    return deployment.kill(instances[dice(instances.length)] as RestartingService);
-  };
-  await Promise.all([allDone, trouble !== "none" && makeTrouble()]);
+    while (operations.length < operationsBefore && faults.length === 0) await Bun.sleep(1);
+    if (trouble === "cut off") await deployment.cutOff();
+    else await deployment.kill(dice(deployment.instances.length));
+  }
+  await Promise.all(running);
   // In the end, every instance lists and counts the same plants.
   for (const instance of deployment.instances) {
-    for (const notebook of notebooks) {
-      const visitor = new Client({
-        ...{ name: "visitor", deployment, notebook, dice, instances: [instance] },
-      });
-      await visitor.run([{ kind: "list", fields: ["id", "name", "tag"] }, { kind: "count" }]);
-    }
+    const options = { name: "visitor", deployment, notebook, dice, instances: [instance] };
+    const calls: Call[] = [{ kind: "list", fields: ["id", "name", "tag"] }, { kind: "count" }];
+    await new Client(options).run(calls);
   }
-  const operations = notebooks.flatMap((notebook) => notebook.operations);
   return {
-    faults: notebooks.flatMap(({ faults, operations }) => [...faults, ...check(operations)]),
+    faults: [...faults, ...check(operations)],
     figures: {
       operations: operations.length,
       unknown: operations.filter(({ response }) => response === undefined).length,
