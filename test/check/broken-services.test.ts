@@ -2,14 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { contract, runCheck, type Tokens } from "../../src/check/run-check.ts";
 import { makeToken, type RunningService, startService } from "../end-to-end/running-service.ts";
-import {
-  changing,
-  emptyResponse,
-  headerOf,
-  openBrokenService,
-  type Serve,
-  withHeader,
-} from "./broken-service.ts";
+import { changing, emptyResponse, openBrokenService, type Serve } from "./broken-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -29,10 +22,10 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 async function check(serve: Serve, topic?: string) {
-  using broken = await openBrokenService(service.url, tokens, serve);
+  using broken = openBrokenService(service.url, tokens, serve);
   const rows = contract.filter((row) => topic === undefined || row.topic === topic);
   const { signal } = new AbortController();
-  const options = { url: broken.url, tokens, rows, isSlow: false, signal };
+  const options = { url: broken.url.origin, tokens, rows, isSlow: false, signal };
   const result = await runCheck(options);
   const failed = result.results.filter(({ outcome }) => outcome === "failed");
   return { ...result, failed: failed.map(({ rule }) => rule) };
@@ -42,26 +35,26 @@ async function check(serve: Serve, topic?: string) {
 const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...rows: string[]]>> = {
   idempotency: [
     "does not say where a plant is when it replays",
-    changing((response) =>
-      headerOf(response, "Idempotency-Replayed")
-        ? withHeader(response, "Location", undefined)
-        : response,
-    ),
+    changing(({ headers }) => {
+      if (headers.has("Idempotency-Replayed")) headers.delete("Location");
+    }),
     "the same key and request give the same response, with Idempotency-Replayed: true",
     "retries at the same time create one plant",
   ],
   delete: [
     "deletes in any garden",
-    (request, forward, { write }) =>
-      request.method === "DELETE"
-        ? forward(withHeader(request, "Authorization", `Bearer ${write}`))
-        : forward(request),
+    (request, forward, { write }) => {
+      if (request.method === "DELETE") request.headers.set("Authorization", `Bearer ${write}`);
+      return forward(request);
+    },
     "a plant of another garden is 404 in the same way, and stays",
   ],
   preconditions: [
     "ignores If-Match on a delete",
-    (request, forward) =>
-      forward(request.method === "DELETE" ? withHeader(request, "If-Match", undefined) : request),
+    (request, forward) => {
+      if (request.method === "DELETE") request.headers.delete("If-Match");
+      return forward(request);
+    },
     "PUT and DELETE with an If-Match that doesn't match are 412, and change nothing",
     "If-Match on a plant that isn't there is 412",
     "a malformed precondition is 400 and named",
@@ -72,7 +65,8 @@ const flaws: Readonly<Record<string, readonly [what: string, serve: Serve, ...ro
       const [parameter, token] = /access_token=(\w+)&/.exec(request.target) ?? [];
       if (parameter === undefined) return forward(request);
       const target = request.target.replace(parameter, "");
-      return forward(withHeader({ ...request, target }, "Authorization", `Bearer ${token}`));
+      request.headers.set("Authorization", `Bearer ${token}`);
+      return forward({ ...request, target });
     },
     "a token in the query or in the body is not read",
   ],
@@ -115,5 +109,6 @@ test("no row passes where every response is empty", async () => {
     return isOfGardens.test(request.target) ? forward(request) : emptyResponse(299);
   });
   const passed = results.filter(({ outcome }) => outcome === "passed");
-  expect(passed.map(({ rule }) => rule)).toEqual([]);
+  // Bun refuses those before the broken service sees them.
+  expect(passed.map(({ rule }) => rule)).toEqual(["headers of more than 16 KiB are refused"]);
 });

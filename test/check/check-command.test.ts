@@ -9,13 +9,7 @@ import {
   startService,
   waitFor,
 } from "../end-to-end/running-service.ts";
-import {
-  changing,
-  emptyResponse,
-  openBrokenService,
-  type Serve,
-  withHeader,
-} from "./broken-service.ts";
+import { changing, emptyResponse, openBrokenService, type Serve } from "./broken-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -79,9 +73,9 @@ describe("a check", () => {
   });
 
   test("shows what was sent and what came where a rule fails, without tokens, and ends with 1", async () => {
-    const serve = changing((response) => withHeader(response, "WWW-Authenticate", undefined));
-    using broken = await openBroken(serve);
-    const { exitCode, out } = await run(`check ${broken.url} --only tokens`);
+    const serve = changing(({ headers }) => headers.delete("WWW-Authenticate"));
+    using broken = openBroken(serve);
+    const { exitCode, out } = await run(`check ${broken.url.origin} --only tokens`);
     expect(exitCode).toBe(1);
     expect(out).toContain("  ✗ every operation with an unknown token is 401 invalid_token\n");
     expect(out).toContain("the header WWW-Authenticate must be Bearer realm=");
@@ -95,8 +89,8 @@ describe("a check", () => {
     const keeps: Serve = async (request, forward) =>
       request.method === "DELETE" ? emptyResponse(204) : forward(request);
     const before = await listGarden();
-    using broken = await openBroken(keeps);
-    const { exitCode, errors } = await run(`check ${broken.url} --only create`);
+    using broken = openBroken(keeps);
+    const { exitCode, errors } = await run(`check ${broken.url.origin} --only create`);
     expect(exitCode).toBe(1);
     expect(errors).toMatch(/^plantstore: Not deleted: the plant \d+, /);
     const { exitCode: later } = await run("check URL --only list");
@@ -111,8 +105,8 @@ describe("a check", () => {
       await Bun.sleep(20);
       return forward(request);
     };
-    using broken = await openBroken(slowly);
-    const command = ["check", broken.url, "--only", "list"];
+    using broken = openBroken(slowly);
+    const command = ["check", broken.url.origin, "--only", "list"];
     const child = spawnProgram(command, { PLANTSTORE_TOKEN: service.token });
     await waitFor(async () => ((await listGarden()) === before ? undefined : true));
     child.kill("SIGINT");
