@@ -63,11 +63,6 @@ describe("the OpenAPI document", () => {
     expect(notices).toEqual([["info-contact", "info"]]);
   });
 
-  test("names its components so that generators can make identifiers of them", () => {
-    const names = Object.values<object>(document.components).flatMap(Object.keys);
-    expect(names.filter((name) => !/^[A-Za-z]+$/.test(name))).toEqual([]);
-  });
-
   test("is what the service sends, with the version of the package", async () => {
     const sent = await (await world.fetch("GET /openapi.json")).json();
     expect(sent).toEqual(JSON.parse(JSON.stringify(document)));
@@ -96,18 +91,6 @@ describe("the OpenAPI document", () => {
     expect(explained.map(([, status, code]) => [code, status])).toEqual(expected);
   });
 
-  test("has 403 where a token that may only read is refused, and nowhere else", () => {
-    const forbidden = operations.filter(({ method, path }) => {
-      return "403" in document.paths[path][method.toLowerCase()].responses;
-    });
-    expect(forbidden.map(({ name }) => name)).toEqual([
-      "createPlant",
-      "createPlants",
-      "putPlant",
-      "deletePlant",
-    ]);
-  });
-
   test("has examples that fit its own schemas", () => {
     const check = (part: unknown): void => {
       if (typeof part !== "object" || part === null) return;
@@ -124,22 +107,24 @@ describe("the OpenAPI document", () => {
   });
 });
 
+/** Status and body of a response, which must be as documented. */
+async function read(path: string, response: Response): Promise<{ status: number; text: string }> {
+  const { status, headers } = response;
+  const header = (name: string) => headers.get(name) ?? undefined;
+  const answer = { status, header, text: await response.text() };
+  expect(documented.findFault(path, "post", answer)).toBeUndefined();
+  return answer;
+}
+
 test("results of JSON Lines are as documented", async () => {
-  const token = await quota.makeToken({ user: "dora" });
+  const headers = {
+    authorization: `Bearer ${await quota.makeToken({ user: "dora" })}`,
+    "content-type": "application/jsonl",
+    "idempotency-key": "k",
+  };
   const post = async (...lines: string[]) => {
-    const headers = {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/jsonl",
-      "idempotency-key": "k",
-    };
     const response = await quota.fetch("POST /plants/bulk", { headers, body: lines.join("\n") });
-    const text = await response.text();
-    const answer = {
-      status: response.status,
-      header: (each: string) => response.headers.get(each) ?? undefined,
-      text,
-    };
-    expect(documented.findFault("/plants/bulk", "post", answer)).toBeUndefined();
+    const { text } = await read("/plants/bulk", response);
     return [...text.matchAll(/"status":(\d+)/g)].map(([, status]) => Number(status));
   };
   const fern = '{"name":"Fern","id":9007199254740993}';
@@ -158,10 +143,7 @@ test("responses for a used key, a full garden and too many requests are as docum
   ] as const) {
     const headers = { "idempotency-key": key };
     const response = await limited.call(token, "POST /plants", { name }, headers);
-    expect(response.status).toBe(status);
     expect(response.headers.has("ratelimit-policy")).toBe(true);
-    const header = (each: string) => response.headers.get(each) ?? undefined;
-    const answer = { status, header, text: await response.text() };
-    expect(documented.findFault("/plants", "post", answer)).toBeUndefined();
+    expect((await read("/plants", response)).status).toBe(status);
   }
 });

@@ -94,20 +94,6 @@ describe("the check", () => {
     expect(waitedSeconds).toBeGreaterThan(0);
   });
 
-  test("fails one rule in a full garden, and skips the others that need room", async () => {
-    await using limited = await startService({ args: ["--garden-plants-max", "1"] });
-    const body = JSON.stringify({ name: "Old" });
-    expect((await limited.call("POST /plants", { body })).status).toBe(201);
-    const rows = contract.filter(({ topic }) => topic === "create" || topic === "many at once");
-    const { results, leftBehind } = await check(limited.url, { write: limited.token }, { rows });
-    const [first, ...others] = results.map(({ outcome, reason }) => `${outcome}: ${reason}`);
-    expect(first).toBe(
-      "failed: the check needs room for ten plants in the garden, and there is none",
-    );
-    expect(new Set(others)).toEqual(new Set(["skipped: the garden is full", "passed: undefined"]));
-    expect(leftBehind).toEqual([]);
-  });
-
   test("skips what needs another token, and says which", async () => {
     const needing = (token: string) =>
       contract.filter(({ steps }) => steps.some(([sent]) => Object(sent).token === token));

@@ -2,12 +2,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { makeSigningKey, sign, startIssuer } from "../openid-issuer.ts";
-import { checkHeaders, engines, openWorld } from "./scenario.ts";
+import { checkHeaders, engines, openWorld, type World } from "./scenario.ts";
 
 const rate = { requests: 5, windowSeconds: 86_400 };
 const policy = '"requests";q=5;w=86400';
 const issuer = startIssuer();
 afterAll(() => issuer.stop());
+
+async function createMany(world: World, user: string, body: string): Promise<Response> {
+  const authorization = `Bearer ${await world.makeToken({ user })}`;
+  const headers = { authorization, "content-type": "application/jsonl" };
+  return world.fetch("POST /plants/bulk", { headers, body });
+}
 
 describe("a rate limit", () => {
   const world = openWorld("SQLite", { jwt: issuer.trust, usage: { rate, plantsMax: undefined } });
@@ -23,10 +29,8 @@ describe("a rate limit", () => {
   }
 
   test("is of a token, and not of its user or garden", async () => {
-    for (const token of [
-      await world.makeToken({ user: "bob" }),
-      await world.makeToken({ user: "bob" }),
-    ]) {
+    for (let tokens = 0; tokens < 2; tokens++) {
+      const token = await world.makeToken({ user: "bob" });
       expect(await send(token, 6)).toEqual({ 200: 5, 429: 1 });
     }
   });
@@ -72,12 +76,7 @@ describe("a rate limit", () => {
   });
 
   test("counts many plants at once as one request", async () => {
-    const headers = {
-      authorization: `Bearer ${await world.makeToken({ user: "fern" })}`,
-      "content-type": "application/jsonl",
-    };
-    const body = '{"name":"Fern"}\n'.repeat(9);
-    const response = await world.fetch("POST /plants/bulk", { headers, body });
+    const response = await createMany(world, "fern", '{"name":"Fern"}\n'.repeat(9));
     expect(response.status).toBe(200);
     checkHeaders(response.headers, { RateLimit: /^"requests";r=4;/ });
   });
@@ -99,11 +98,6 @@ describe("a rate limit", () => {
       status: 429,
     });
     expect(await world.storage.list("emil", undefined, 10)).toEqual([]);
-  });
-
-  test.each(["/plants", "/healthz"])("is not shown without a token, at %s", async (path) => {
-    const { headers } = await world.fetch(`GET ${path}`);
-    checkHeaders(headers, { "RateLimit-Policy": null, RateLimit: null });
   });
 });
 
@@ -129,10 +123,7 @@ describe.each(engines)("a quota on %s", (engine) => {
       RateLimit: '"plants";r=0',
       "Retry-After": null,
     });
-    expect(await refused.json()).toMatchObject({
-      type: "urn:plantstore:problem:storage-full",
-      detail: "The garden may hold 3 plants, and is full. Delete some to make room.",
-    });
+    expect(await refused.json()).toMatchObject({ type: "urn:plantstore:problem:storage-full" });
     expect((await world.call(token, "DELETE /plants/2")).status).toBe(204);
     expect((await world.call(token, "POST /plants", { name: "Fern" })).status).toBe(201);
 
@@ -145,20 +136,11 @@ describe.each(engines)("a quota on %s", (engine) => {
   });
 
   test("counts each plant of a bulk request, and refuses the lines beyond it", async () => {
-    const headers = {
-      authorization: `Bearer ${await world.makeToken({ user: "bob" })}`,
-      "content-type": "application/jsonl",
-    };
-    const body = '{"name":"Fern"}\n{}\n'.repeat(4);
-    const response = await world.fetch("POST /plants/bulk", { headers, body });
+    const response = await createMany(world, "bob", '{"name":"Fern"}\n{}\n'.repeat(4));
     const lines = (await response.text()).trimEnd().split("\n");
     const results = lines.map((line) => JSON.parse(line));
     expect(results.map(({ status }) => status)).toEqual([201, 400, 201, 400, 201, 400, 507, 400]);
-    expect(results[6]).toEqual({
-      status: 507,
-      code: "storage-full",
-      detail: "The garden may hold 3 plants, and is full. Delete some to make room.",
-    });
+    expect(results[6]).toMatchObject({ status: 507, code: "storage-full" });
   });
 });
 

@@ -1,6 +1,6 @@
 /** What storage promises of idempotency keys. */
 import { describe, expect, test } from "bun:test";
-import type { CreateWrite, Write } from "../../src/domain/storage.ts";
+import type { Write } from "../../src/domain/storage.ts";
 import { applyPatiently, create, created, remove, type TestedStorage } from "./tested-storage.ts";
 
 export function describeKeys(tested: () => TestedStorage): void {
@@ -11,15 +11,13 @@ export function describeKeys(tested: () => TestedStorage): void {
 
     const dayMs = 86_400_000;
 
-    function keyed(name: string, nowMs = 0, fields: Partial<CreateWrite> = {}): CreateWrite {
-      const idempotency = { key: "k", nowMs, expiresAtMs: nowMs + dayMs };
-      return create({ name, idempotency, ...fields });
-    }
-
-    function line(number: number, name = `plant ${number}`, nowMs = 0): CreateWrite {
-      const idempotency = { key: "k", line: number, nowMs, expiresAtMs: nowMs + dayMs };
+    function keyed(name: string, nowMs = 0, others: { key?: string; line?: number } = {}) {
+      const idempotency = { key: "k", nowMs, expiresAtMs: nowMs + dayMs, ...others };
       return create({ name, idempotency });
     }
+
+    const line = (number: number, name = `plant ${number}`, nowMs = 0) =>
+      keyed(name, nowMs, { line: number });
 
     test("replay the first outcome, also within one group and after a deletion", async () => {
       expect(await apply(keyed("r"), keyed("r"))).toEqual([created(1n), created(1n, true)]);
@@ -30,7 +28,7 @@ export function describeKeys(tested: () => TestedStorage): void {
 
     test("refuse another request under the same key, but not in another garden", async () => {
       await apply(keyed("r"));
-      const elsewhere = keyed("other", 0, { garden: "other" });
+      const elsewhere = { ...keyed("other"), garden: "other" };
       expect(await apply(keyed("other"), elsewhere)).toEqual([{ kind: "mismatch" }, created(1n)]);
       expect(await ids()).toEqual([1n]);
     });
@@ -43,9 +41,7 @@ export function describeKeys(tested: () => TestedStorage): void {
     });
 
     test("are forgotten in bounded steps, until there are none left", async () => {
-      const many = Array.from({ length: 2_500 }, (_, index) =>
-        create({ idempotency: { key: `k${index}`, nowMs: 0, expiresAtMs: dayMs } }),
-      );
+      const many = Array.from({ length: 2_500 }, (_, index) => keyed("r", 0, { key: `k${index}` }));
       await apply(...many);
       const { storage } = tested();
       let steps = 1;
@@ -84,22 +80,11 @@ export function describeKeys(tested: () => TestedStorage): void {
 
     test("that are alike at their start or end are not taken for each other", async () => {
       const keys = ["k", "kk", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
-      const writes = keys.map((key) =>
-        create({ idempotency: { key, nowMs: 0, expiresAtMs: dayMs } }),
-      );
-      expect(await apply(...writes)).toEqual(writes.map((_, index) => created(BigInt(index + 1))));
-      expect(await apply(...writes)).toEqual(
-        writes.map((_, index) => created(BigInt(index + 1), true)),
-      );
-    });
-
-    test("replay beside new ones in a group, and add no row", async () => {
-      await apply(keyed("r"));
-      const other = { idempotency: { key: "other", nowMs: 0, expiresAtMs: dayMs } };
-      expect(await apply(create(other), keyed("r"), create())).toEqual([
-        ...[created(2n), created(1n, true), created(3n)],
-      ]);
-      expect(await tested().storage.countPlants("home")).toBe(3);
+      const writes = keys.map((key) => keyed("r", 0, { key }));
+      for (const isReplayed of [false, true]) {
+        const outcomes = keys.map((_, index) => created(BigInt(index + 1), isReplayed));
+        expect(await apply(...writes)).toEqual(outcomes);
+      }
     });
   });
 }

@@ -10,156 +10,125 @@ setDefaultTimeout(120_000);
 const issuer = startIssuer();
 afterAll(() => issuer.stop());
 
-const gardens = ["north", "south"] as const;
 /** Each garden has one plant, which the other one must not see. */
-const ownIds = { north: 1, south: 2 } as const;
-const othersIds = { north: 2, south: 1 } as const;
+const gardens = { north: { own: 1, other: 2 }, south: { own: 2, other: 1 } } as const;
+type GardenName = keyof typeof gardens;
+const names = Object.keys(gardens) as GardenName[];
 
-interface Operation {
-  readonly request: string;
-  readonly body?: string;
-  readonly scope: "read" | "write" | "none";
-  readonly status: number;
-}
+type Asked = readonly [request: string, needs: "read" | "write" | "none", status: number];
 
-/** After these, in this order, the garden is as before. */
-function operationsIn(garden: (typeof gardens)[number]): Operation[] {
-  const othersId = othersIds[garden];
-  return [
-    { request: "GET /plants", scope: "read", status: 200 },
-    { request: "HEAD /plants", scope: "read", status: 200 },
-    { request: "GET /plants?limit=x", scope: "read", status: 400 },
-    { request: "GET /me", scope: "read", status: 200 },
-    { request: `GET /plants/${othersId}`, scope: "read", status: 404 },
-    { request: "GET /plants/99", scope: "read", status: 404 },
-    { request: `DELETE /plants/${othersId}`, scope: "write", status: 404 },
-    { request: "DELETE /plants/99", scope: "write", status: 404 },
-    { request: "DELETE /plants/x", scope: "write", status: 400 },
-    { request: "POST /plants", body: "{}", scope: "write", status: 400 },
-    {
-      request: "POST /plants",
-      body: `{"name":"Fern","id":${othersId}}`,
-      scope: "write",
-      status: 201,
-    },
-    // With the type of a single create, which comes after the token and the scope.
-    { request: "POST /plants/bulk", body: "{}", scope: "write", status: 415 },
-    {
-      request: `PUT /plants/${othersId}`,
-      body: '{"name":"Fern"}',
-      scope: "write",
-      status: 200,
-    },
-    { request: `DELETE /plants/${othersId}`, scope: "write", status: 204 },
-    { request: `DELETE /plants/${othersId}`, scope: "write", status: 404 },
-    { request: "OPTIONS /plants", scope: "none", status: 204 },
-    { request: "GET /healthz", scope: "none", status: 200 },
-    { request: "GET /readyz", scope: "none", status: 200 },
-    { request: "GET /metrics", scope: "none", status: 200 },
-    { request: "GET /openapi.json", scope: "none", status: 200 },
-    { request: "GET /nothing", scope: "none", status: 404 },
-    { request: "PUT /plants", scope: "none", status: 405 },
-  ];
-}
+/** After these, in this order, the garden is as before. `OTHER` is the plant of the other one. */
+const requests: readonly Asked[] = [
+  ["GET /plants", "read", 200],
+  ["HEAD /plants", "read", 200],
+  ["GET /plants?limit=x", "read", 400],
+  ["GET /me", "read", 200],
+  ["GET /plants/OTHER", "read", 404],
+  ["GET /plants/99", "read", 404],
+  ["DELETE /plants/OTHER", "write", 404],
+  ["DELETE /plants/99", "write", 404],
+  ["DELETE /plants/x", "write", 400],
+  ["POST /plants {}", "write", 400],
+  ['POST /plants {"name":"Fern","id":OTHER}', "write", 201],
+  // With the type of a single create, which comes after the token and the scope.
+  ["POST /plants/bulk {}", "write", 415],
+  ['PUT /plants/OTHER {"name":"Fern"}', "write", 200],
+  ["DELETE /plants/OTHER", "write", 204],
+  ["DELETE /plants/OTHER", "write", 404],
+  ["OPTIONS /plants", "none", 204],
+  ["GET /healthz", "none", 200],
+  ["GET /readyz", "none", 200],
+  ["GET /metrics", "none", 200],
+  ["GET /openapi.json", "none", 200],
+  ["GET /nothing", "none", 404],
+  ["PUT /plants", "none", 405],
+];
 
 test("every operation is covered", () => {
-  const tried = operationsIn("north").map(({ request }) => request);
-  const all = operations.map(({ method, path }) => `${method} ${path}`);
-  expect(tried.map((line) => line.replace(/\d+$/, "{id}"))).toEqual(expect.arrayContaining(all));
+  const tried = requests.map(([request]) => request.split(" ").slice(0, 2).join(" "));
+  const all = operations.map(({ method, path }) => `${method} ${path.replace("{id}", "OTHER")}`);
+  expect(tried).toEqual(expect.arrayContaining(all));
 });
 
-function expectedStatus({ scope, status }: Operation, standing: Standing): number {
-  if (scope === "none" || standing === "write") return status;
-  if (standing === "read") return scope === "read" ? status : 403;
+function expectedStatus([, needs, status]: Asked, standing: Standing): number {
+  if (needs === "none" || standing === "write") return status;
+  if (standing === "read") return needs === "read" ? status : 403;
   return standing === "undecided" ? 503 : 401;
+}
+
+/** What a response may depend on; undefined if it shows plants or counts requests. */
+function likenessOf([request, needs]: Asked, status: number, standing: Standing) {
+  const withBody = request.startsWith("HEAD") ? " without a body" : "";
+  if (request === "GET /metrics") return undefined;
+  if (needs === "none") return `${request} for anybody`;
+  if (status === 401) return `401 ${standing}${withBody}`;
+  return status === 403 || status === 404 ? `${status}${withBody}` : undefined;
 }
 
 describe.each(engines)("on %s", (engine) => {
   const world = openWorld(engine, { jwt: issuer.trust });
-  const credentials: Record<string, Credential[]> = {};
-  /** Different responses, by what they may depend on. */
-  const shown = new Map<string, Set<string>>();
+  const credentials: Partial<Record<GardenName, Credential[]>> = {};
 
   beforeAll(async () => {
-    for (const garden of gardens) {
-      credentials[garden] = await makeCredentials(world.storage, issuer, garden);
-      const plant = { name: garden, tag: "", idempotency: undefined, id: BigInt(ownIds[garden]) };
-      await world.storage.apply([{ kind: "create", garden, ...plant }]);
+    for (const name of names) {
+      credentials[name] = await makeCredentials(world.storage, issuer, name);
+      const plant = { name, tag: "", idempotency: undefined, id: BigInt(gardens[name].own) };
+      await world.storage.apply([{ kind: "create", garden: name, ...plant }]);
     }
     await world.assembly.authenticator.refresh();
     await world.assembly.jwts?.keys.refresh();
   });
 
-  async function call({ authorization }: Credential, { request, body }: Operation) {
-    const headers = new Headers({ "x-request-id": "same", "content-type": "application/json" });
-    if (authorization !== undefined) headers.set("authorization", authorization);
-    return world.fetch(request, body === undefined ? { headers } : { headers, body });
+  function send({ authorization }: Credential, request: string, others: HeadersInit = {}) {
+    const [method, path, body] = request.split(" ");
+    const headers = new Headers({ "content-type": "application/json", ...others });
+    if (authorization !== "") headers.set("authorization", authorization);
+    return world.fetch(`${method} ${path}`, body === undefined ? { headers } : { headers, body });
   }
 
-  test.each(gardens)(
-    "every credential for the garden %s gets the right statuses",
-    async (garden) => {
-      const seen: string[] = [];
-      const expected: string[] = [];
-      for (const credential of credentials[garden] ?? []) {
+  test("every credential gets the right statuses, and nothing that reveals more", async () => {
+    const seen: string[] = [];
+    const expected: string[] = [];
+    const shown = new Map<string, Set<string>>();
+    for (const name of names) {
+      for (const credential of credentials[name] ?? []) {
+        const { standing } = credential;
         // An unknown key is undecided only for 10 s after the keys were fetched. Fetching them
         // fails if that was a moment ago.
-        const { jwts } = world.assembly;
-        if (credential.standing === "undecided") await jwts?.keys.refresh().catch(() => {});
-        for (const operation of operationsIn(garden)) {
-          const { request, scope } = operation;
-          const response = await call(credential, operation);
+        if (standing === "undecided") await world.assembly.jwts?.keys.refresh().catch(() => {});
+        for (const asked of requests) {
+          const request = asked[0].replace("OTHER", String(gardens[name].other));
+          const response = await send(credential, request, { "x-request-id": "same" });
+          const { status, headers } = response;
           const text = await response.text();
-          const what = `${credential.name}: ${request}:`;
-          seen.push(`${what} ${response.status}`);
-          expected.push(`${what} ${expectedStatus(operation, credential.standing)}`);
-          if (response.status === 200 && request === "GET /plants") {
-            expect(JSON.parse(text)).toEqual([{ name: garden, tag: "" }]);
+          const what = `${name}, ${credential.name}: ${request}:`;
+          seen.push(`${what} ${status}`);
+          expected.push(`${what} ${expectedStatus(asked, standing)}`);
+          if (status === 200 && request === "GET /plants") {
+            expect(JSON.parse(text)).toEqual([{ name, tag: "" }]);
           }
-          const isHead = request.startsWith("HEAD");
-          const likeness = likenessOf(response.status, request, scope, credential.standing);
-          response.headers.delete("date");
-          const answer = JSON.stringify([[...response.headers], isHead ? "" : text]);
+          const likeness = likenessOf(asked, status, standing);
+          headers.delete("date");
+          const answer = JSON.stringify([[...headers], text]);
           if (likeness) shown.set(likeness, (shown.get(likeness) ?? new Set()).add(answer));
         }
       }
-      expect(seen).toEqual(expected);
-    },
-  );
-
-  /** What a response may depend on; undefined if it shows the garden's plants. */
-  function likenessOf(status: number, request: string, scope: string, standing: Standing) {
-    const body = request.startsWith("HEAD") ? " without a body" : "";
-    // It counts every request.
-    if (request === "GET /metrics") return undefined;
-    if (scope === "none") return `${request} for anybody`;
-    if (status === 401) return `401 ${standing}${body}`;
-    if (status === 403 || status === 404) return `${status}${body}`;
-    return undefined;
-  }
-
-  test("refusals, missing plants and public pages reveal nothing about the credential", () => {
-    const differing = [...shown].filter(([, answers]) => answers.size > 1);
-    expect(differing.map(([likeness, answers]) => [likeness, ...answers])).toEqual([]);
+      const plants = await world.storage.list(name, undefined, 10);
+      expect(plants.map((plant) => [Number(plant.id), plant.name])).toEqual([
+        [gardens[name].own, name],
+      ]);
+    }
+    expect(seen).toEqual(expected);
+    expect([...shown].filter(([, answers]) => answers.size > 1)).toEqual([]);
     const kinds = ["401 none", "401 refused", "401 refused without a body", "403", "404"];
     expect([...shown.keys()]).toEqual(expect.arrayContaining(kinds));
   });
 
-  test("both gardens are as before", async () => {
-    for (const garden of gardens) {
-      const plants = await world.storage.list(garden, undefined, 10);
-      expect(plants.map(({ id, name }) => [id, name])).toEqual([[BigInt(ownIds[garden]), garden]]);
-    }
-  });
-
   test("an idempotency key of one garden is unused in the other", async () => {
-    const headers = { "content-type": "application/json", "idempotency-key": "shared" };
-    for (const garden of gardens) {
-      const writer = credentials[garden]?.find(({ standing }) => standing === "write");
-      const response = await world.fetch("POST /plants", {
-        headers: { ...headers, authorization: writer?.authorization ?? "" },
-        body: '{"name":"Moss"}',
-      });
+    for (const name of names) {
+      const writer = credentials[name]?.find(({ standing }) => standing === "write") as Credential;
+      const keyed = { "idempotency-key": "shared" };
+      const response = await send(writer, 'POST /plants {"name":"Moss"}', keyed);
       expect(response.status).toBe(201);
       expect(response.headers.get("idempotency-replayed")).toBeNull();
     }

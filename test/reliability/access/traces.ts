@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openStorage } from "../../../src/storage/open.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
-import { startIssuer } from "../../openid-issuer.ts";
+import { audience, startIssuer } from "../../openid-issuer.ts";
 import { listProcesses } from "../../processes.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { KeptConnection } from "../kept-connection.ts";
@@ -18,28 +18,36 @@ const searchedCharacters = 32;
 const headerCharactersMax = 4_000;
 const pollMs = 5;
 
-export interface Traces {
-  /** Where a token was found: its kind and the place. */
-  readonly found: readonly string[];
-  readonly places: readonly string[];
-  readonly tokens: number;
-}
+/** What was written, by place. */
+type Traces = Map<string, string>;
 
-export async function gatherTraces(log: "json" | "text", program?: string): Promise<Traces> {
+/** Where tokens were found, and all places that were searched. */
+export async function gatherTraces(log: "json" | "text", program?: string) {
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
   const issuer = startIssuer();
   const storage = await openStorage(database, { isServing: false });
-  const credentials = await makeCredentials(storage, issuer, "north");
+  const all = await makeCredentials(storage, issuer, "north");
   await storage.close();
-  const traces = new Map<string, string>();
-  await using collector = startCollector(traces);
+  const credentials = all.filter(({ name, token, authorization }) => {
+    const isPlain = authorization === `Bearer ${token}` && token.length > searchedCharacters;
+    // The hash of a token is what is stored of it, and opens nothing.
+    return isPlain && name !== "token's hash";
+  });
+  const traces: Traces = new Map();
+  // Takes the spans of requests, as an OpenTelemetry collector does.
+  await using collector = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      traces.set("spans", (traces.get("spans") ?? "") + (await request.text()));
+      return Response.json({});
+    },
+  });
   await using service = await startService({
     database,
     program,
     args: [
-      ...["--threads", "2", "--log", log, "--jwt-issuer", issuer.url],
-      ...["--jwt-audience", "https://plants.test"],
+      ...["--threads", "2", "--log", log, "--jwt-issuer", issuer.url, "--jwt-audience", audience],
       ...["--trace-endpoint", `http://127.0.0.1:${collector.port}`],
     ],
   });
@@ -52,100 +60,66 @@ export async function gatherTraces(log: "json" | "text", program?: string): Prom
   traces.set("standard error", service.output().errors);
   readFolder(folder.path, "after it stopped", traces);
   await issuer.stop();
-  return search(credentials, traces);
-}
-
-/** Takes the spans of requests, as an OpenTelemetry collector does. */
-function startCollector(traces: Map<string, string>) {
-  return Bun.serve({
-    port: 0,
-    async fetch(request) {
-      traces.set("spans", (traces.get("spans") ?? "") + (await request.text()));
-      return Response.json({});
-    },
-  });
-}
-
-function search(credentials: readonly Credential[], traces: ReadonlyMap<string, string>): Traces {
-  const tokens = credentials.filter(({ name, token = "" }) => {
-    // The hash of a token is what is stored of it, and opens nothing.
-    return token.length > searchedCharacters && name !== "token's hash";
-  });
-  const found = tokens.flatMap(({ name, token = "" }) => {
-    const searched = token.slice(-searchedCharacters);
-    return Array.from(traces)
-      .filter(([, text]) => text.includes(searched))
-      .map(([place]) => `${name} in ${place}`);
-  });
-  return { found, places: [...traces.keys()], tokens: tokens.length };
+  const found = credentials.flatMap(({ name, token }) =>
+    Array.from(traces)
+      .filter(([, text]) => text.includes(token.slice(-searchedCharacters)))
+      .map(([place]) => `${name} in ${place}`),
+  );
+  return { found, places: [...traces.keys()] };
 }
 
 /** Requests that put a token where it belongs, and where it does not. */
-function requestsWith(token: string, authorization: string): Record<string, string> {
-  const request = (line: string, headers: readonly string[] = [], body = "") => {
+function requestsWith(token: string, authorization: string): readonly string[] {
+  const request = (line: string, headers: readonly string[], body = "") => {
     const length = body === "" ? [] : [`Content-Length: ${body.length}`];
     return [`${line} HTTP/1.1`, ...headers, ...length, "", body].join("\r\n");
   };
   const host = "Host: plants.test";
+  const bearer = `Authorization: Bearer ${token}`;
   const allowed = `Authorization: ${authorization}`;
   const json = "Content-Type: application/json";
-  return {
-    "its place": request("GET /plants", [host, `Authorization: Bearer ${token}`]),
-    "a write": request(
-      "POST /plants",
-      [host, json, `Authorization: Bearer ${token}`],
-      '{"name":"Fern"}',
-    ),
-    "another scheme": request("GET /plants", [host, `Authorization: Token ${token}`]),
-    "no scheme": request("GET /plants", [host, `Authorization: ${token}`]),
-    "a list of two": request("GET /plants", [host, `Authorization: Bearer ${token},${token}`]),
-    "the query": request(`GET /plants?access_token=${token}`, [host, allowed]),
-    "a parameter": request(`GET /plants?limit=${token}`, [host, allowed]),
-    "the path": request(`DELETE /plants/${token}`, [host, allowed]),
-    "an unknown path": request(`GET /${token}`, [host]),
-    "the host": request("GET /plants", [`Host: ${token}`, allowed]),
-    "the request's id": request("GET /plants", [host, allowed, `X-Request-Id: ${token}`]),
-    "the key of a refused create": request(
-      "POST /plants",
-      [host, allowed, json, `Idempotency-Key: ${token}`],
-      "{}",
-    ),
-    "a field of the body": request("POST /plants", [host, allowed, json], `{"token":"${token}"}`),
-    "a body that is no JSON": request("POST /plants", [host, allowed, json], `{"name":${token}}`),
-    "the content type": request("POST /plants", [host, allowed, `Content-Type: ${token}`], "{}"),
-    "the origin": request("OPTIONS /plants", [host, `Origin: https://${token}.test`]),
-    "a cookie": request("GET /healthz", [host, `Cookie: token=${token}`]),
-    "the method": request(`${token} /plants`, [host, allowed]),
-  };
+  return [
+    request("GET /plants", [host, bearer]),
+    request("POST /plants", [host, bearer, json], '{"name":"Fern"}'),
+    request("GET /plants", [host, `Authorization: Token ${token}`]),
+    request("GET /plants", [host, `Authorization: ${token}`]),
+    request("GET /plants", [host, `${bearer},${token}`]),
+    request(`GET /plants?access_token=${token}`, [host, allowed]),
+    request(`GET /plants?limit=${token}`, [host, allowed]),
+    request(`DELETE /plants/${token}`, [host, allowed]),
+    request(`GET /${token}`, [host]),
+    request("GET /plants", [`Host: ${token}`, allowed]),
+    request("GET /plants", [host, allowed, `X-Request-Id: ${token}`]),
+    request("POST /plants", [host, allowed, json, `Idempotency-Key: ${token}`], "{}"),
+    request("POST /plants", [host, allowed, json], `{"token":"${token}"}`),
+    request("POST /plants", [host, allowed, json], `{"name":${token}}`),
+    request("POST /plants", [host, allowed, `Content-Type: ${token}`], "{}"),
+    request("OPTIONS /plants", [host, `Origin: https://${token}.test`]),
+    request("GET /healthz", [host, `Cookie: token=${token}`]),
+    request(`${token} /plants`, [host, allowed]),
+  ];
 }
 
 async function sendAll(
-  { port }: RunningService,
+  { port, call }: RunningService,
   credentials: readonly Credential[],
-  traces: Map<string, string>,
+  traces: Traces,
 ): Promise<void> {
   const writer = credentials.find(({ standing }) => standing === "write")?.authorization ?? "";
   for (const { name, token } of credentials) {
-    if (token === undefined || token.length > headerCharactersMax) continue;
-    const sent = Object.entries(requestsWith(token, writer));
+    if (token.length > headerCharactersMax) continue;
     await Promise.all(
-      sent.map(async ([place, text]) => {
-        traces.set(`the response to ${name} in ${place}`, await exchange(port, text));
+      requestsWith(token, writer).map(async (text) => {
+        const connection = await KeptConnection.open({ port, isSecure: false });
+        // The runtime sends no response to some malformed requests.
+        const response = await connection.ask(text).catch(() => undefined);
+        connection.close();
+        const shown = `${response?.headers.join("\n")}\n${response?.body.toString("latin1")}`;
+        traces.set(`the response with ${name} to ${text.slice(0, 100)}`, shown);
       }),
     );
   }
-  for (const path of ["/metrics", "/openapi.json"]) {
-    const text = `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${writer}\r\n\r\n`;
-    traces.set(path, await exchange(port, text));
-  }
-}
-
-/** The whole response as text. The runtime sends none to some malformed requests. */
-async function exchange(port: number, text: string): Promise<string> {
-  const connection = await KeptConnection.open({ port, isSecure: false });
-  const response = await connection.ask(text).catch(() => undefined);
-  connection.close();
-  return `${response?.headers.join("\n")}\n${response?.body.toString("latin1")}`;
+  traces.set("/metrics", await (await call("GET /metrics")).text());
 }
 
 /** Commands with good and bad tokens, as docs/command-line.md says. */
@@ -153,33 +127,31 @@ async function runCommands(
   { url, database }: RunningService,
   credentials: readonly Credential[],
   folder: string,
-  traces: Map<string, string>,
+  traces: Traces,
   program?: string,
 ): Promise<void> {
-  const list = ["plants", "list", "--url", url];
-  const commands: readonly (readonly [kind: string, command: readonly string[]])[] = [
-    ["write token", list],
-    ["write token", ["plants", "add", "Fern", "--url", url]],
-    ["write token", ["export", "--url", url, join(folder, "plants.csv")]],
-    ["write token", ["token", "list", "--json", "--database", database]],
-    ["write token", ["completion", "bash"]],
-    ["revoked token", list],
-    ["token with a wrong checksum", list],
-    ["expired JWT", list],
+  const commands: readonly (readonly [kind: string, command: string])[] = [
+    ["write token", `plants list --url ${url}`],
+    ["write token", `plants add Fern --url ${url}`],
+    ["write token", `export --url ${url} ${join(folder, "plants.csv")}`],
+    ["write token", `token list --json --database ${database}`],
+    ["revoked token", `plants list --url ${url}`],
+    ["token with a wrong checksum", `plants list --url ${url}`],
+    ["expired JWT", `plants list --url ${url}`],
   ];
-  await Promise.all(
-    commands.map(async ([kind, command]) => {
-      const { token = "" } = credentials.find(({ name }) => name === kind) ?? {};
-      const running = runProgram(command, { PLANTSTORE_TOKEN: token }, program);
-      const what = `${command.slice(0, 2).join(" ")} with ${kind}`;
-      traces.set(`the processes during ${what}`, await watchProcesses(running));
-      const { out, errors } = await running;
-      traces.set(what, out + errors);
-    }),
-  );
+  const runs = commands.map(async ([kind, line]) => {
+    const { token = "" } = credentials.find(({ name }) => name === kind) ?? {};
+    const words = line.split(" ");
+    const { out, errors } = await runProgram(words, { PLANTSTORE_TOKEN: token }, program);
+    const what = `${words.slice(0, 2).join(" ")} with ${kind}`;
+    traces.set(what, out + errors);
+    return what;
+  });
+  const processes = await watchProcesses(Promise.all(runs));
+  for (const run of runs) traces.set(`the processes during ${await run}`, processes);
 }
 
-/** All processes from its start to its end: it may start others, or rename itself. */
+/** All processes until the end of these commands: they may start others, or rename themselves. */
 async function watchProcesses(running: Promise<unknown>): Promise<string> {
   const seen = new Set<string>();
   let isOver = false;
@@ -193,7 +165,7 @@ async function watchProcesses(running: Promise<unknown>): Promise<string> {
   return [...seen].join("\n");
 }
 
-function readFolder(folder: string, when: string, traces: Map<string, string>): void {
+function readFolder(folder: string, when: string, traces: Traces): void {
   for (const name of readdirSync(folder)) {
     traces.set(`${name} ${when}`, readFileSync(join(folder, name), "latin1"));
   }

@@ -6,9 +6,10 @@ const trial = await GeneratedTrial.start();
 
 await prove({
   name: "generated",
-  trials: "batches of 400 rows",
-  count: 500,
-  run: (seed) => trial.run(seed, 400),
+  trials: "batches of 100 rows",
+  count: 2_000,
+  atOnce: 4,
+  run: (seed) => trial.run(seed, 100),
   async conclude() {
     await trial.stop();
     return undefined;

@@ -1,156 +1,167 @@
-/** Sends one call after the other to a garden, and records results and times. */
-import { KeptConnection, Unanswered } from "../kept-connection.ts";
+/** Sends calls to a garden, one after the other, and records responses and times. */
+import type { RawResponse } from "../../../src/check/wire.ts";
+import { headerOf, KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
 import type { RestartingService } from "../restarting-service.ts";
-import type { Deployment, FreshGarden } from "./deployment.ts";
-import {
-  type Call,
-  isWrite,
-  type List,
-  type Operation,
-  type Result,
-  type Seen,
-} from "./history.ts";
-import type { Dice } from "./plan.ts";
-import { readResult, readSeen, renderRequest } from "./wire-form.ts";
+import type { Deployment } from "./deployment.ts";
+import type { Call, List, Seen } from "./garden-model.ts";
+import type { Operation } from "./linearization.ts";
 
-/** Shared by the clients of a garden. */
-export interface Notebook extends FreshGarden {
+export type Dice = (sides: number) => number;
+
+/** What the clients of one garden share. */
+export interface Notebook {
+  readonly token: string;
   readonly operations: Operation[];
   /** Of plants that were created. */
   readonly seenIds: bigint[];
   /** The entity tags that clients read, the latest last. */
   readonly seen: Seen[];
-  /** What a history cannot contain, such as a 500. */
+  /** What a history cannot contain, such as a hang. */
   readonly faults: string[];
 }
 
-const pauseWhileDownMs = 2;
-const walkPagesMax = 12;
-/** Shorter than the service keeps an idle connection. */
-const idleMaxMs = 5_000;
-/** Ends within the first line. */
-const firstPieceCharacters = 9;
-
-interface Used {
+interface Reached {
+  readonly instance: RestartingService;
+  readonly port: number;
   readonly connection: KeptConnection;
-  readonly usedAtMs: number;
 }
 
+/** Of a list whose links are followed. */
+const pagesMax = 12;
+const pauseWhileDownMs = 2;
+
 export class Client {
-  readonly #name: string;
-  readonly #deployment: Deployment;
-  readonly #instances: readonly RestartingService[];
-  readonly #notebook: Notebook;
-  readonly #dice: Dice;
-  /** By port. */
-  readonly #connections = new Map<number, Used>();
+  #reached: Reached | undefined;
 
   constructor(
-    name: string,
-    deployment: Deployment,
-    instances: readonly RestartingService[],
-    notebook: Notebook,
-    dice: Dice,
-  ) {
-    this.#name = name;
-    this.#deployment = deployment;
-    this.#instances = instances;
-    this.#notebook = notebook;
-    this.#dice = dice;
-  }
+    readonly options: {
+      readonly name: string;
+      readonly deployment: Deployment;
+      readonly notebook: Notebook;
+      readonly dice: Dice;
+      /** By default all of the deployment. */
+      readonly instances?: readonly RestartingService[];
+    },
+  ) {}
 
   async run(calls: Iterable<Call>): Promise<void> {
     for (const call of calls) {
-      if (call.kind === "list" && call.isWalk) await this.#walk(call);
-      else await this.#ask(call);
+      let page: Call | undefined = call;
+      for (let pages = 0; page && pages < pagesMax; pages++) {
+        const response: string = await this.#ask(page);
+        const next: string | undefined = /^200 next (-?\d+) /.exec(response)?.[1];
+        page = next ? { ...(call as List), after: BigInt(next) } : undefined;
+      }
     }
-    for (const { connection } of this.#connections.values()) connection.close();
-  }
-
-  /** Follows the links to the end, or for a while. */
-  async #walk(first: List): Promise<void> {
-    let page = first;
-    for (let pages = 0; pages < walkPagesMax; pages++) {
-      const result = await this.#ask(page);
-      if (result?.kind !== "listed" || !result.next) return;
-      page = { ...first, ...result.next };
-    }
+    this.#reached?.connection.close();
   }
 
   /** After an unknown outcome, a read or a create with a key is sent again. */
-  async #ask(call: Call): Promise<Result | undefined> {
-    const { operations, seenIds, faults } = this.#notebook;
+  async #ask(call: Call): Promise<string> {
+    const { operations, seenIds, faults } = this.options.notebook;
+    const isRead = !["create", "put", "delete"].includes(call.kind);
+    const isSafe = isRead || (call.kind === "create" && call.key !== undefined);
     for (;;) {
-      const operation = await this.#try(call);
-      const { result } = operation;
-      if (result || isWrite(call)) operations.push(operation);
-      if (result?.kind === "created") seenIds.push(result.id);
-      const isSafe = !isWrite(call) || (call.kind === "create" && call.key !== undefined);
-      if (result || !isSafe || faults.length > 0) return result;
+      const operation = await this.#send(call);
+      const { response } = operation;
+      if (response || !isRead) operations.push(operation);
+      const created = /^201 \/plants\/(-?\d+) /.exec(response ?? "")?.[1];
+      if (created) seenIds.push(BigInt(created));
+      if (response || !isSafe || faults.length > 0) return response ?? "";
     }
   }
 
-  async #try(call: Call): Promise<Operation> {
-    const { instance, port, connection } = await this.#connect();
-    const who = `${this.#name} at ${port}`;
+  async #send(call: Call): Promise<Operation> {
+    const { name, deployment, notebook } = this.options;
+    const { instance, port, connection } = await this.#reach();
+    const who = `${name} at ${port}`;
     const isKilled = () => instance.process?.port !== port;
-    const text = renderRequest(call, this.#notebook.token);
-    const sent = this.#dice(4) === 0 ? firstPieceCharacters : 0;
-    if (sent > 0) {
-      // The service sees the connection as readable before the request is complete.
-      connection.sendRest(text.slice(0, sent));
-      await Bun.sleep(0);
-    }
     const calledAtMs = performance.now();
     try {
-      const response = await connection.ask(text.slice(sent));
+      const response = await connection.ask(writeCall(call, notebook.token));
       const endedAtMs = performance.now();
-      const result = readResult(call, response);
-      const seen = readSeen(call, response);
-      if (seen) this.#noteSeen(seen, who);
-      if (result) return { who, call, result, calledAtMs, endedAtMs };
+      const entityTag = headerOf(response, "etag");
+      if (entityTag && (call.kind === "get" || call.kind === "put")) {
+        notebook.seen.push({ id: call.id, ...JSON.parse(`${response.body}`), entityTag });
+      }
+      if (response.status !== 503) {
+        return { who, call, response: readResponse(call, response), calledAtMs, endedAtMs };
+      }
     } catch (error) {
       const isExpected = error instanceof Unanswered && isKilled();
-      if (!isExpected) this.#notebook.faults.push(`${who}, ${call.kind}: ${error}`);
+      if (!isExpected) notebook.faults.push(`${who}, ${call.kind}: ${error}`);
     }
-    const endedAtMs = isKilled()
-      ? await this.#deployment.endOf(port, instance)
-      : Number.POSITIVE_INFINITY;
-    return { who, call, result: undefined, calledAtMs, endedAtMs };
+    let endedAtMs = Number.POSITIVE_INFINITY;
+    // On PostgreSQL, a statement that was sent may outlive its client.
+    if (isKilled() && deployment.engine === "sqlite") {
+      await instance.exits.get(port);
+      endedAtMs = performance.now();
+    }
+    return { who, call, response: undefined, calledAtMs, endedAtMs };
   }
 
-  /** The same content has the same tag, and other content another one. */
-  #noteSeen(seen: Seen, who: string): void {
-    const { name, tag, entityTag } = seen;
-    const isSame = (other: Seen) => other.name === name && other.tag === tag;
-    const isMixed = (other: Seen) => isSame(other) !== (other.entityTag === entityTag);
-    if (!/^"[^"]+"$/.test(entityTag) || this.#notebook.seen.some(isMixed)) {
-      this.#notebook.faults.push(`${who}: ${name} has the entity tag ${entityTag}`);
-    }
-    this.#notebook.seen.push(seen);
-  }
-
-  /** To an instance that is up, over a kept connection or, now and then, a new one. */
-  async #connect() {
+  /** An instance that is up, over the connection of before or, now and then, a new one. */
+  async #reach(): Promise<Reached> {
+    const { deployment, dice, instances = deployment.instances } = this.options;
+    if (this.#reached && !this.#reached.connection.isOver && dice(3) > 0) return this.#reached;
+    this.#reached?.connection.close();
     for (;;) {
-      const instance = this.#instances[this.#dice(this.#instances.length)] as RestartingService;
+      const instance = instances[dice(instances.length)] as RestartingService;
       const { port } = instance;
-      const connection = port && (await this.#reach(port).catch(() => undefined));
-      if (connection) return { instance, port, connection };
+      const connection =
+        port && (await KeptConnection.open({ port, isSecure: false }).catch(() => undefined));
+      if (connection) {
+        this.#reached = { instance, port, connection };
+        return this.#reached;
+      }
       await Bun.sleep(pauseWhileDownMs);
     }
   }
+}
 
-  async #reach(port: number): Promise<KeptConnection> {
-    const usedAtMs = performance.now();
-    const known = this.#connections.get(port);
-    const isGood = known && !known.connection.isOver && usedAtMs - known.usedAtMs < idleMaxMs;
-    const isKept = isGood && this.#dice(6) > 0;
-    if (!isKept) known?.connection.close();
-    const connection = isKept
-      ? known.connection
-      : await KeptConnection.open({ port, isSecure: false });
-    this.#connections.set(port, { connection, usedAtMs });
-    return connection;
+/** A call as HTTP, by docs/interface.md. */
+function writeCall(call: Call, token: string): string {
+  const headers: Record<string, string> = {};
+  if ("key" in call) headers["Idempotency-Key"] = call.key;
+  if ("ifMatch" in call && call.ifMatch) headers["If-Match"] = call.ifMatch.entityTag;
+  if ("isForNew" in call) headers["If-None-Match"] = "*";
+  switch (call.kind) {
+    case "create":
+    case "put": {
+      const { kind, id, name, tag } = call;
+      const given = id === undefined ? "" : `"id":${id},`;
+      const body = `{${given}"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
+      const line = kind === "create" ? "POST /plants" : `PUT /plants/${id}`;
+      return writeRequest(line, { token, headers, body });
+    }
+    case "delete":
+      return writeRequest(`DELETE /plants/${call.id}`, { token, headers });
+    case "get":
+      return writeRequest(`GET /plants/${call.id}`, { token });
+    case "count":
+      return writeRequest("GET /me", { token });
+    case "list": {
+      const query = [
+        ...(call.fields.join() === "name,tag" ? [] : [`fields=${call.fields}`]),
+        ...(call.limit === undefined ? [] : [`limit=${call.limit}`]),
+        ...(call.after === undefined ? [] : [`after=${call.after}`]),
+      ];
+      return writeRequest(`GET /plants?${query.join("&")}`, { token });
+    }
   }
+}
+
+/** A response as the model has it. */
+function readResponse(call: Call, response: RawResponse): string {
+  const { status } = response;
+  if (status >= 400) return String(status);
+  const body = response.body.toString();
+  const link = headerOf(response, "link");
+  const parts = [
+    headerOf(response, "location"),
+    headerOf(response, "idempotency-replayed") && "replayed",
+    link && `next ${/after=(-?\d+).*; rel="next"$/.exec(link)?.[1]}`,
+    call.kind === "count" ? JSON.parse(body).plants : body,
+  ];
+  return [status, ...parts.filter((part) => part !== undefined && part !== "")].join(" ");
 }

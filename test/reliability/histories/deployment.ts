@@ -11,11 +11,6 @@ export interface Layout {
   readonly threads: readonly number[];
 }
 
-export interface FreshGarden {
-  readonly garden: string;
-  readonly token: string;
-}
-
 /** Created many at a time, so that mostly nothing but the service has the database open. */
 const gardensAtOnce = 100;
 /** These clients may be slow on a busy machine. */
@@ -24,30 +19,31 @@ const startsMax = 5;
 
 export class Deployment {
   readonly instances: readonly RestartingService[];
-  readonly #engine: Engine;
+  readonly engine: Engine;
   readonly #place: Place;
-  readonly #gardens: FreshGarden[] = [];
+  /** Each to a garden that nobody has used. */
+  readonly #tokens: string[] = [];
   #made = 0;
 
-  private constructor(instances: readonly RestartingService[], engine: Engine, place: Place) {
-    this.instances = instances;
-    this.#engine = engine;
-    this.#place = place;
-  }
-
-  static async start({ engine, threads }: Layout, program?: string): Promise<Deployment> {
-    const place = await makePlace(engine);
+  private constructor({ engine, threads }: Layout, place: Place, program?: string) {
     const { database } = place;
-    const instances = threads.map(
+    this.engine = engine;
+    this.#place = place;
+    this.instances = threads.map(
       (count) => new RestartingService({ database, args: ["--threads", String(count)], program }),
     );
-    await Promise.all(instances.map((instance) => instance.start()));
-    return new Deployment(instances, engine, place);
   }
 
-  async takeGarden(): Promise<FreshGarden> {
-    if (this.#gardens.length === 0) await this.#makeGardens();
-    return this.#gardens.pop() as FreshGarden;
+  static async start(layout: Layout, program?: string): Promise<Deployment> {
+    const deployment = new Deployment(layout, await makePlace(layout.engine), program);
+    await Promise.all(deployment.instances.map((instance) => instance.start()));
+    return deployment;
+  }
+
+  /** The token to a fresh garden. */
+  async takeGarden(): Promise<string> {
+    if (this.#tokens.length === 0) await this.#makeGardens();
+    return this.#tokens.pop() as string;
   }
 
   /** PostgreSQL closes the connections of all instances. */
@@ -59,27 +55,18 @@ export class Deployment {
     );
   }
 
-  /** `kill -9` and a restart. Returns whether it was up. */
-  async kill(instance: RestartingService): Promise<boolean> {
-    if (!instance.process) return false;
+  /** `kill -9` and a restart, unless it is down already. */
+  async kill(index: number): Promise<void> {
+    const instance = this.instances[index];
+    if (!instance?.process) return;
     await instance.kill();
     // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
-    for (let starts = 1; this.#engine === "postgres" && starts < startsMax; starts++) {
-      const isUp = await instance.start().then(
-        () => true,
-        () => false,
-      );
-      if (isUp) return true;
-    }
-    await instance.start();
-    return true;
-  }
-
-  /** After this, nothing that a killed process began can take effect. */
-  async endOf(port: number, instance: RestartingService): Promise<number> {
-    await instance.exits.get(port);
-    // On PostgreSQL, a statement that was sent may outlive its client.
-    return this.#engine === "postgres" ? Number.POSITIVE_INFINITY : performance.now();
+    const restart = (starts: number): Promise<void> =>
+      instance.start().catch((error) => {
+        if (starts === startsMax || this.engine === "sqlite") throw error;
+        return restart(starts + 1);
+      });
+    await restart(1);
   }
 
   /** Returns which gardens it has miscounted. */
@@ -93,11 +80,10 @@ export class Deployment {
   async #makeGardens(): Promise<void> {
     const storage = await openStorage(this.#place.database, { isServing: false, limits });
     for (let count = 0; count < gardensAtOnce; count++) {
-      const garden = `garden-${++this.#made}`;
-      const issue = () => issueToken(storage, { user: garden }, Date.now());
-      // The connection may be cut off by the history before. One more token does no harm.
-      const { token } = await issue().catch(issue);
-      this.#gardens.push({ garden, token });
+      const user = `garden-${++this.#made}`;
+      const issue = () => issueToken(storage, { user }, Date.now());
+      // The connection may be cut off by another history. One more token does no harm.
+      this.#tokens.push((await issue().catch(issue)).token);
     }
     await storage.close();
   }

@@ -1,10 +1,48 @@
-/** A sequential model of a garden, by docs/interface.md. */
-import type { Content, Create, Delete, List, Operation, Plant, Put, Seen } from "./history.ts";
+/** A sequential model of a garden, by docs/interface.md: what each call changes and returns. */
+
+export interface Content {
+  readonly name: string;
+  readonly tag: string;
+}
+
+export interface Plant extends Content {
+  readonly id: bigint;
+}
+
+/** What a plant was when its entity tag was read. */
+export interface Seen extends Plant {
+  readonly entityTag: string;
+}
+
+/** `count` asks `/me` how many plants there are. */
+export type Call =
+  | (Partial<Plant> & Content & { readonly kind: "create"; readonly key?: string })
+  | (Plant & { readonly kind: "put"; readonly ifMatch?: Seen; readonly isForNew?: boolean })
+  | { readonly kind: "delete"; readonly id: bigint; readonly ifMatch?: Seen }
+  | { readonly kind: "get"; readonly id: bigint }
+  | { readonly kind: "count" }
+  | List;
+
+type CallOf<Kind> = Extract<Call, { readonly kind: Kind }>;
+
+export interface List {
+  readonly kind: "list";
+  readonly fields: readonly (keyof Plant)[];
+  readonly limit?: number;
+  readonly after?: bigint;
+}
+
+/** The garden after a call, which is the same object if nothing changed. */
+interface Outcome {
+  readonly garden: Garden;
+  /** Status, Location, whether it is replayed, where the link leads, and the body. */
+  readonly response: string;
+}
+
+/** By key: the request that it was first sent with, and the id of its plant. */
+type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint }>;
 
 const assignedIdMax = 2n ** 52n;
-
-/** By key: the request that it was first sent with, and its plant. */
-type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint }>;
 
 export class Garden {
   static readonly empty = new Garden([], 0n, new Map());
@@ -24,63 +62,63 @@ export class Garden {
     this.fingerprint = [lastId, ...present, ...kept.toSorted()].join("\n");
   }
 
-  /**
-   * The garden after the operation: the same object if nothing changed, undefined if the operation
-   * cannot have this result. An unknown result may be any.
-   */
-  after(operation: Operation): Garden | undefined {
-    const { call, result } = operation;
+  take(call: Call): Outcome {
     switch (call.kind) {
       case "create":
-        return this.#create(call, result);
+        return this.#create(call);
       case "put":
-        return this.#put(call, result);
+        return this.#put(call);
       case "delete":
-        return this.#delete(call, result);
+        return this.#delete(call);
       case "get": {
-        const plant = this.#find(call.id);
-        if (!plant) return this.#refuse(404, result);
-        return !result || (result.kind === "found" && isSame(result.plant, plant))
-          ? this
-          : undefined;
+        const found = this.#find(call.id);
+        return this.#unchanged(found ? `200 ${render(found)}` : "404");
       }
       case "count":
-        return !result || (result.kind === "counted" && result.plants === this.#plants.length)
-          ? this
-          : undefined;
+        return this.#unchanged(`200 ${this.#plants.length}`);
       case "list":
-        return this.#isListed(call, result) ? this : undefined;
+        return this.#list(call);
     }
   }
 
-  #create(call: Create, result: Operation["result"]): Garden | undefined {
-    const { name, tag, key } = call;
+  #create(call: CallOf<"create">): Outcome {
+    const { name, tag, key = "" } = call;
     const request = `${call.id} ${name} ${tag}`;
-    const kept = key === undefined ? undefined : this.#keys.get(key);
-    if (kept && kept.request !== request) return this.#refuse(422, result);
-    if (kept) return isCreated(result, kept.id, true) ? this : undefined;
+    const kept = this.#keys.get(key);
+    if (kept && kept.request !== request) return this.#unchanged("422");
+    if (kept) return this.#unchanged(`201 /plants/${kept.id} replayed ${render(call)}`);
     const id = call.id ?? this.#lastId + 1n;
     const isExhausted = call.id === undefined && id > assignedIdMax;
-    if (isExhausted || this.#find(id)) return this.#refuse(409, result);
-    if (!isCreated(result, id, false)) return undefined;
-    const keys = key === undefined ? this.#keys : new Map(this.#keys).set(key, { request, id });
-    return this.#with({ id, name, tag }, keys);
+    if (isExhausted || this.#find(id)) return this.#unchanged("409");
+    const keys = key === "" ? this.#keys : new Map(this.#keys).set(key, { request, id });
+    return { garden: this.#with({ id, name, tag }, keys), response: created(id, call) };
   }
 
-  #put({ id, name, tag, ifMatch, isForNew }: Put, result: Operation["result"]): Garden | undefined {
+  #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">): Outcome {
     const found = this.#find(id);
-    if ((isForNew && found) || !matches(ifMatch, found)) return this.#refuse(412, result);
-    if (!found) return isCreated(result, id, false) ? this.#with({ id, name, tag }) : undefined;
-    if (result && result.kind !== "replaced") return undefined;
-    return isSame(found, { name, tag }) ? this : this.#with({ id, name, tag });
+    if ((isForNew && found) || !matches(ifMatch, found)) return this.#unchanged("412");
+    const isSame = found?.name === name && found.tag === tag;
+    const garden = isSame ? this : this.#with({ id, name, tag });
+    const content = { name, tag };
+    return { garden, response: found ? `200 ${render(content)}` : created(id, content) };
   }
 
-  #delete({ id, ifMatch }: Delete, result: Operation["result"]): Garden | undefined {
+  #delete({ id, ifMatch }: CallOf<"delete">): Outcome {
     const found = this.#find(id);
-    if (!matches(ifMatch, found)) return this.#refuse(412, result);
-    if (!found) return this.#refuse(404, result);
-    if (result && result.kind !== "deleted") return undefined;
-    return new Garden(this.#without(id), this.#lastId, this.#keys);
+    if (!matches(ifMatch, found)) return this.#unchanged("412");
+    if (!found) return this.#unchanged("404");
+    return { garden: new Garden(this.#without(id), this.#lastId, this.#keys), response: "204" };
+  }
+
+  #list({ after, limit, fields }: List): Outcome {
+    const rest = this.#plants.filter(({ id }) => after === undefined || id > after);
+    const page = rest.slice(0, limit);
+    const next = page.length < rest.length ? ` next ${page.at(-1)?.id}` : "";
+    return this.#unchanged(`200${next} [${page.map((plant) => render(plant, fields))}]`);
+  }
+
+  #unchanged(response: string): Outcome {
+    return { garden: this, response };
   }
 
   #find(id: bigint): Plant | undefined {
@@ -90,47 +128,28 @@ export class Garden {
   #with(plant: Plant, keys = this.#keys): Garden {
     const { id } = plant;
     const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
-    return new Garden([...this.#without(id), plant].toSorted(byId), lastId, keys);
+    const plants = [...this.#without(id), plant].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    return new Garden(plants, lastId, keys);
   }
 
   #without(id: bigint): Plant[] {
     return this.#plants.filter((plant) => plant.id !== id);
   }
-
-  #refuse(status: number, result: Operation["result"]): Garden | undefined {
-    if (result === undefined) return this;
-    return result.kind === "refused" && result.status === status ? this : undefined;
-  }
-
-  #isListed({ after, limit, fields }: List, result: Operation["result"]): boolean {
-    if (result === undefined) return true;
-    if (result.kind !== "listed") return false;
-    const rest = this.#plants.filter(({ id }) => after === undefined || id > after);
-    const page = rest.slice(0, limit);
-    if (page.length !== result.plants.length) return false;
-    const isPage = page.every((plant, index) =>
-      fields.every((field) => plant[field] === result.plants[index]?.[field]),
-    );
-    const isCut = page.length < rest.length;
-    if (!isPage || isCut !== (result.next !== undefined)) return false;
-    return !isCut || result.next?.after === (page.at(-1)?.id ?? after);
-  }
 }
 
-function isCreated(result: Operation["result"], id: bigint, isReplayed: boolean): boolean {
-  if (result === undefined) return true;
-  return result.kind === "created" && result.id === id && result.isReplayed === isReplayed;
+function created(id: bigint, content: Content): string {
+  return `201 /plants/${id} ${render(content)}`;
 }
 
-function isSame(one: Content, other: Content): boolean {
-  return one.name === other.name && one.tag === other.tag;
+function render(plant: Partial<Plant>, fields: List["fields"] = ["name", "tag"]): string {
+  const values = fields.map((field) => {
+    const value = plant[field];
+    return `"${field}":${typeof value === "bigint" ? value : JSON.stringify(value)}`;
+  });
+  return `{${values}}`;
 }
 
 /** An entity tag stands for the content that it was read with. */
 function matches(ifMatch: Seen | undefined, found: Plant | undefined): boolean {
-  return ifMatch === undefined || (found !== undefined && isSame(ifMatch, found));
-}
-
-function byId(one: Plant, other: Plant): number {
-  return one.id < other.id ? -1 : 1;
+  return !ifMatch || (found?.name === ifMatch.name && found.tag === ifMatch.tag);
 }

@@ -1,29 +1,20 @@
 /** What concurrent clients see could have happened one operation after the other. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { Suite } from "./trial.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { joinTrials } from "../proof.ts";
+import { runHistory, startDeployments, stopAll } from "./trial.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(240_000);
 
-/** A kill comes with seed 7, and a loss of the connections with seed 3. */
-const historiesCount = 8;
+/** Kills come with 7 and 14, and a loss of the connections with 3. */
+const seeds = Array.from({ length: 16 }, (_, index) => index + 1);
 
-describe.each(["sqlite", "postgres"] as const)("on %s", (engine) => {
-  test("histories are linearizable, even if instances are killed or cut off", async () => {
-    const suite = await Suite.start(engine);
-    const total = { operations: 0, unknown: 0 };
-    let miscounted: string[] = [];
-    try {
-      for (let seed = 1; seed <= historiesCount; seed++) {
-        const { faults, figures } = await suite.run(seed);
-        expect({ seed, faults }).toEqual({ seed, faults: [] });
-        total.operations += figures.operations ?? 0;
-        total.unknown += figures.unknown ?? 0;
-      }
-    } finally {
-      miscounted = await suite.stop();
-    }
-    expect(miscounted).toEqual([]);
-    // Most outcomes must be known for the check to mean something.
-    expect(total.unknown).toBeLessThan(total.operations / 10);
-  });
+test("histories are linearizable on both engines, even if instances are killed or cut off", async () => {
+  const deployments = await startDeployments();
+  const trials = await Promise.all(seeds.map((seed) => runHistory(deployments, seed)));
+  const miscounted = await stopAll(deployments);
+  const { faults, figures } = joinTrials(trials);
+  expect([...faults, ...miscounted]).toEqual([]);
+  // Most outcomes must be known for the check to mean something.
+  const { operations = 0, unknown = 0 } = figures;
+  expect(unknown).toBeLessThan(operations / 10);
 });

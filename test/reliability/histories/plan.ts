@@ -1,15 +1,6 @@
 /** Random calls of a client. Ids and keys are few, so that clients conflict. */
-import type { Call, Create, Field, List, Put, Seen } from "./history.ts";
-
-export type Dice = (sides: number) => number;
-
-/** Shared by the clients of a garden. */
-export interface Habits {
-  /** How many of ten calls are reads. */
-  readonly reads: number;
-  /** The ids that clients choose from. */
-  readonly ids: readonly bigint[];
-}
+import type { Dice, Notebook } from "./client.ts";
+import type { Call, Content, List, Seen } from "./garden-model.ts";
 
 export const callsMin = 10;
 const callsMax = 25;
@@ -23,15 +14,13 @@ const idChoices: readonly (readonly bigint[])[] = [
   [counted - 1n, counted, counted + 1n, counted + 2n, counted + 3n],
 ];
 
-export function drawHabits(dice: Dice): Habits {
-  return {
-    reads: [2, 4, 8][dice(3)] ?? 4,
-    ids: idChoices[dice(idChoices.length)] ?? [],
-  };
+/** What the clients of a garden share: how many of ten calls are reads, and the ids they choose. */
+export function drawHabits(dice: Dice) {
+  return { reads: [2, 4, 8][dice(3)] ?? 4, ids: idChoices[dice(idChoices.length)] ?? [] };
 }
 
 const keysCount = 3;
-const all: readonly Field[] = ["id", "name", "tag"];
+const all = ["id", "name", "tag"] as const;
 /** Few, so that cached responses are used. */
 const usualLists: readonly List[] = [
   { kind: "list", fields: all },
@@ -45,76 +34,52 @@ const usualLists: readonly List[] = [
 export function* plan(
   number: number,
   dice: Dice,
-  { reads, ids }: Habits,
-  /** Ids of plants that were created so far, and entity tags that were read. */
-  { seenIds, seen }: { readonly seenIds: readonly bigint[]; readonly seen: readonly Seen[] },
+  { reads, ids }: ReturnType<typeof drawHabits>,
+  { seenIds, seen }: Notebook,
 ): Generator<Call> {
+  const pick = <Item>(items: readonly Item[]) => items[dice(items.length)] as Item;
+  const pickSeenId = () => seenIds[dice(seenIds.length)] ?? pick(ids);
+  /** The latest entity tag of that plant, or any. */
+  const pickSeen = (id: bigint): { ifMatch?: Seen } => {
+    const latest = dice(6) > 0 ? seen.findLast((each) => each.id === id) : undefined;
+    const ifMatch = latest ?? pick(seen);
+    return ifMatch ? { ifMatch } : {};
+  };
+  const pickRead = (): Call => {
+    if (dice(4) === 0) return dice(3) ? { kind: "get", id: pickSeenId() } : { kind: "count" };
+    if (dice(4) > 0) return pick(usualLists);
+    const after = dice(3) === 0 ? { after: pickSeenId() } : {};
+    return { kind: "list", fields: all, limit: 1 + dice(3), ...after };
+  };
+  /** A key mostly comes with the same request, whichever client sends it. */
+  const pickKeyed = (): Call => {
+    const key = dice(keysCount);
+    const id = key === 0 ? { id: ids[0] as bigint } : {};
+    const name = dice(6) === 0 ? `key ${key}, other` : `key ${key}`;
+    return { kind: "create", name, tag: "", ...id, key: `key-${key}` };
+  };
+
   const count = callsMin + dice(callsMax - callsMin + 1);
-  const pickId = () => ids[dice(ids.length)] as bigint;
-  const pickSeenId = () => seenIds[dice(seenIds.length)] ?? pickId();
   for (let index = 0; index < count; index++) {
-    const name = `${number}.${index}`;
-    const tag = dice(2) === 0 ? "" : "shady";
     if (dice(10) < reads) {
       yield pickRead();
       continue;
     }
-    const id = dice(2) === 0 ? pickId() : pickSeenId();
-    switch (dice(10)) {
-      case 0:
-        yield { kind: "delete", id };
-        break;
-      case 1:
-        yield { kind: "delete", id, ifMatch: pickSeen(id) };
-        break;
-      case 2:
-        yield pickKeyed();
-        break;
-      case 3:
-        yield { kind: "put", ...pickContent(name, tag), id };
-        break;
-      case 4:
-        yield { kind: "put", name, tag, id, isForNew: true };
-        break;
-      case 5:
-      case 6:
-        // As clients change a plant: what somebody else puts in between must not be lost.
-        yield { kind: "get", id };
-        yield { kind: "put", ...pickContent(name, tag), id, ifMatch: pickSeen(id) };
-        break;
-      default:
-        yield { kind: "create", name, tag, id: dice(2) === 0 ? pickId() : undefined };
-    }
-  }
-
-  /** The latest tag of that plant, or any. */
-  function pickSeen(id: bigint): Seen | undefined {
-    const latest = dice(6) > 0 ? seen.findLast((each) => each.id === id) : undefined;
-    return latest ?? seen[dice(seen.length)];
-  }
-
-  /** Mostly new; now and then what a plant was before. */
-  function pickContent(name: string, tag: string): Pick<Put, "name" | "tag"> {
-    const earlier = dice(5) === 0 ? seen[dice(seen.length)] : undefined;
-    return earlier ? { name: earlier.name, tag: earlier.tag } : { name, tag };
-  }
-
-  function pickRead(): Call {
-    if (dice(4) > 0) return pickList();
-    return dice(3) === 0 ? { kind: "count" } : { kind: "get", id: pickSeenId() };
-  }
-
-  function pickList(): List {
-    if (dice(4) > 0) return usualLists[dice(usualLists.length)] as List;
-    const after = dice(3) === 0 ? pickSeenId() : undefined;
-    return { kind: "list", fields: all, limit: dice(4), after, isWalk: true };
-  }
-
-  /** A key mostly comes with the same request, whichever client sends it. */
-  function pickKeyed(): Create {
-    const key = dice(keysCount);
-    const id = key === 0 ? ids[0] : undefined;
-    const name = dice(6) === 0 ? `key ${key}, other` : `key ${key}`;
-    return { kind: "create", name, tag: "", id, key: `key-${key}` };
+    const id = dice(2) === 0 ? pick(ids) : pickSeenId();
+    const fresh: Content = { name: `${number}.${index}`, tag: dice(2) === 0 ? "" : "shady" };
+    // Now and then what a plant was before.
+    const { name, tag } = (dice(5) === 0 && pick(seen)) || fresh;
+    yield pick<Call>([
+      { kind: "delete", id },
+      { kind: "delete", id, ...pickSeen(id) },
+      pickKeyed(),
+      { kind: "put", name, tag, id },
+      { kind: "put", ...fresh, id, isForNew: true },
+      // As clients change a plant: what somebody else puts in between must not be lost.
+      { kind: "put", name, tag, id, ...pickSeen(id) },
+      { kind: "put", name, tag, id, ...pickSeen(id) },
+      { kind: "create", ...fresh },
+      { kind: "create", ...fresh, id: pick(ids) },
+    ]);
   }
 }

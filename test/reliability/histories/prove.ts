@@ -1,18 +1,18 @@
-/** `npm run prove histories [count] [seed]`: that many histories on each engine. */
-import { joinTrials, prove } from "../proof.ts";
-import { Suite } from "./trial.ts";
+/** `npm run prove histories [count] [seed]`: that many histories, half of them on each engine. */
+import { prove } from "../proof.ts";
+import { runHistory, startDeployments, stopAll } from "./trial.ts";
 
-const suites = [await Suite.start("sqlite"), await Suite.start("postgres")];
+const deployments = await startDeployments();
 
 await prove({
   name: "histories",
-  trials: "histories on each engine",
-  count: 1_000,
+  trials: "histories",
+  count: 2_000,
   // Each in its own gardens, so that commits contain writes to several.
-  atOnce: 8,
+  atOnce: 16,
+  run: (seed) => runHistory(deployments, seed),
   async conclude() {
-    const faults = (await Promise.all(suites.map((suite) => suite.stop()))).flat();
+    const faults = await stopAll(deployments);
     return faults.length > 0 ? { text: faults.join("\n"), isFault: true } : undefined;
   },
-  run: async (seed) => joinTrials(await Promise.all(suites.map((suite) => suite.run(seed)))),
 });
