@@ -2,7 +2,6 @@
 import type { RunningService } from "../end-to-end/running-service.ts";
 import {
   type Entry,
-  isSettled,
   type KeyedRequest,
   type Ledger,
   type ListedPlant,
@@ -107,32 +106,22 @@ export class PlantClient {
     return "done";
   }
 
-  /** Version 0 creates the plant, others replace it. `isGuarded`: only if it is as expected. */
-  async put(plant: OwnPlant, version: number, isGuarded = false): Promise<Outcome> {
-    const { name, id } = plant;
-    const guard = isGuarded ? await this.#guard(plant, version) : {};
-    if (typeof guard === "string") return guard;
+  /** Version 0 creates the plant, others replace it. The proof `histories` has preconditions. */
+  put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
     const { versions = [] } = this.#ledger.find(name) ?? {};
     const sent = { name, id, versions: [...new Set([...versions, version])] };
-    const init = { body: bodyOf(name, undefined, version), headers: guard };
-    return this.#write(`PUT /plants/${id}`, init, sent, ({ status }, { state }) => {
+    const body = bodyOf(name, undefined, version);
+    return this.#write(`PUT /plants/${id}`, { body }, sent, ({ status }, { state }) => {
       const isReplaced = status === 200 && state !== "absent";
       const isCreated = status === 201 && state !== "present";
-      // An earlier attempt with an unknown outcome has created it.
-      const isOwn = status === 412 && version === 0 && state === "unknown";
-      const isDone = isReplaced || isCreated || isOwn;
-      return isDone ? { state: "present", versions: [version] } : undefined;
+      return isReplaced || isCreated ? { state: "present", versions: [version] } : undefined;
     });
   }
 
-  async delete(plant: OwnPlant, isGuarded = false): Promise<Outcome> {
-    const { name, id } = plant;
-    const isPresent = this.#ledger.find(name)?.state === "present";
-    const guard = isGuarded && isPresent ? await this.#guard(plant) : {};
-    if (typeof guard === "string") return guard;
-    return this.#write(`DELETE /plants/${id}`, { headers: guard }, { name }, (reply, before) => {
-      const isGone = reply.status === 404 && before.state === "unknown";
-      return reply.status === 204 || isGone ? { state: "absent" } : undefined;
+  delete({ name, id }: OwnPlant): Promise<Outcome> {
+    return this.#write(`DELETE /plants/${id}`, {}, { name }, ({ status }, { state }) => {
+      const isGone = status === 204 || (status === 404 && state === "unknown");
+      return isGone ? { state: "absent" } : undefined;
     });
   }
 
@@ -180,17 +169,7 @@ export class PlantClient {
     // Every failure promises that nothing was done, except the one that says otherwise.
     const isUnchanged = reply && !reply.text.includes("outcome is unknown");
     if (isUnchanged) this.#ledger.note({ name, state: before.state, versions: before.versions });
-    // An earlier attempt with an unknown outcome was faster.
-    if (reply?.status === 412 && !isSettled(before)) return "unavailable";
     return this.#judge(reply, `${request} of ${name}`);
-  }
-
-  /** A precondition that holds now, or why there is none. Version 0 is for a new plant. */
-  async #guard(plant: OwnPlant, version = 1): Promise<Record<string, string> | Outcome> {
-    if (version === 0) return { "If-None-Match": "*" };
-    const reply = await this.send(`GET /plants/${plant.id}`);
-    if (reply?.status !== 200) return this.#judge(reply, `get ${plant.name}`);
-    return { "If-Match": reply.headers.get("etag") ?? "" };
   }
 
   #judge(reply: Reply | undefined, what: string): Outcome {
@@ -208,15 +187,8 @@ function bodyOf(name: string, id?: string, version?: number): string {
   return `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
 }
 
-interface LineResult {
-  readonly text: string;
-  /** Absent if the line was refused. */
-  readonly id?: string | undefined;
-  readonly isReplayed: boolean;
-}
-
-/** The response to a batch, a line for each of its lines. */
-export function readResults(text: string): LineResult[] {
+/** The response to a batch, a line for each of its lines. Those that were refused have no id. */
+export function readResults(text: string) {
   const lines = text.trimEnd().split("\n");
   return lines.map((line) => ({
     text: line,

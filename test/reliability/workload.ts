@@ -29,7 +29,7 @@ export interface WorkloadOptions {
   readonly seed: number;
   /** The most lines of a batch. Without it, there are no batches. */
   readonly linesMax?: number;
-  /** As 0.5 takes it: no puts, and no preconditions. */
+  /** As 0.5 takes it: no puts. */
   readonly isOld?: boolean;
   /** How many more list all plants at this port, and stop reading for seconds. */
   readonly slowReaders?: { readonly count: number; readonly port: number };
@@ -142,16 +142,14 @@ export class Workload {
     return created === undefined ? undefined : { name, id: created };
   }
 
-  /** Its next version, or its first one. Half of the puts and deletes have a precondition. */
+  /** Its next version, or its first one. */
   #put(plant: OwnPlant, dice: Dice): Promise<Outcome> {
     const version = Math.max(-1, ...(this.#ledger.find(plant.name)?.versions ?? [])) + 1;
-    const isGuarded = dice(2) === 0;
-    return this.#retry(dice, (client) => client.put(plant, version, isGuarded));
+    return this.#retry(dice, (client) => client.put(plant, version));
   }
 
   #delete(plant: OwnPlant, dice: Dice): Promise<Outcome> {
-    const isGuarded = dice(2) === 0 && !this.#isOld;
-    return this.#retry(dice, (client) => client.delete(plant, isGuarded));
+    return this.#retry(dice, (client) => client.delete(plant));
   }
 
   /** Sends a request again, to any instance, for as long as the service is unavailable. */
