@@ -10,13 +10,13 @@ const environment: Record<string, string> = {
   ...(process.arch === "arm64" && { ETCD_UNSUPPORTED_ARCH: "arm64" }),
 };
 
-/** In folders that aren't on everybody's path, too, such as that of the newest PostgreSQL. */
+/** In the folder of the newest PostgreSQL, on the path, and where Debian has servers. */
 export function findProgram(name: string): string | null {
   const scan = { cwd: "/", onlyFiles: false, absolute: true };
   const folders = [...new Bun.Glob("usr/lib/postgresql/*/bin").scanSync(scan)];
   const versionOf = (folder: string) => Number(folder.split("/").at(-2));
   folders.sort((a, b) => versionOf(b) - versionOf(a));
-  return Bun.which(name, { PATH: [process.env.PATH, "/usr/sbin", ...folders].join(":") });
+  return Bun.which(name, { PATH: [...folders, process.env.PATH, "/usr/sbin"].join(":") });
 }
 
 /** The paths of these programs. Ends a proof, as skipped, where one is missing. */

@@ -30,19 +30,11 @@ const commitsGatherMs = 100;
 const writesAgainMs = 10_000;
 
 export class FailoverTrial {
-  #primary: PostgresServer;
-  #standby: PostgresServer;
-  readonly #instances: LoadedInstances;
-
   private constructor(
-    primary: PostgresServer,
-    standby: PostgresServer,
-    instances: LoadedInstances,
-  ) {
-    this.#primary = primary;
-    this.#standby = standby;
-    this.#instances = instances;
-  }
+    private primary: PostgresServer,
+    private standby: PostgresServer,
+    private readonly instances: LoadedInstances,
+  ) {}
 
   static async start(): Promise<FailoverTrial> {
     const primary = await startPostgres(flags);
@@ -67,39 +59,39 @@ export class FailoverTrial {
   /** One loss and promotion under load. Then all promises made so far are checked. */
   async run(loss: Loss, seed: number, extraOutageMs = 0): Promise<Trial> {
     const dice = makeDice(spread(seed));
-    const { ledger } = this.#instances;
+    const { ledger } = this.instances;
     let untilWritesMs = 0;
-    const faults = await this.#instances.audit(seed, async (load) => {
+    const faults = await this.instances.audit(seed, async (load) => {
       await Bun.sleep(500 + dice(500));
       await this.#lose(loss, dice);
       await Bun.sleep(400 + dice(1_200) + extraOutageMs);
       const promotedAtMs = performance.now();
-      [this.#primary, this.#standby] = [this.#standby, this.#primary];
+      [this.primary, this.standby] = [this.standby, this.primary];
       await Promise.all([load.untilWritten(), this.#query("SELECT pg_promote()")]);
       untilWritesMs = performance.now() - promotedAtMs;
       if (untilWritesMs > writesAgainMs) ledger.fault("writes only later than ten seconds");
       await Bun.sleep(300 + dice(500));
-      return this.#primary.url(database);
+      return this.primary.url(database);
     });
     return { faults, figures: { [loss]: 1, "ms until writes": Math.round(untilWritesMs) } };
   }
 
   /** Replaces the lost server with a new standby at the same address. */
   async replaceStandby(): Promise<void> {
-    const { port } = this.#standby;
-    await end(this.#standby);
-    this.#standby = await startStandby(this.#primary, port);
+    const { port } = this.standby;
+    await end(this.standby);
+    this.standby = await startStandby(this.primary, port);
     await this.waitForStandby(true);
   }
 
   async stop(): Promise<void> {
-    await this.#instances.stop();
-    await end(this.#primary);
-    await end(this.#standby);
+    await this.instances.stop();
+    await end(this.primary);
+    await end(this.standby);
   }
 
   async #lose(loss: Loss, dice: (sides: number) => number): Promise<void> {
-    const primary = this.#primary;
+    const primary = this.primary;
     if (loss === "frozen") return signalAll(primary, "SIGSTOP");
     if (loss === "shut down") {
       send(primary.pid, "SIGINT");
@@ -125,7 +117,7 @@ export class FailoverTrial {
   }
 
   #query(text: string): Promise<Record<string, unknown>[]> {
-    return runStatement(this.#primary.url(database), text);
+    return runStatement(this.primary.url(database), text);
   }
 }
 

@@ -89,7 +89,9 @@ await prove({
 /** It goes away with this process. */
 async function startProxy(name: Proxy["name"], port: number): Promise<Proxy> {
   const folder = makeServerFolder();
-  const [config, log] = [join(folder, "config"), join(folder, "log")];
+  const [config, output] = [join(folder, "config"), join(folder, "output")];
+  // nginx opens its own, and HAProxy writes to its output.
+  const log = name === "nginx" ? join(folder, "log") : output;
   if (name === "nginx") {
     // Included in a block `http`, as a user would.
     const included = substitute("nginx/plantstore.conf", port);
@@ -107,11 +109,11 @@ async function startProxy(name: Proxy["name"], port: number): Promise<Proxy> {
     writeFileSync(config, lines.join("\n"));
   } else writeFileSync(config, substitute("haproxy/haproxy.cfg", port));
   const flags = name === "nginx" ? ["-c", config, "-e", log] : ["-f", config];
-  const child = spawnServer([programs[name], ...flags], log);
+  const child = spawnServer([programs[name], ...flags], output);
   const isReady = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok || undefined;
   await waitFor(
     () => isReady().catch(() => undefined),
-    () => child.exitCode !== null && readFileSync(log, "utf8"),
+    () => child.exitCode !== null && readFileSync(output, "utf8"),
   );
   return { name, port, log: () => readFileSync(log, "utf8") };
 }
