@@ -59,7 +59,7 @@ export async function prove(proof: Proof): Promise<never> {
       total = joinTrials([total, trial]);
       if (trial.faults.length > 0) faulty.push(seed);
       for (const fault of trial.faults) say(`seed ${seed}: ${fault}`);
-      if (performance.now() - saidAtMs >= progressEveryMs) sayProgress();
+      if (done < count && performance.now() - saidAtMs >= progressEveryMs) sayProgress();
     }
   }
 

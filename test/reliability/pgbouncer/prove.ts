@@ -12,6 +12,7 @@ import { pickPorts, send, signalAll } from "../../processes.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
 import { prove } from "../proof.ts";
 import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
+import type { Workload } from "../workload.ts";
 
 /** Restarted as their packages do it. A frozen PostgreSQL is in the proof `failover`. */
 const mix = [
@@ -52,7 +53,7 @@ await prove({
     const [part, failure] = mix[seed % mix.length] as (typeof mix)[number];
     const { pid, exited } = running.get(part) as Subprocess;
     let gapMs = 0;
-    const fail = async (load: { untilWritten(): Promise<void>; longestGapMs: number }) => {
+    const fail = async (load: Workload) => {
       await Bun.sleep(500 + dice(1_000));
       if (part === "PostgreSQL" && failure === "killed") signalAll({ pid, folder }, "SIGKILL");
       else send(pid, signals[failure]);
