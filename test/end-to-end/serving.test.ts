@@ -163,9 +163,7 @@ describe("stopping", () => {
     const clients = Array.from({ length: 8 }, async () => {
       const connection = await KeptConnection.open({ port, isSecure: false });
       // A request without a response would fail here.
-      while (
-        !(await Promise.all(connection.send(request))).some((each) => each.headers.some(isLast))
-      );
+      while (!(await connection.ask(request)).headers.some(isLast));
       connection.close();
     });
     await Bun.sleep(200);

@@ -5,15 +5,15 @@ import { startService } from "../end-to-end/running-service.ts";
 import { skipsOutsideLinux, skipsUnless } from "../skipping.ts";
 import { gatherTraces } from "./access/traces.ts";
 import { drill } from "./backups/drill.ts";
-import { FailoverTrial } from "./failover/failover.ts";
+import { FailoverTrial } from "./failover/prove.ts";
 import { inject } from "./faults/fault-trial.ts";
 import { failing, makeScenes, type Scene } from "./faults/injections.ts";
 import { GeneratedTrial } from "./generated/generated-trial.ts";
 import { Deployment } from "./histories/deployment.ts";
 import { tryHistory } from "./histories/trial.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
-import { live, type Moment } from "./kills/life.ts";
-import { startAtOnce } from "./migrations/simultaneous-start.ts";
+import { live, type Moment } from "./kills/prove.ts";
+import { startAtOnce } from "./migrations/prove.ts";
 import { flood, stallSqlite } from "./overload/flood.ts";
 import { PowerCuts } from "./power-cuts/power-cut.ts";
 import { record } from "./power-cuts/recording.ts";
@@ -291,7 +291,7 @@ test("tokens in the log, in spans and in the process list are found", async () =
 test("a primary that does not wait for its standby loses writes, and the audit finds it", async () => {
   const trial = await FailoverTrial.start();
   try {
-    await trial.pair.waitForStandby(false);
+    await trial.waitForStandby(false);
     const { faults } = await trial.run("cut off", 1);
     expect(faults.join("\n")).toMatch(/^lost: /m);
   } finally {

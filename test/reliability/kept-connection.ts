@@ -1,6 +1,6 @@
 /**
- * A connection that carries many requests, one after the other or pipelined, and reports exactly
- * how the response to each of them ended. It retries nothing.
+ * A connection that carries one request after the other, and reports exactly how the response to
+ * each of them ended. It retries nothing.
  */
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -18,11 +18,6 @@ export class Unanswered extends Error {
   }
 }
 
-export interface Address {
-  readonly port: number;
-  readonly isSecure: boolean;
-}
-
 /** A request without a response by then hangs. */
 const hangMs = 10_000;
 /** Longer responses are parsed only when they seem to be complete. */
@@ -31,7 +26,7 @@ const blankLine = Buffer.from("\r\n\r\n");
 
 export class KeptConnection {
   readonly #socket: Socket;
-  readonly #waiting: PromiseWithResolvers<RawResponse>[] = [];
+  #waiting: PromiseWithResolvers<RawResponse> | undefined;
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isOver = false;
@@ -39,15 +34,23 @@ export class KeptConnection {
 
   private constructor(socket: Socket) {
     this.#socket = socket;
-    socket.on("data", (piece: Buffer) => this.#take(piece));
-    socket.on("error", () => this.#end());
-    socket.on("close", () => this.#end());
+    socket.on("data", (piece: Buffer) => {
+      this.#pieces.push(piece);
+      this.#bytes += piece.length;
+      const isLong = this.#bytes > parsedBytesMax;
+      if (!isLong || piece.subarray(-4).equals(blankLine)) this.#parse();
+    });
+    const end = () => {
+      this.#isOver = true;
+      this.#parse();
+    };
+    socket.on("error", end).on("close", end);
   }
 
-  static async open({ port, isSecure }: Address): Promise<KeptConnection> {
+  static async open(address: { port: number; isSecure?: boolean }): Promise<KeptConnection> {
     const opened = Promise.withResolvers<void>();
-    const place = { host: "127.0.0.1", port };
-    const socket = isSecure
+    const place = { host: "127.0.0.1", port: address.port };
+    const socket = address.isSecure
       ? connectTls({ ...place, rejectUnauthorized: false }, opened.resolve)
       : connectPlain(place, opened.resolve);
     socket.setNoDelay(true);
@@ -61,26 +64,20 @@ export class KeptConnection {
     return this.#isOver;
   }
 
-  /** Sends one request. Fails with `Unanswered`. */
-  async ask(text: string): Promise<RawResponse> {
+  /** Sends a request, or the rest of one. Fails with `Unanswered`. */
+  ask(text: string): Promise<RawResponse> {
+    const waiting = Promise.withResolvers<RawResponse>();
+    this.#waiting = waiting;
     const timer = setTimeout(() => {
       this.#isHung = true;
       this.close();
     }, hangMs);
-    const [response] = this.send(text) as [Promise<RawResponse>];
-    return response.finally(() => clearTimeout(timer));
-  }
-
-  /** Sends as many requests as the text holds. Each fails with `Unanswered`. */
-  send(text: string, count = 1): Promise<RawResponse>[] {
-    const waiting = Array.from({ length: count }, () => Promise.withResolvers<RawResponse>());
-    this.#waiting.push(...waiting);
-    if (this.#isOver) this.#end();
+    if (this.#isOver) this.#parse();
     else this.#socket.write(text);
-    return waiting.map(({ promise }) => promise);
+    return waiting.promise.finally(() => clearTimeout(timer));
   }
 
-  /** Sends more bytes of a request that has begun. */
+  /** Sends a part of a request, before `ask` sends the rest. */
   sendRest(text: string): void {
     if (!this.#isOver) this.#socket.write(text);
   }
@@ -102,40 +99,21 @@ export class KeptConnection {
     this.#socket.destroy();
   }
 
-  #take(piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
-    const isWorthParsing = this.#bytes <= parsedBytesMax || piece.subarray(-4).equals(blankLine);
-    while (isWorthParsing && this.#waiting.length > 0 && this.#bytes > 0) {
-      const response = parseResponse(this.#join(), { isHead: false, isEnded: false });
-      if (response === undefined) return;
-      this.#settle(response);
-    }
-  }
-
-  #end(): void {
-    this.#isOver = true;
-    while (this.#waiting.length > 0) {
-      const response = parseResponse(this.#join(), { isHead: false, isEnded: true });
-      this.#settle(response as RawResponse | NoResponse);
-    }
-  }
-
-  #settle(response: RawResponse | NoResponse): void {
-    const hasBegun = this.#bytes > 0;
-    const rest = response instanceof NoResponse ? Buffer.alloc(0) : response.surplus;
-    this.#pieces = [rest];
-    this.#bytes = rest.length;
-    const waiter = this.#waiting.shift();
+  #parse(): void {
+    if (!this.#waiting) return;
+    const received = Buffer.concat(this.#pieces);
+    const response = parseResponse(received, { isHead: false, isEnded: this.#isOver });
+    this.#pieces = [received];
+    if (response === undefined) return;
     if (response instanceof NoResponse) {
       const message = this.#isHung ? `none within ${hangMs} ms` : response.message;
-      waiter?.reject(new Unanswered(message, hasBegun, this.#isHung));
-    } else waiter?.resolve(response);
-  }
-
-  #join(): Buffer {
-    if (this.#pieces.length !== 1) this.#pieces = [Buffer.concat(this.#pieces)];
-    return this.#pieces[0] as Buffer;
+      this.#waiting.reject(new Unanswered(message, received.length > 0, this.#isHung));
+    } else {
+      this.#waiting.resolve(response);
+      this.#pieces = [response.surplus];
+      this.#bytes = response.surplus.length;
+    }
+    this.#waiting = undefined;
   }
 }
 

@@ -81,11 +81,6 @@ export function tagOf(name: string, version = 0): string {
   return head + Array.from(rest, (_, index) => phrase[index % phrase.length]).join("");
 }
 
-/** A list that was not asked for tags shows any version. */
-function isOneOf({ name, tag }: ListedPlant, versions: readonly number[]): boolean {
-  return tag === undefined || versions.some((version) => tagOf(name, version) === tag);
-}
-
 export class Ledger {
   /** What must not happen, whatever a list says. */
   readonly faults: string[] = [];
@@ -177,32 +172,28 @@ export class Ledger {
 
   /** Every broken promise; empty if there is none. */
   audit(plants: readonly ListedPlant[]): string[] {
-    const listed = Map.groupBy(plants, ({ name }) => name);
-    const faults = [...this.faults, ...this.#auditIds(plants)];
-    for (const { name, state, versions } of this.#plants.values()) {
-      const [plant] = listed.get(name) ?? [];
-      const count = listed.get(name)?.length ?? 0;
-      if (count === 0 && state === "present") faults.push(`lost: ${name}`);
-      if (count > 0 && state === "absent") faults.push(`back again: ${name}`);
-      if (count > 1) faults.push(`duplicated: ${name}`);
-      if (plant && !isOneOf(plant, versions)) faults.push(`changed: ${name} to ${plant.tag}`);
-    }
-    for (const name of listed.keys()) {
-      if (!this.#plants.has(name)) faults.push(`never sent: ${name}`);
-    }
-    return [...faults, ...this.#auditOrder(listed)];
+    return [...this.faults, ...compare(plants, this.#plants), ...this.#auditOrder(plants)];
   }
 
-  /** Plants that were read just now, while none of them was being written. */
-  check(plants: readonly ListedPlant[]): void {
-    for (const plant of plants) {
-      const { versions = [] } = this.#plants.get(plant.name) ?? {};
-      if (!isOneOf(plant, versions)) this.fault(`changed: ${plant.name} to ${plant.tag}`);
+  /**
+   * Empty if the list is what may have been stored at one moment between `from` and `to`. Otherwise
+   * what is wrong at the moment that fits best.
+   */
+  auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
+    const promised = new Map(this.#entries.slice(0, from).map((entry) => [entry.name, entry]));
+    let best = compare(plants, promised);
+    for (const entry of this.#entries.slice(from, to)) {
+      promised.set(entry.name, entry);
+      if (best.length === 0) break;
+      const faults = compare(plants, promised);
+      if (faults.length < best.length) best = faults;
     }
+    return best;
   }
 
   /** The lines of a batch are stored in their order: where one is missing, so are all after it. */
-  #auditOrder(listed: ReadonlyMap<string, unknown>): string[] {
+  #auditOrder(plants: readonly ListedPlant[]): string[] {
+    const listed = new Set(plants.map(({ name }) => name));
     const incomplete = new Set<string>();
     const faults: string[] = [];
     // The plants of a batch are in the order in which they were sent.
@@ -212,13 +203,6 @@ export class Ledger {
       else if (incomplete.has(batch.key)) faults.push(`stored before earlier lines: ${name}`);
     }
     return faults;
-  }
-
-  #auditIds(plants: readonly ListedPlant[]): string[] {
-    return plants.flatMap(({ name, id }) => {
-      const known = this.#plants.get(name)?.id ?? id;
-      return known === id ? [] : [`${name} has the id ${id}, not ${known}`];
-    });
   }
 
   /** A key is stored with its plant, or neither is. `keys` maps what `keyOf` returns to an id. */
@@ -240,32 +224,33 @@ export class Ledger {
     for (const key of keys.keys()) if (!sent.has(key)) faults.push(`never sent: key ${key}`);
     return faults;
   }
+}
 
-  /**
-   * Empty if the list is what may have been stored at one moment between `from` and `to`. Otherwise
-   * what is wrong at the moment that fits best.
-   */
-  auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
-    const listed = new Map(plants.map((plant) => [plant.name, plant]));
-    const faults = this.#auditIds(plants);
-    if (plants.length > listed.size) faults.push("a plant is listed twice");
-    const wrong = new Map(plants.map(({ name }) => [name, "not sent yet"]));
-    let best: [string, string][] | undefined;
-    for (let moment = 0; moment <= to; moment++) {
-      if (moment >= from && wrong.size < (best?.length ?? Number.POSITIVE_INFINITY)) {
-        best = [...wrong];
-      }
-      const entry = this.#entries[moment];
-      if (entry === undefined) break;
-      const { name, state, versions } = entry;
-      const plant = listed.get(name);
-      wrong.delete(name);
-      if (plant && state === "absent") wrong.set(name, "deleted by then");
-      else if (plant && !isOneOf(plant, versions)) wrong.set(name, "of another moment");
-      if (!plant && state === "present") wrong.set(name, "missing");
-    }
-    return [...faults, ...(best ?? []).map(([name, fault]) => `${name}: ${fault}`)];
+/** What is wrong with a list, where these are the promises. */
+function compare(
+  plants: readonly ListedPlant[],
+  promises: ReadonlyMap<string, Promised>,
+): string[] {
+  const listed = new Map(plants.map((plant) => [plant.name, plant]));
+  const faults: string[] = [];
+  for (const plant of plants) {
+    if (listed.get(plant.name) !== plant) faults.push(`duplicated: ${plant.name}`);
+    if (!promises.has(plant.name)) faults.push(`never sent: ${plant.name}`);
   }
+  for (const { name, state, versions, id } of promises.values()) {
+    const plant = listed.get(name);
+    if (!plant && state === "present") faults.push(`lost: ${name}`);
+    if (!plant) continue;
+    if (state === "absent") faults.push(`back again: ${name}`);
+    if (id !== undefined && id !== plant.id)
+      faults.push(`${name} has the id ${plant.id}, not ${id}`);
+    // A list that was not asked for tags shows any version.
+    const { tag } = plant;
+    if (tag !== undefined && !versions.some((version) => tagOf(name, version) === tag)) {
+      faults.push(`changed: ${name} to ${tag}`);
+    }
+  }
+  return faults;
 }
 
 /** Where a key is stored: the hash of a row and, for the line of a batch, a place in that row. */

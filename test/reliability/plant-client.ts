@@ -34,13 +34,7 @@ export interface OwnPlant {
   readonly id: string;
 }
 
-export interface BatchOutcome {
-  readonly outcome: Outcome;
-  /** How many of the plants an earlier attempt had created. */
-  readonly replayed: number;
-}
-
-export interface Reply {
+interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -61,119 +55,74 @@ export interface PlantClientOptions {
 export class PlantClient {
   readonly #service: Caller;
   readonly #options: PlantClientOptions;
+  readonly #ledger: Ledger;
 
   constructor(service: Caller, options: PlantClientOptions) {
     this.#service = service;
     this.#options = options;
+    this.#ledger = options.ledger;
   }
 
-  async create(plant: NewPlant): Promise<Outcome> {
-    const { ledger } = this.#options;
-    const { name, id, isKeyed } = plant;
+  create({ name, id, isKeyed = false }: NewPlant): Promise<Outcome> {
     const body = bodyOf(name, id);
-    const { state: before = "absent" } = ledger.find(name) ?? {};
-    ledger.note({ name, state: "unknown", id, keyedBody: isKeyed ? body : undefined });
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
-    const reply = await this.send("POST /plants", { body, headers });
-    const location = reply?.headers.get("location")?.split("/").at(-1);
-    if (reply?.status === 201 && location) {
-      ledger.note({ name, state: "present", id: location });
-      return "done";
-    }
-    // The id is taken: by this plant, if an earlier attempt had an unknown outcome.
-    if (reply?.status === 409 && id !== undefined && !isKeyed && before === "unknown") {
-      ledger.note({ name, state: "present" });
-      return "done";
-    }
-    if (before === "present" || isUnchanged(reply)) ledger.note({ name, state: before });
-    return this.#judge(reply, `create ${name}`);
+    const sent = { name, id, keyedBody: isKeyed ? body : undefined };
+    return this.#write("POST /plants", { body, headers }, sent, ({ status, headers }, before) => {
+      if (status === 201)
+        return { state: "present", id: headers.get("location")?.split("/").at(-1) };
+      // The id is taken: by this plant, if an earlier attempt had an unknown outcome.
+      const isOwn = status === 409 && id !== undefined && !isKeyed && before.state === "unknown";
+      return isOwn ? { state: "present" } : undefined;
+    });
   }
 
-  async createMany({ key, plants }: NewBatch): Promise<BatchOutcome> {
-    const { ledger } = this.#options;
-    const lines = plants.map(({ name, id }, line) => ({
-      ...{ name, id, keyedBody: bodyOf(name, id), batch: { key, line } },
-      // Another attempt can only replay it.
-      isConfirmed: ledger.find(name)?.wasPresent === true,
-    }));
-    const unconfirmed = lines.filter(({ isConfirmed }) => !isConfirmed);
-    ledger.noteAll(
-      unconfirmed.map(({ isConfirmed: _, ...sent }) => ({ ...sent, state: "unknown" })),
-    );
+  async createMany({ key, plants }: NewBatch): Promise<Outcome> {
+    const lines = plants.map(({ name, id }, line) => {
+      const { wasPresent = false, state = "unknown" } = this.#ledger.find(name) ?? {};
+      const sent = { name, id, state, keyedBody: bodyOf(name, id), batch: { key, line } };
+      return { sent, wasPresent };
+    });
+    this.#ledger.noteAll(lines.map(({ sent }) => sent));
     const reply = await this.send("POST /plants/bulk", {
-      body: lines.map(({ keyedBody }) => keyedBody).join("\n"),
+      body: lines.map(({ sent }) => sent.keyedBody).join("\n"),
       headers: { "Content-Type": "application/jsonl", "Idempotency-Key": key },
     });
     // Whatever went wrong, some of the lines may be stored.
-    if (reply?.status !== 200) return { outcome: this.#judge(reply, `create ${key}`), replayed: 0 };
+    if (reply?.status !== 200) return this.#judge(reply, `create ${key}`);
     const results = readResults(reply.text);
-    if (results.length !== lines.length) ledger.fault(`${key}: ${results.length} results`);
-    const created = lines.flatMap(({ name, isConfirmed }, line): Entry[] => {
+    if (results.length !== lines.length) this.#ledger.fault(`${key}: ${results.length} results`);
+    const created = lines.flatMap(({ sent: { name, state }, wasPresent }, line): Entry[] => {
       const { id, isReplayed = false, text } = results[line] ?? {};
-      if (id === undefined) ledger.fault(`create ${name}: ${text}`);
-      else if (isConfirmed && !isReplayed) ledger.fault(`created again: ${name}`);
-      // It may have been deleted since.
-      const state = isConfirmed ? (ledger.find(name)?.state ?? "unknown") : "present";
-      return id === undefined ? [] : [{ name, id, state }];
+      if (id === undefined) this.#ledger.fault(`create ${name}: ${text}`);
+      else if (wasPresent && !isReplayed) this.#ledger.fault(`created again: ${name}`);
+      // A plant that an earlier attempt has created may have been deleted since.
+      return id === undefined ? [] : [{ name, id, state: wasPresent ? state : "present" }];
     });
-    ledger.noteAll(created);
+    this.#ledger.noteAll(created);
     const assigned = created.map(({ id }) => BigInt(id ?? 0)).filter((id) => id > 0n);
     if (assigned.some((id, index) => id <= (assigned[index - 1] ?? 0n))) {
-      ledger.fault(`${key}: later lines have lower ids`);
+      this.#ledger.fault(`${key}: later lines have lower ids`);
     }
-    return { outcome: "done", replayed: results.filter(({ isReplayed }) => isReplayed).length };
+    return "done";
   }
 
-  /** Version 0 creates the plant, others replace it. `isGuarded`: only if it is as expected. */
-  async put(plant: OwnPlant, version: number, isGuarded = false): Promise<Outcome> {
-    const { ledger } = this.#options;
-    const { name, id } = plant;
-    const { state = "absent", versions = [version] } = ledger.find(name) ?? {};
-    const headers = isGuarded ? await this.#guard(plant, version) : {};
-    if (typeof headers === "string") return headers;
-    ledger.note({
-      ...{ name, id, versions: [...new Set([...versions, version])] },
-      // While it is replaced, it is never gone.
-      state: state === "present" ? "present" : "unknown",
-    });
+  /** Version 0 creates the plant, others replace it. The proof `histories` has preconditions. */
+  put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
+    const { versions = [] } = this.#ledger.find(name) ?? {};
+    const sent = { name, id, versions: [...new Set([...versions, version])] };
     const body = bodyOf(name, undefined, version);
-    const reply = await this.send(`PUT /plants/${id}`, { body, headers });
-    const { status } = reply ?? {};
-    const isReplaced = status === 200 && state !== "absent";
-    const isCreated = status === 201 && state !== "present";
-    // An attempt with an unknown outcome was faster.
-    const isOvertaken = status === 412 && (state === "unknown" || versions.length > 1);
-    if (isReplaced || isCreated || (isOvertaken && version === 0)) {
-      ledger.note({ name, state: "present", versions: [version] });
-      return "done";
-    }
-    if (isUnchanged(reply)) ledger.note({ name, state, versions });
-    return isOvertaken ? "unavailable" : this.#judge(reply, `put ${name}`);
+    return this.#write(`PUT /plants/${id}`, { body }, sent, ({ status }, { state }) => {
+      const isReplaced = status === 200 && state !== "absent";
+      const isCreated = status === 201 && state !== "present";
+      return isReplaced || isCreated ? { state: "present", versions: [version] } : undefined;
+    });
   }
 
-  /** A precondition that holds, or why there is none. */
-  async #guard(plant: OwnPlant, version: number): Promise<Record<string, string> | Outcome> {
-    if (version === 0) return { "If-None-Match": "*" };
-    const reply = await this.send(`GET /plants/${plant.id}?fields=id,name,tag`);
-    if (reply?.status !== 200) return this.#judge(reply, `get ${plant.name}`);
-    this.#options.ledger.check(readList(`[${reply.text}]`));
-    return { "If-Match": reply.headers.get("etag") ?? "" };
-  }
-
-  async delete(plant: OwnPlant, isGuarded = false): Promise<Outcome> {
-    const { ledger } = this.#options;
-    const { name, id } = plant;
-    const { state: before = "absent" } = ledger.find(name) ?? {};
-    const headers = isGuarded && before === "present" ? await this.#guard(plant, 1) : {};
-    if (typeof headers === "string") return headers;
-    ledger.note({ name, state: "unknown" });
-    const reply = await this.send(`DELETE /plants/${id}`, { headers });
-    if (reply?.status === 204 || (reply?.status === 404 && before === "unknown")) {
-      ledger.note({ name, state: "absent" });
-      return "done";
-    }
-    if (isUnchanged(reply)) ledger.note({ name, state: before });
-    return this.#judge(reply, `delete ${name}`);
+  delete({ name, id }: OwnPlant): Promise<Outcome> {
+    return this.#write(`DELETE /plants/${id}`, {}, { name }, ({ status }, { state }) => {
+      const isGone = status === 204 || (status === 404 && state === "unknown");
+      return isGone ? { state: "absent" } : undefined;
+    });
   }
 
   /** A plant that was created is in every list from then on, whichever instance is asked. */
@@ -181,12 +130,12 @@ export class PlantClient {
     const after = BigInt(id) - 1n;
     const reply = await this.send(`GET /plants?fields=id,name&limit=1&after=${after}`);
     if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
-    else if (!reply.text.includes(`"${name}"`)) this.#options.ledger.fault(`not listed: ${name}`);
+    else if (!reply.text.includes(`"${name}"`)) this.#ledger.fault(`not listed: ${name}`);
   }
 
   /** Undefined if no response came. */
   async send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
-    const { token, ledger, onNoResponse } = this.#options;
+    const { token, onNoResponse } = this.#options;
     try {
       const signal = AbortSignal.timeout(hangMs);
       const response = await this.#service.call(request, { ...init, token, signal });
@@ -194,47 +143,58 @@ export class PlantClient {
       return { status, headers, text: await response.text() };
     } catch (error) {
       if (onNoResponse) await onNoResponse(request, error as Error);
-      else ledger.fault(`${request}: ${error}`);
+      else this.#ledger.fault(`${request}: ${error}`);
       return undefined;
     }
   }
 
+  /** Notes what is sent, and what the response says: `settle` returns that if it was done. */
+  async #write(
+    request: string,
+    init: RequestInit,
+    sent: Omit<Entry, "state">,
+    settle: (reply: Reply, before: Entry) => Omit<Entry, "name"> | undefined,
+  ): Promise<Outcome> {
+    const { name } = sent;
+    const before: Entry = this.#ledger.find(name) ?? { name, state: "absent" };
+    // While a plant is replaced, or its create repeated, it is never gone.
+    const stays = before.state === "present" && !request.startsWith("DELETE");
+    this.#ledger.note({ ...sent, state: stays ? "present" : "unknown" });
+    const reply = await this.send(request, init);
+    const done = reply && settle(reply, before);
+    if (done) {
+      this.#ledger.note({ name, ...done });
+      return "done";
+    }
+    // Every failure promises that nothing was done, except the one that says otherwise.
+    const isUnchanged = reply && !reply.text.includes("outcome is unknown");
+    if (isUnchanged) this.#ledger.note({ name, state: before.state, versions: before.versions });
+    return this.#judge(reply, `${request} of ${name}`);
+  }
+
   #judge(reply: Reply | undefined, what: string): Outcome {
-    const { unavailable = [503], ledger } = this.#options;
+    const { unavailable = [503] } = this.#options;
     if (reply === undefined) return "failed";
     if (unavailable.includes(reply.status)) return "unavailable";
-    ledger.fault(`${what}: ${reply.status} ${reply.text}`);
+    this.#ledger.fault(`${what}: ${reply.status} ${reply.text}`);
     return "failed";
   }
 }
 
 /** What a create of this plant sends. */
-export function bodyOf(name: string, id?: string, version?: number): string {
-  return `{"name":"${name}","tag":"${tagOf(name, version)}"${id === undefined ? "" : `,"id":${id}`}}`;
+function bodyOf(name: string, id?: string, version?: number): string {
+  const tag = tagOf(name, version);
+  return `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
 }
 
-export interface LineResult {
-  readonly text: string;
-  /** Absent if the line was refused. */
-  readonly id?: string | undefined;
-  readonly isReplayed: boolean;
-}
-
-/** The response to a batch, a line for each of its lines. */
-export function readResults(text: string): LineResult[] {
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => ({
-      text: line,
-      id: /^{"status":201,"id":(-?\d+)[,}]/.exec(line)?.[1],
-      isReplayed: line.endsWith('"replayed":true}'),
-    }));
-}
-
-/** Every failure promises that nothing was done, except the one that says otherwise. */
-function isUnchanged(reply: Reply | undefined): boolean {
-  return reply !== undefined && !reply.text.includes("outcome is unknown");
+/** The response to a batch, a line for each of its lines. Those that were refused have no id. */
+export function readResults(text: string) {
+  const lines = text.trimEnd().split("\n");
+  return lines.map((line) => ({
+    text: line,
+    id: /^{"status":201,"id":(-?\d+)[,}]/.exec(line)?.[1],
+    isReplayed: line.endsWith('"replayed":true}'),
+  }));
 }
 
 /** All plants, with their tags. */

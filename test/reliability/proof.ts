@@ -30,46 +30,49 @@ const progressEveryMs = 5_000;
 /** More would only repeat the same. */
 const faultyTrialsMax = 3;
 
+// Ctrl+C ends a proof like any exit, so that what it started is ended, too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+
 /** Runs `npm run prove NAME [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
   const { name, trials, count: usual, atOnce = 1, run, conclude } = proof;
   const [count = usual, firstSeed = Date.now() % 1_000_000] = readNumbers();
   const startedAtMs = performance.now();
-  const figures: Record<string, number> = {};
   const faulty: number[] = [];
+  let total: Trial = { faults: [], figures: {} };
   let done = 0;
   let saidAtMs = startedAtMs;
-  const progress = () => `${done}/${count} ${trials}, ${faulty.length} with faults${list(figures)}`;
-
-  say(`${count} ${trials}, seeds from ${firstSeed}`);
   let nextSeed = firstSeed;
+  const sayProgress = () => {
+    saidAtMs = performance.now();
+    const figures = Object.entries(total.figures).map(
+      ([figure, value]) => `; ${value.toLocaleString("en")} ${figure}`,
+    );
+    const spent = `${Math.round((saidAtMs - startedAtMs) / 1_000)} s`;
+    say(`${done}/${count} ${trials}, ${faulty.length} with faults${figures.join("")}; ${spent}`);
+  };
   async function work(): Promise<void> {
     while (nextSeed < firstSeed + count && faulty.length < faultyTrialsMax) {
       const seed = nextSeed++;
-      take(seed, await run(seed).catch(failedTrial));
-    }
-  }
-  function take(seed: number, trial: Trial): void {
-    done++;
-    addUp(trial, figures);
-    if (trial.faults.length > 0) {
-      faulty.push(seed);
+      const trial = await run(seed).catch(failedTrial);
+      done++;
+      total = joinTrials([total, trial]);
+      if (trial.faults.length > 0) faulty.push(seed);
       for (const fault of trial.faults) say(`seed ${seed}: ${fault}`);
-    }
-    if (performance.now() - saidAtMs >= progressEveryMs) {
-      say(progress());
-      saidAtMs = performance.now();
+      if (done < count && performance.now() - saidAtMs >= progressEveryMs) sayProgress();
     }
   }
+
+  say(`${count} ${trials}, seeds from ${firstSeed}`);
   await Promise.all(Array.from({ length: atOnce }, work));
   for (const seed of faulty) say(`again: npm run prove ${name} 1 ${seed}`);
-  say(`${progress()}; ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
+  sayProgress();
   const conclusion = await conclude?.();
   if (conclusion) say(conclusion.text);
   process.exit(faulty.length > 0 || conclusion?.isFault ? 1 : 0);
 }
 
-/** The numbers after `--`. With anything else, nothing would be tried, and pass. */
+/** The numbers after the name. With anything else, nothing would be tried, and pass. */
 export function readNumbers(): number[] {
   const texts = process.argv.slice(2);
   const [count = "1"] = texts;
@@ -79,49 +82,18 @@ export function readNumbers(): number[] {
   return texts.map(Number);
 }
 
-/** Ends the process if something has to be installed first. */
-export function skipWithout(missing: string | undefined): void {
-  if (missing === undefined) return;
-  say(`skipped: ${missing}`);
-  process.exit(0);
-}
-
-/** Ctrl+C ends a proof like any exit, so that what it started is ended, too. */
-export function exitOnSignals(): void {
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
-}
-
-export function spanOf(durationsMs: readonly number[]): string {
-  const sorted = durationsMs.toSorted((a, b) => a - b);
-  return `median ${seconds(sorted[sorted.length >> 1])}, worst ${seconds(sorted.at(-1))}`;
-}
-
-export function seconds(durationMs = 0): string {
-  return `${(durationMs / 1_000).toFixed(1)} s`;
-}
-
 /** Several trials as one. */
 export function joinTrials(trials: readonly Trial[]): Trial {
   const figures: Record<string, number> = {};
-  for (const trial of trials) addUp(trial, figures);
-  return { faults: trials.flatMap(({ faults }) => faults), figures };
-}
-
-function addUp(trial: Trial, figures: Record<string, number>): void {
-  for (const [figure, value] of Object.entries(trial.figures)) {
+  for (const [figure, value] of trials.flatMap((trial) => Object.entries(trial.figures))) {
     figures[figure] = (figures[figure] ?? 0) + value;
   }
+  return { faults: trials.flatMap(({ faults }) => faults), figures };
 }
 
 /** A trial that throws is reported like any other. */
 function failedTrial(error: unknown): Trial {
   return { faults: [`not finished: ${error instanceof Error ? error.stack : error}`], figures: {} };
-}
-
-function list(figures: Readonly<Record<string, number>>): string {
-  return Object.entries(figures)
-    .map(([figure, value]) => `; ${value.toLocaleString("en")} ${figure}`)
-    .join("");
 }
 
 function say(text: string): void {

@@ -5,76 +5,52 @@
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 
-interface Listed {
-  readonly does: string;
-  /** On two processors, by default. */
-  readonly minutes: number;
-  /** Beyond what npm installs. A proof without it says so and is skipped. */
-  readonly needs?: string;
-  /** What `bun` runs, if it isn't the `prove.ts` in the folder of that name. */
-  readonly run?: readonly string[];
-  readonly variables?: Readonly<Record<string, string>>;
-}
-
-const root = join(import.meta.dir, "../..");
-const interposed = "Linux on x64 or arm64";
-const asTests = ["test", "--timeout=600000"];
+/** `minutes` on two processors. Without what it needs beyond npm's packages, a proof is skipped. */
+type Listed = readonly [does: string, minutes: number, needs?: string];
 
 /** The soak is last, because it takes longest. */
 const proofs: Readonly<Record<string, Listed>> = {
-  backups: { does: "stores are lost and restored, on every pair of engines", minutes: 30 },
-  containers: {
-    does: "the image and compose.yaml, built and run by Podman",
-    minutes: 5,
-    needs: "podman, podman-compose, an image registry, npm's registry",
-    run: [...asTests, "./test/reliability/containers/prove.ts"],
-  },
-  failover: { does: "PostgreSQL's primary is lost under load", minutes: 15 },
-  faults: { does: "each file operation fails, in every way", minutes: 35, needs: interposed },
-  generated: { does: "random requests, made from those of the contract", minutes: 40 },
-  histories: { does: "concurrent clients, compared with a model", minutes: 20 },
-  hostile: { does: "thousands of slow and idle connections", minutes: 12 },
-  kills: { does: "kill -9 and SIGTERM at any moment", minutes: 35 },
-  migrations: { does: "ten instances start at once on an empty database", minutes: 3 },
-  overload: { does: "ten times the load that the service can take", minutes: 5 },
-  patroni: {
-    does: "the leader of a Patroni cluster fails",
-    minutes: 20,
-    needs: "Debian's postgresql, patroni and etcd-server",
-  },
-  pgbouncer: {
-    does: "PgBouncer and the PostgreSQL behind it fail",
-    minutes: 10,
-    needs: "Debian's postgresql and pgbouncer",
-  },
-  "power-cuts": {
-    does: "the disk as a power cut may leave it",
-    minutes: 15,
-    needs: interposed,
-  },
-  proxies: {
-    does: "instances restart behind nginx and HAProxy",
-    minutes: 3,
-    needs: "Debian's nginx and haproxy",
-  },
-  readme: {
-    does: "the README's commands, as a new user runs them",
-    minutes: 5,
-    needs: "npm's registry",
-    run: [...asTests, "test/end-to-end/readme.test.ts"],
-    variables: { PROVE_README: "1" },
-  },
-  "self-tests": {
-    does: "builds that are broken on purpose fail the suites",
-    minutes: 5,
-    run: [...asTests, "./test/reliability/broken-builds.selftest.ts"],
-  },
-  upgrade: {
-    does: "instances of an older version are replaced under load",
-    minutes: 3,
-    needs: "a checkout of it, as in: npm run prove upgrade -- --previous DIR",
-  },
-  soak: { does: "two hours at half load", minutes: 120 },
+  backups: ["stores are lost and restored, on every pair of engines", 30],
+  containers: [
+    "the image and compose.yaml, built and run by Podman",
+    5,
+    "podman, podman-compose, an image registry, npm's registry",
+  ],
+  failover: ["PostgreSQL's primary is lost under load", 15],
+  faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],
+  generated: ["random requests, made from those of the contract", 40],
+  histories: ["concurrent clients, compared with a model", 20],
+  hostile: ["thousands of slow and idle connections", 12],
+  kills: ["kill -9 and SIGTERM at any moment", 35],
+  migrations: ["ten instances start at once on an empty database", 3],
+  overload: ["ten times the load that the service can take", 5],
+  patroni: [
+    "the leader of a Patroni cluster fails",
+    20,
+    "Debian's postgresql, patroni and etcd-server",
+  ],
+  pgbouncer: [
+    "PgBouncer and the PostgreSQL behind it fail",
+    10,
+    "Debian's postgresql and pgbouncer",
+  ],
+  "power-cuts": ["the disk as a power cut may leave it", 15, "Linux on x64 or arm64"],
+  proxies: ["instances restart behind nginx and HAProxy", 3, "Debian's nginx and haproxy"],
+  readme: ["the README's commands, as a new user runs them", 5, "npm's registry"],
+  "self-tests": ["builds that are broken on purpose fail the suites", 5],
+  upgrade: [
+    "instances of an older version are replaced under load",
+    3,
+    "a checkout of it, as in: npm run prove upgrade -- --previous DIR",
+  ],
+  soak: ["two hours at half load", 120],
+};
+
+/** These are test files. Others are the `prove.ts` in the folder of that name. */
+const testFiles: Readonly<Record<string, string>> = {
+  containers: "./test/reliability/containers/prove.ts",
+  readme: "./test/end-to-end/readme.test.ts",
+  "self-tests": "./test/reliability/broken-builds.selftest.ts",
 };
 
 let running: Subprocess | undefined;
@@ -88,10 +64,11 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 function run(name: string, args: readonly string[] = []): Promise<number> {
-  const { run = [`test/reliability/${name}/prove.ts`], variables } = proofs[name] as Listed;
-  running = Bun.spawn([process.execPath, ...run, ...args], {
-    cwd: root,
-    env: { ...process.env, ...variables },
+  const file = testFiles[name];
+  const command = file ? ["test", "--timeout=600000", file] : [`test/reliability/${name}/prove.ts`];
+  running = Bun.spawn([process.execPath, ...command, ...args], {
+    cwd: join(import.meta.dir, "../.."),
+    env: { ...process.env, PROVE_README: "1" },
     stdio: ["inherit", "inherit", "inherit"],
   });
   return running.exited;
@@ -109,7 +86,7 @@ async function runAll(): Promise<number> {
 }
 
 function list(): string {
-  const lines = Object.entries(proofs).map(([name, { does, minutes, needs }]) => {
+  const lines = Object.entries(proofs).map(([name, [does, minutes, needs]]) => {
     const line = `  ${name.padEnd(12)}${String(minutes).padStart(4)} min  ${does}`;
     return needs === undefined ? line : `${line}\n${" ".repeat(24)}needs ${needs}`;
   });

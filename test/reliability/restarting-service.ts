@@ -12,39 +12,23 @@ export interface RestartingOptions {
 export class RestartingService {
   /** The exit codes of all processes so far, by port. */
   readonly exits = new Map<number, Promise<number>>();
+  /** Absent while it is down. */
+  process: RunningService | undefined;
   readonly #options: RestartingOptions;
-  #next = Promise.withResolvers<RunningService>();
-  #process: RunningService | undefined;
 
   constructor(options: RestartingOptions) {
     this.#options = options;
-  }
-
-  /** Absent while it is down. */
-  get process(): RunningService | undefined {
-    return this.#process;
+    process.on("exit", () => this.process?.signal("SIGKILL"));
   }
 
   /** 0 while it is down, unless it was given. */
   get port(): number {
-    return this.#options.port ?? this.#process?.port ?? 0;
-  }
-
-  /** Of this process, or of the next one. */
-  async untilUp(): Promise<number> {
-    return (await this.#next.promise).port;
+    return this.#options.port ?? this.process?.port ?? 0;
   }
 
   async start(program = this.#options.program): Promise<void> {
-    const { database, args, port } = this.#options;
-    const service = await startService({
-      ...{ database, program },
-      ...(args && { args }),
-      ...(port && { port }),
-    });
-    this.#process = service;
-    this.exits.set(service.port, service.exited);
-    this.#next.resolve(service);
+    this.process = await startService({ ...this.#options, program });
+    this.exits.set(this.process.port, this.process.exited);
   }
 
   /** Starts it and kills it so much later, however far it got. */
@@ -58,26 +42,16 @@ export class RestartingService {
   }
 
   async kill(): Promise<void> {
-    this.#process?.signal("SIGKILL");
-    await this.#leave();
-  }
-
-  /** As a supervisor does. Fails if it does not end in good order. */
-  async stop(): Promise<void> {
-    this.beginStop();
-    const exitCode = await this.#process?.exited;
-    await this.#leave();
-    if (exitCode !== 0) throw new Error(`An instance ended with ${exitCode}.`);
-  }
-
-  beginStop(): void {
-    this.#process?.signal("SIGTERM");
-  }
-
-  async #leave(): Promise<void> {
-    const old = this.#process;
-    this.#next = Promise.withResolvers();
-    this.#process = undefined;
+    const old = this.process;
+    this.process = undefined;
     await old?.[Symbol.asyncDispose]();
+  }
+
+  /** As a supervisor does. Fails if its exit code isn't 0. */
+  async stop(): Promise<void> {
+    this.process?.signal("SIGTERM");
+    const exitCode = await this.process?.exited;
+    await this.kill();
+    if (exitCode !== 0) throw new Error(`An instance ended with ${exitCode}.`);
   }
 }

@@ -1,38 +1,39 @@
 /** Servers from the system's packages, on loopback, for proofs that need the real thing. */
-import { chmodSync, chownSync, closeSync, openSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, chownSync, closeSync, openSync, rmSync, statSync } from "node:fs";
 import type { Subprocess } from "bun";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
-const programsParent = "/usr/lib/postgresql";
-
-export const serverEnvironment: Record<string, string> = {
+const environment: Record<string, string> = {
   PATH: process.env.PATH ?? "",
   LC_ALL: "C.UTF-8",
   // Without it, etcd refuses to run there.
   ...(process.arch === "arm64" && { ETCD_UNSUPPORTED_ARCH: "arm64" }),
 };
 
-/** The folder of the newest PostgreSQL that is installed. */
-export function findPrograms(): string | undefined {
-  try {
-    const versions = readdirSync(programsParent)
-      .map(Number)
-      .toSorted((a, b) => b - a);
-    return versions.length > 0 ? `${programsParent}/${versions[0]}/bin` : undefined;
-  } catch {
-    return undefined;
-  }
+/** In the folder of the newest PostgreSQL, on the path, and where Debian has servers. */
+export function findProgram(name: string): string | null {
+  const scan = { cwd: "/", onlyFiles: false, absolute: true };
+  const folders = [...new Bun.Glob("usr/lib/postgresql/*/bin").scanSync(scan)];
+  const versionOf = (folder: string) => Number(folder.split("/").at(-2));
+  folders.sort((a, b) => versionOf(b) - versionOf(a));
+  return Bun.which(name, { PATH: [...folders, process.env.PATH, "/usr/sbin"].join(":") });
 }
 
-export function versionOf(command: readonly string[]): string {
-  const { stdout } = Bun.spawnSync([...command], { env: serverEnvironment });
-  const lines = stdout.toString().split("\n");
-  return lines.find((line) => /\d\.\d/.test(line)) ?? "";
+/** The paths of these programs. Ends a proof, as skipped, where one is missing. */
+export function findPrograms<const Names extends readonly string[]>(
+  ...names: Names
+): Record<Names[number], string> {
+  const missing = names.filter((name) => findProgram(name) === null);
+  if (missing.length > 0) {
+    process.stdout.write(`skipped, because these are not installed: ${missing.join(", ")}\n`);
+    process.exit(0);
+  }
+  return Object.fromEntries(names.map((name) => [name, findProgram(name)])) as never;
 }
 
 /**
  * Not as root, which PostgreSQL and PgBouncer refuse, and in a group of its own, so that Ctrl+C
- * does not reach it before those who use it.
+ * does not reach it before those who use it. It goes away with this process.
  */
 export function spawnServer(command: readonly string[], log: string): Subprocess {
   const user = ["--reuid=postgres", "--regid=postgres", "--init-groups"];
@@ -40,17 +41,19 @@ export function spawnServer(command: readonly string[], log: string): Subprocess
   const output = openSync(log, "a");
   const child = Bun.spawn([...asUser, ...command], {
     cwd: "/",
-    env: serverEnvironment,
+    env: environment,
     stdin: "ignore",
     stdout: output,
     stderr: output,
     detached: true,
   });
   closeSync(output);
+  // Before its folder is removed.
+  process.prependListener("exit", () => child.kill("SIGKILL"));
   return child;
 }
 
-/** Open to the user that the servers run as. */
+/** Open to the user that the servers run as. It goes away with this process. */
 export function makeServerFolder(): string {
   const { path } = makeTemporaryFolder();
   if (process.getuid?.() === 0) {
@@ -58,5 +61,7 @@ export function makeServerFolder(): string {
     chownSync(path, Number(ids), statSync(path).gid);
   }
   chmodSync(path, 0o755);
+  // A server that was killed may still write for a moment.
+  process.on("exit", () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }

@@ -3,6 +3,7 @@
  * of the service. One of them creates many at once. Every response goes into the ledger.
  */
 import { makeDice, spread } from "../dice.ts";
+import { waitFor } from "../end-to-end/running-service.ts";
 import { KeptConnection, writeRequest } from "./kept-connection.ts";
 import type { Ledger } from "./ledger.ts";
 import {
@@ -17,6 +18,8 @@ const pauseMs = 10;
 const retryMs = 100;
 const stallMs = 3_000;
 
+type Dice = (sides: number) => number;
+
 export interface Instance extends Caller {
   readonly token: string;
 }
@@ -26,28 +29,17 @@ export interface WorkloadOptions {
   readonly seed: number;
   /** The most lines of a batch. Without it, there are no batches. */
   readonly linesMax?: number;
-  /** As 0.5 takes it: no puts, and no preconditions. */
+  /** As 0.5 takes it: no puts. */
   readonly isOld?: boolean;
   /** How many more list all plants at this port, and stop reading for seconds. */
   readonly slowReaders?: { readonly count: number; readonly port: number };
 }
 
 export class Workload {
-  /** By instance, when the first write succeeded since this was last cleared. */
-  readonly firstWrites = new Map<Instance, number>();
-  /** The longest request. */
-  longestMs = 0;
+  requests = 0;
   /** The longest time in which one of the instances confirmed no write. */
   longestGapMs = 0;
   readonly #lastWrites = new Map<Instance, number>();
-  readonly figures = {
-    requests: 0,
-    "slow reads": 0,
-    "puts confirmed": 0,
-    "bulks confirmed": 0,
-    "bulks found in part": 0,
-    "lines resent": 0,
-  };
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
@@ -67,6 +59,13 @@ export class Workload {
     }
   }
 
+  /** Until every instance has confirmed another write. */
+  async untilWritten(): Promise<void> {
+    const sinceMs = performance.now();
+    const hasWritten = (each: Instance) => (this.#lastWrites.get(each) ?? 0) > sinceMs;
+    await waitFor(() => this.#instances.every(hasWritten) || undefined);
+  }
+
   /** Resolves when every client has finished what it was doing. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -78,9 +77,8 @@ export class Workload {
     const own: OwnPlant[] = [];
     for (let count = 0; !this.#isStopping; count++) {
       const choice = dice(8);
-      const isPut = choice === 2 && !this.#isOld;
       const doomed = choice < 2 ? own.splice(dice(own.length), 1)[0] : undefined;
-      const replaced = isPut ? own[dice(own.length)] : undefined;
+      const replaced = choice === 2 && !this.#isOld ? own[dice(own.length)] : undefined;
       if (doomed) await this.#delete(doomed, dice);
       else if (replaced) await this.#put(replaced, dice);
       else {
@@ -99,16 +97,17 @@ export class Workload {
   async #runBulks(number: number, linesMax: number): Promise<void> {
     const dice = makeDice(spread(number));
     let batch: NewBatch = { key: "", plants: [] };
+    const create = () => this.#retry(dice, (client) => client.createMany(batch));
     for (let count = 0; !this.#isStopping; count++) {
       batch = makeBatch(number, count, linesMax, dice);
-      if ((await this.#createMany(batch, dice)) === "failed") return;
+      if ((await create()) === "failed") return;
       const { name } = batch.plants[dice(batch.plants.length)] as { name: string };
       const id = this.#ledger.find(name)?.id;
       if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
       else if (id !== undefined) await this.#delete({ name, id }, dice);
       await Bun.sleep(dice(pauseMs));
     }
-    await this.#createMany(batch, dice);
+    await create();
   }
 
   /** What they read may be cut off when an instance is killed; it must not be refused. */
@@ -116,7 +115,7 @@ export class Workload {
     const dice = makeDice(spread(number));
     const { token } = this.#instances[number % this.#instances.length] as Instance;
     while (!this.#isStopping) {
-      const connection = await KeptConnection.open({ port, isSecure: false });
+      const connection = await KeptConnection.open({ port });
       const asked = connection.ask(writeRequest("GET /plants?fields=id,name", { token }));
       const reading = asked.catch(() => undefined);
       const { resume } = await connection.pauseAtFirst();
@@ -124,61 +123,37 @@ export class Workload {
       resume();
       const status = (await reading)?.status ?? 200;
       if (![200, 502, 503, 504].includes(status)) this.#ledger.fault(`slow list: ${status}`);
-      this.figures["slow reads"]++;
       connection.close();
     }
   }
 
-  async #createMany(batch: NewBatch, dice: (sides: number) => number): Promise<Outcome> {
-    let attempts = 0;
-    return await this.#retry(dice, async (client) => {
-      if (attempts++ > 0) this.figures["lines resent"] += batch.plants.length;
-      const { outcome, replayed } = await client.createMany(batch);
-      if (outcome === "done") this.figures["bulks confirmed"]++;
-      const isPart = replayed > 0 && replayed < batch.plants.length;
-      if (isPart) this.figures["bulks found in part"]++;
-      return outcome;
-    });
-  }
-
-  async #create(
-    number: number,
-    count: number,
-    dice: (sides: number) => number,
-  ): Promise<OwnPlant | undefined> {
+  async #create(number: number, count: number, dice: Dice): Promise<OwnPlant | undefined> {
     const name = `${number}-${count}`;
     // Chosen ids are negative, so that the service assigns none of them to another plant.
     const id = dice(3) === 0 ? String(-number * 1_000_000 - count) : undefined;
-    if (id !== undefined && dice(2) === 0 && !this.#isOld) {
-      return (await this.#put({ name, id }, dice)) === "done" ? { name, id } : undefined;
-    }
     const plant = { name, id, isKeyed: dice(2) === 0 };
     const create = (client: PlantClient) => client.create(plant);
-    const isRepeatable = plant.isKeyed || id !== undefined;
-    const outcome = isRepeatable ? await this.#retry(dice, create) : await create(this.#pick(dice));
+    let outcome: Outcome;
+    if (id !== undefined && dice(2) === 0 && !this.#isOld) {
+      outcome = await this.#put({ name, id }, dice);
+    } else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
+    else outcome = await create(this.#pick(dice));
     const created = outcome === "done" ? this.#ledger.find(name)?.id : undefined;
     return created === undefined ? undefined : { name, id: created };
   }
 
-  /** Its next version, or its first one. Half of the puts and deletes have a precondition. */
-  async #put(plant: OwnPlant, dice: (sides: number) => number): Promise<Outcome> {
+  /** Its next version, or its first one. */
+  #put(plant: OwnPlant, dice: Dice): Promise<Outcome> {
     const version = Math.max(-1, ...(this.#ledger.find(plant.name)?.versions ?? [])) + 1;
-    const isGuarded = dice(2) === 0;
-    const outcome = await this.#retry(dice, (client) => client.put(plant, version, isGuarded));
-    if (outcome === "done") this.figures["puts confirmed"]++;
-    return outcome;
+    return this.#retry(dice, (client) => client.put(plant, version));
   }
 
-  #delete(plant: OwnPlant, dice: (sides: number) => number): Promise<Outcome> {
-    const isGuarded = dice(2) === 0 && !this.#isOld;
-    return this.#retry(dice, (client) => client.delete(plant, isGuarded));
+  #delete(plant: OwnPlant, dice: Dice): Promise<Outcome> {
+    return this.#retry(dice, (client) => client.delete(plant));
   }
 
   /** Sends a request again, to any instance, for as long as the service is unavailable. */
-  async #retry(
-    dice: (sides: number) => number,
-    send: (client: PlantClient) => Promise<Outcome>,
-  ): Promise<Outcome> {
+  async #retry(dice: Dice, send: (client: PlantClient) => Promise<Outcome>): Promise<Outcome> {
     for (;;) {
       const outcome = await send(this.#pick(dice));
       if (outcome !== "unavailable") return outcome;
@@ -186,25 +161,19 @@ export class Workload {
     }
   }
 
-  #pick(dice: (sides: number) => number): PlantClient {
+  #pick(dice: Dice): PlantClient {
     const instance = this.#instances[dice(this.#instances.length)] as Instance;
     const call: Caller["call"] = async (request, init) => {
-      const startedAtMs = performance.now();
-      try {
-        const response = await instance.call(request, init);
-        if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
-        return response;
-      } finally {
-        this.longestMs = Math.max(this.longestMs, performance.now() - startedAtMs);
-        this.figures.requests++;
-      }
+      this.requests++;
+      const response = await instance.call(request, init);
+      if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
+      return response;
     };
     return new PlantClient({ call }, { ledger: this.#ledger, token: instance.token });
   }
 
   #noteWrite(instance: Instance): void {
     const nowMs = performance.now();
-    if (!this.firstWrites.has(instance)) this.firstWrites.set(instance, nowMs);
     const gapMs = nowMs - (this.#lastWrites.get(instance) ?? nowMs);
     this.longestGapMs = Math.max(this.longestGapMs, gapMs);
     this.#lastWrites.set(instance, nowMs);
@@ -212,12 +181,7 @@ export class Workload {
 }
 
 /** As many small batches as large ones; a few lines have ids of their own. */
-function makeBatch(
-  number: number,
-  count: number,
-  linesMax: number,
-  dice: (sides: number) => number,
-): NewBatch {
+function makeBatch(number: number, count: number, linesMax: number, dice: Dice): NewBatch {
   const key = `${number}-${count}`;
   const lines = Math.round(linesMax ** (dice(101) / 100));
   const plants = Array.from({ length: lines }, (_, line) => ({

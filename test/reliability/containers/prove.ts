@@ -299,8 +299,10 @@ describe.skipIf(missing !== undefined)("in containers", () => {
         await untilHealthy(instance);
       }
       await clients.stop();
-      const { requests } = clients.figures;
-      figures.push(`4 stops, ${requests} requests, repeated after: ${caller.listReasons()}`);
+      const { requests } = clients;
+      figures.push(
+        `4 stops, ${requests} requests, repeated after: ${JSON.stringify([...caller.reasons])}`,
+      );
       expect(ledger.audit(await listPlants(balancer, tokens[0] ?? ""))).toEqual([]);
       // An instance that stops resets a few connections, which are 502. 503 would mean that the
       // balancer takes the other instance for failed, too.

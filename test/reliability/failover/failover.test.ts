@@ -1,6 +1,6 @@
 /** A PostgreSQL primary is lost under load, and no confirmed write is lost. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { FailoverTrial } from "./failover.ts";
+import { FailoverTrial } from "./prove.ts";
 
 setDefaultTimeout(120_000);
 
@@ -17,7 +17,7 @@ afterAll(() => trial?.stop());
 /** `npm run prove failover` also shuts it down, which needs none of what these do. */
 describe("every response holds, and writes resume without a restart, when the primary is", () => {
   test.each(["killed", "cut off", "frozen"] as const)("%s", async (loss) => {
-    if (loss !== "killed") await trial.pair.replaceStandby();
+    if (loss !== "killed") await trial.replaceStandby();
     const { faults } = await trial.run(loss, ++seed);
     expect({ seed, faults }).toEqual({ seed, faults: [] });
   });

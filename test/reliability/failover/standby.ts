@@ -33,11 +33,7 @@ export async function copyAsStandby(original: Original, folder: string): Promise
   writeFileSync(join(folder, "postgresql.auto.conf"), `primary_conninfo = '${primary}'\n`);
   writeFileSync(join(folder, "standby.signal"), "");
   for (const name of ["pg_wal", "pg_replslot"]) mkdirSync(join(folder, name), { mode: 0o700 });
-  await giveToOwner(original.folder, folder);
-}
-
-/** If the tests run as root, the server runs as another user. */
-async function giveToOwner(original: string, folder: string): Promise<void> {
+  // If the tests run as root, the server runs as another user.
   if (process.getuid?.() !== 0) return;
-  await Bun.spawn(["chown", "-R", `--reference=${original}`, folder]).exited;
+  await Bun.spawn(["chown", "-R", `--reference=${original.folder}`, folder]).exited;
 }

@@ -1,6 +1,6 @@
 /** Ten instances on an empty database, as when all are deployed at once. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { startAtOnce } from "./simultaneous-start.ts";
+import { startAtOnce } from "./prove.ts";
 
 setDefaultTimeout(120_000);
 

@@ -2,13 +2,13 @@
  * Three nodes of Patroni and PostgreSQL with one etcd, from the system's packages, on loopback.
  * Everything goes away with this process.
  */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement } from "../../postgres-server.ts";
 import { pickPorts, send, signalAll } from "../../processes.ts";
-import { findPrograms, makeServerFolder, spawnServer, versionOf } from "../system-servers.ts";
+import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
 
 export type Failure = "killed" | "frozen" | "stopped";
 
@@ -22,27 +22,11 @@ const names = ["node1", "node2", "node3"];
 const password = "s3cret-of-the-cluster";
 const startMs = 120_000;
 const pollMs = 50;
-const programs = findPrograms();
 
 interface Member {
   readonly role: string;
   readonly state: string;
   readonly timeline?: number;
-}
-
-/** What has to be installed before there can be a cluster; undefined if nothing is missing. */
-export function findMissing(): string | undefined {
-  const isThere = Bun.which("patroni") && Bun.which("etcd") && programs;
-  return isThere ? undefined : "patroni, etcd-server and postgresql of Debian are needed";
-}
-
-export function versions(): string {
-  const commands = [
-    ["patroni", "--version"],
-    ["etcd", "--version"],
-    [`${programs}/postgres`, "-V"],
-  ];
-  return commands.map((command) => versionOf(command)).join(", ");
 }
 
 export class PatroniCluster {
@@ -53,19 +37,29 @@ export class PatroniCluster {
   }
 
   static async start(): Promise<PatroniCluster> {
+    const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres");
     const folder = makeServerFolder();
     const [etcdPort = 0, peerPort = 0, ...ports] = pickPorts(2 + 2 * names.length);
-    const etcd = spawnServer(etcdCommand(folder, etcdPort, peerPort), join(folder, "etcd.log"));
+    const [clients, peers] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`];
+    const options = {
+      name: "etcd",
+      "data-dir": join(folder, "etcd"),
+      "listen-client-urls": clients,
+      "advertise-client-urls": clients,
+      "listen-peer-urls": peers,
+      "initial-advertise-peer-urls": peers,
+      "initial-cluster": `etcd=${peers}`,
+    };
+    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    spawnServer([etcd, "--enable-v2", ...flags], join(folder, "etcd.log"));
     const nodes = names.map((name, index) => {
       const [port = 0, apiPort = 0] = ports.slice(2 * index);
-      return new PatroniNode(name, port, apiPort, folder, etcdPort);
+      const config = join(folder, `${name}.json`);
+      const place = { name, port, apiPort, folder, etcdPort, programs: dirname(postgres) };
+      writeFileSync(config, JSON.stringify(configure(place)));
+      const spawn = () => spawnServer([patroni, config], join(folder, `${name}.log`));
+      return new PatroniNode(port, apiPort, join(folder, name), spawn);
     });
-    process.on("exit", () => {
-      for (const node of nodes) node.fail("killed");
-      etcd.kill("SIGKILL");
-      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-    });
-    for (const node of nodes) node.start();
     const cluster = new PatroniCluster(nodes);
     await cluster.settle();
     const { port } = await cluster.leader();
@@ -77,11 +71,12 @@ export class PatroniCluster {
 
   /** With all hosts, as users are told to write it. */
   get url(): string {
-    return urlOf(this.#nodes);
+    return this.urlOf(this.#nodes);
   }
 
-  async leaderUrl(): Promise<string> {
-    return urlOf([await this.leader()]);
+  urlOf(nodes: readonly PatroniNode[]): string {
+    const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    return `postgres://plants:${password}@${hosts}/plants`;
   }
 
   /** The node that takes writes, once the given one has failed. */
@@ -110,32 +105,19 @@ export class PatroniCluster {
   }
 }
 
-function urlOf(nodes: readonly PatroniNode[]): string {
-  const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`).join(",");
-  return `postgres://plants:${password}@${hosts}/plants`;
-}
-
 /** A Patroni process, and the PostgreSQL that it starts. */
-export class PatroniNode {
-  readonly #dataFolder: string;
-  readonly #configFile: string;
-  #patroni: Subprocess | undefined;
+class PatroniNode {
+  #patroni: Subprocess;
 
   constructor(
-    readonly name: string,
     readonly port: number,
     readonly apiPort: number,
-    readonly folder: string,
-    etcdPort: number,
+    readonly dataFolder: string,
+    readonly spawn: () => Subprocess,
   ) {
-    this.#dataFolder = join(folder, name);
-    this.#configFile = join(folder, `${name}.json`);
-    writeFileSync(this.#configFile, JSON.stringify(this.#config(etcdPort)));
-  }
-
-  start(): void {
-    const log = join(this.folder, `${this.name}.log`);
-    this.#patroni = spawnServer(["patroni", this.#configFile], log);
+    this.#patroni = spawn();
+    // Before the folder is removed. Patroni's own end would leave PostgreSQL behind.
+    process.prependListener("exit", () => this.fail("killed"));
   }
 
   /**
@@ -144,23 +126,23 @@ export class PatroniNode {
    */
   fail(failure: Failure): void {
     if (failure === "stopped") {
-      this.#signalPatroni("SIGTERM");
+      this.#signal("SIGTERM");
       return;
     }
     // Stopped first, so that Patroni cannot tell anyone that PostgreSQL is gone.
-    this.#signalPatroni("SIGSTOP");
+    this.#signal("SIGSTOP");
     this.#signalPostgres(failure === "killed" ? "SIGKILL" : "SIGSTOP");
-    if (failure === "killed") this.#signalPatroni("SIGKILL");
+    if (failure === "killed") this.#signal("SIGKILL");
   }
 
   /** After that, Patroni makes it a replica of the new leader. */
   async repair(failure: Failure): Promise<void> {
     if (failure === "frozen") {
       this.#signalPostgres("SIGCONT");
-      return this.#signalPatroni("SIGCONT");
+      return this.#signal("SIGCONT");
     }
-    await this.#patroni?.exited;
-    this.start();
+    await this.#patroni.exited;
+    this.#patroni = this.spawn();
   }
 
   /** Whether it is the leader, and PostgreSQL has been promoted: the lock comes first. */
@@ -177,71 +159,63 @@ export class PatroniNode {
     return fetch(`http://127.0.0.1:${this.apiPort}${path}`, { signal }).catch(() => undefined);
   }
 
-  #signalPatroni(signal: NodeJS.Signals): void {
-    if (this.#patroni && this.#patroni.exitCode === null && this.#patroni.signalCode === null) {
-      send(this.#patroni.pid, signal);
-    }
+  #signal(signal: NodeJS.Signals): void {
+    const { pid, exitCode, signalCode } = this.#patroni;
+    if (exitCode === null && signalCode === null) send(pid, signal);
   }
 
   #signalPostgres(signal: NodeJS.Signals): void {
     try {
-      const [pid] = readFileSync(join(this.#dataFolder, "postmaster.pid"), "utf8").split("\n");
-      signalAll({ pid: Number(pid), folder: this.#dataFolder }, signal);
+      const [pid] = readFileSync(join(this.dataFolder, "postmaster.pid"), "utf8").split("\n");
+      signalAll({ pid: Number(pid), folder: this.dataFolder }, signal);
     } catch {
       // It doesn't run.
     }
   }
-
-  #config(etcdPort: number): unknown {
-    const api = `127.0.0.1:${this.apiPort}`;
-    const address = `127.0.0.1:${this.port}`;
-    return {
-      scope: "plants",
-      name: this.name,
-      restapi: { listen: api, connect_address: api },
-      // Not `etcd3`: with it, a leader of Patroni 3.0.2 that was frozen can overwrite the lock of
-      // its successor (patroni/patroni#2689), and confirmed writes are lost.
-      etcd: { host: `127.0.0.1:${etcdPort}` },
-      bootstrap: {
-        dcs: {
-          ...timing,
-          synchronous_mode: true,
-          postgresql: { use_pg_rewind: true, parameters: { max_connections: 200 } },
-        },
-        initdb: [{ encoding: "UTF8" }, "data-checksums"],
-      },
-      postgresql: {
-        listen: address,
-        connect_address: address,
-        data_dir: this.#dataFolder,
-        bin_dir: programs,
-        pgpass: join(this.folder, `${this.name}.pgpass`),
-        authentication: {
-          superuser: { username: "postgres", password },
-          replication: { username: "replicator", password },
-          rewind: { username: "rewinder", password },
-        },
-        parameters: { unix_socket_directories: this.folder },
-        // Patroni's own commands talk over loopback, so nothing else is let in.
-        pg_hba: ["all all", "replication replicator"].map(
-          (who) => `host ${who} 127.0.0.1/32 scram-sha-256`,
-        ),
-      },
-    };
-  }
 }
 
-function etcdCommand(folder: string, port: number, peerPort: number): string[] {
-  const [clients, peers] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
-  const options = {
-    name: "etcd",
-    "data-dir": join(folder, "etcd"),
-    "listen-client-urls": clients,
-    "advertise-client-urls": clients,
-    "listen-peer-urls": peers,
-    "initial-advertise-peer-urls": peers,
-    "initial-cluster": `etcd=${peers}`,
+function configure(place: {
+  readonly name: string;
+  readonly port: number;
+  readonly apiPort: number;
+  readonly folder: string;
+  readonly etcdPort: number;
+  /** The folder of PostgreSQL's. */
+  readonly programs: string;
+}): unknown {
+  const { name, folder } = place;
+  const [api, address] = [`127.0.0.1:${place.apiPort}`, `127.0.0.1:${place.port}`];
+  return {
+    scope: "plants",
+    name,
+    restapi: { listen: api, connect_address: api },
+    // Not `etcd3`: with it, a leader of Patroni 3.0.2 that was frozen can overwrite the lock of
+    // its successor (patroni/patroni#2689), and confirmed writes are lost.
+    etcd: { host: `127.0.0.1:${place.etcdPort}` },
+    bootstrap: {
+      dcs: {
+        ...timing,
+        synchronous_mode: true,
+        postgresql: { use_pg_rewind: true, parameters: { max_connections: 200 } },
+      },
+      initdb: [{ encoding: "UTF8" }, "data-checksums"],
+    },
+    postgresql: {
+      listen: address,
+      connect_address: address,
+      data_dir: join(folder, name),
+      bin_dir: place.programs,
+      pgpass: join(folder, `${name}.pgpass`),
+      authentication: {
+        superuser: { username: "postgres", password },
+        replication: { username: "replicator", password },
+        rewind: { username: "rewinder", password },
+      },
+      parameters: { unix_socket_directories: folder },
+      // Patroni's own commands talk over loopback, so nothing else is let in.
+      pg_hba: ["all all", "replication replicator"].map(
+        (who) => `host ${who} 127.0.0.1/32 scram-sha-256`,
+      ),
+    },
   };
-  const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-  return ["etcd", "--enable-v2", ...flags];
 }

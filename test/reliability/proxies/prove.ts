@@ -1,52 +1,48 @@
 /**
- * `npm run prove proxies [restarts] [seed]`: two instances behind nginx and HAProxy are stopped or
- * killed, and started again, one after the other, many times, while clients go on.
+ * `npm run prove proxies [restarts] [seed]`: two instances behind nginx and HAProxy, with the
+ * configurations in deploy/, are stopped or killed, and started again, one after the other, many
+ * times, while clients go on.
  */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { makeToken, runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
 import { pickPorts } from "../../processes.ts";
 import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
-import { exitOnSignals, prove, skipWithout } from "../proof.ts";
+import { prove } from "../proof.ts";
 import { RestartingService } from "../restarting-service.ts";
 import { SteadyCaller } from "../steady-caller.ts";
+import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
 import { Workload } from "../workload.ts";
-import { type BalancerName, LoadBalancer } from "./load-balancer.ts";
 
-const names: readonly BalancerName[] = ["nginx", "haproxy"];
+interface Proxy {
+  readonly name: "nginx" | "haproxy";
+  readonly port: number;
+  /** What it has logged so far. */
+  log(): string;
+}
+
 /** HAProxy sends one of two equal Hosts on, instead of refusing them. */
-const knownFailures: Record<BalancerName, readonly string[]> = {
-  nginx: [],
-  haproxy: ["two lengths, two hosts or none are 400"],
-};
+const knownFailures = { nginx: [], haproxy: ["two lengths, two hosts or none are 400"] };
 /** How long an instance serves before the next one is stopped. */
 const apartMs = 2_000;
 /** How long it is away. */
 const downMs = 500;
+const deploy = join(import.meta.dir, "../../../deploy");
 
-const missing = names.filter((name) => !LoadBalancer.find(name)).join(" and ");
-skipWithout(missing === "" ? undefined : `${missing} of Debian are needed`);
-process.stdout.write(`${names.map((name) => LoadBalancer.version(name)).join("; ")}\n`);
-
+const programs = findPrograms("nginx", "haproxy");
 const server = await startPostgres();
-const database = await makeDatabase(server);
-const makeTokenTo = (garden: string) =>
-  makeToken({ database: database.url }, "gardener", "--garden", garden);
-const instances = pickPorts(2).map(
-  (port) => new RestartingService({ database: database.url, port }),
-);
-process.on("exit", () => {
-  for (const instance of instances) instance.process?.signal("SIGKILL");
-});
-exitOnSignals();
+const { url: database } = await makeDatabase(server);
+const makeTokenTo = (garden: string) => makeToken({ database }, "gardener", "--garden", garden);
+const [one = 0, two = 0, ...proxyPorts] = pickPorts(4);
+const instances = [one, two].map((port) => new RestartingService({ database, port }));
 await Promise.all(instances.map((instance) => instance.start()));
-const ports = instances.map(({ port }) => port);
-const proxies = await Promise.all(names.map((name) => LoadBalancer.start(name, ports)));
-let promises = 0;
-/** Why requests were repeated, by the proxy and how the instances ended. */
-const reasons: string[] = [];
-
+const proxies = [
+  await startProxy("nginx", proxyPorts[0] ?? 0),
+  await startProxy("haproxy", proxyPorts[1] ?? 0),
+];
 for (const proxy of proxies) await checkContract(proxy);
 
 await prove({
@@ -54,64 +50,100 @@ await prove({
   trials: "rolling restarts",
   count: 12,
   async run(seed) {
-    const proxy = proxies[seed % proxies.length] as LoadBalancer;
+    const { name, port, log } = proxies[seed % proxies.length] as Proxy;
     const isKilled = seed % 4 >= 2;
-    const kind = `${proxy.name}, ${isKilled ? "killed" : "stopped"}`;
     const ledger = new Ledger();
     // Several, because the proxies choose an instance by the token.
     const tokens = await Promise.all(Array.from({ length: 4 }, () => makeTokenTo(`of-${seed}`)));
-    const caller = new SteadyCaller({ pickPort: () => proxy.port });
-    const { call } = caller;
+    const caller = new SteadyCaller({ pickPort: () => port });
     const clients = new Workload(
-      tokens.map((token) => ({ token, call })),
+      tokens.map((token) => ({ token, call: caller.call })),
       ledger,
-      { clients: 12, linesMax: 10_000, seed, slowReaders: { count: 3, port: proxy.port } },
+      { clients: 12, linesMax: 10_000, seed, slowReaders: { count: 3, port } },
     );
     for (const instance of instances) {
       await Bun.sleep(apartMs);
-      if (isKilled) await instance.kill();
-      else await instance.stop();
+      await (isKilled ? instance.kill() : instance.stop());
       await Bun.sleep(downMs);
       await instance.start();
     }
     await Bun.sleep(apartMs);
     await clients.stop();
     const plants = await listPlants(caller, tokens[0] ?? "");
-    const faults = [...ledger.audit(plants), ...(await auditStore(database.url))];
-    promises += ledger.promises;
-    if (proxy.log().includes("temporary file")) faults.push("nginx wrote to a temporary file");
-    if (caller.reasons.size > 0) reasons.push(`(${kind}) ${caller.listReasons()}`);
-    const { requests, ...others } = clients.figures;
-    return { faults, figures: { ...others, [`requests (${kind})`]: requests } };
+    const faults = [...ledger.audit(plants), ...(await auditStore(database))];
+    if (log().includes("temporary file")) faults.push("nginx wrote to a temporary file");
+    const { requests } = clients;
+    const kind = `${name}, ${isKilled ? "killed" : "stopped"}`;
+    // Why requests were repeated.
+    const reasons = [...caller.reasons].map(([reason, count]) => [`${kind}, ${reason}`, count]);
+    const figures = { requests, "confirmed writes": ledger.promises };
+    return { faults, figures: { ...figures, ...Object.fromEntries(reasons) } };
   },
   async conclude() {
     for (const instance of instances) await instance.stop();
     await server.stop();
-    return {
-      text: `${promises} confirmed writes; retried after: ${reasons.join("; ")}`,
-    };
+    return undefined;
   },
 });
 
+/** It goes away with this process. */
+async function startProxy(name: Proxy["name"], port: number): Promise<Proxy> {
+  const folder = makeServerFolder();
+  const [config, output] = [join(folder, "config"), join(folder, "output")];
+  // nginx opens its own, and HAProxy writes to its output.
+  const log = name === "nginx" ? join(folder, "log") : output;
+  if (name === "nginx") {
+    // Included in a block `http`, as a user would.
+    const included = substitute("nginx/plantstore.conf", port);
+    const logged = included.replace(/access_log \S+/, `access_log ${log}`);
+    writeFileSync(join(folder, "plantstore.conf"), logged);
+    const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+      (kind) => `${kind}_temp_path ${folder}/${kind};`,
+    );
+    const lines = [
+      // One process, which can be killed.
+      `daemon off; master_process off; pid ${folder}/pid; error_log ${log} info;`,
+      "events { worker_connections 1024; }",
+      `http { ${paths.join(" ")} include ${folder}/plantstore.conf; }`,
+    ];
+    writeFileSync(config, lines.join("\n"));
+  } else writeFileSync(config, substitute("haproxy/haproxy.cfg", port));
+  const flags = name === "nginx" ? ["-c", config, "-e", log] : ["-f", config];
+  const child = spawnServer([programs[name], ...flags], output);
+  const isReady = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok || undefined;
+  await waitFor(
+    () => isReady().catch(() => undefined),
+    () => child.exitCode !== null && readFileSync(output, "utf8"),
+  );
+  return { name, port, log: () => readFileSync(log, "utf8") };
+}
+
+/** The configuration with other addresses, and nothing else changed. */
+function substitute(path: string, port: number): string {
+  return readFileSync(join(deploy, path), "utf8")
+    .replace(/^( +)(listen |bind :)80\b/m, (_, indent, word) => {
+      return `${indent}${word.replace(":", "")}127.0.0.1:${port}`;
+    })
+    .replace("127.0.0.1:8081", `127.0.0.1:${one}`)
+    .replace("127.0.0.1:8082", `127.0.0.1:${two}`);
+}
+
 /** The contract holds through the proxy, too, except for what is known. */
-async function checkContract(proxy: LoadBalancer): Promise<void> {
-  const { name, url, port } = proxy;
-  const token = await makeTokenTo("checked");
-  const { out } = await runProgram(["check", url], { PLANTSTORE_TOKEN: token });
+async function checkContract({ name, port, log }: Proxy): Promise<void> {
+  const variables = { PLANTSTORE_TOKEN: await makeTokenTo("checked") };
+  const { out } = await runProgram(["check", `http://127.0.0.1:${port}`], variables);
   process.stdout.write(`${name}: ${/\d+ passed.*/.exec(out)?.[0]}\n`);
   const failed = [...out.matchAll(/✗ (.*)/g)].map(([, rule]) => rule);
   const headers = { "x-request-id": `through-${name}`, "accept-encoding": "gzip" };
   const [direct, proxied] = await Promise.all(
-    [ports[0] ?? 0, port].map((each) => fetch(`http://127.0.0.1:${each}/`, { headers })),
+    [one, port].map((each) => fetch(`http://127.0.0.1:${each}/`, { headers })),
   );
   const isSame = ["etag", "content-encoding", "cache-control", "vary", "x-request-id"].every(
     (header) => direct?.headers.get(header) === proxied?.headers.get(header),
   );
   // HAProxy writes its log after the response.
-  const isLogged = await waitFor(() => proxy.log().includes(`through-${name}`) || undefined).catch(
-    () => false,
-  );
-  if (Bun.deepEquals(failed, knownFailures[name]) && isSame && isLogged) return;
-  process.stdout.write(`${out}\n${JSON.stringify({ isSame, isLogged })}\n`);
+  await waitFor(() => log().includes(`through-${name}`) || undefined);
+  if (Bun.deepEquals(failed, knownFailures[name]) && isSame) return;
+  process.stdout.write(`${out}\n${isSame ? "" : "The headers differ.\n"}`);
   process.exit(1);
 }
