@@ -1,12 +1,9 @@
 /** Settings of the role and the database that a service meets, and search paths. */
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
-import { engineOf } from "../open.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
@@ -78,41 +75,6 @@ test("where other settings are unusual, all is as usual", async () => {
   expect(await storage.apply([remove(1n)])).toEqual([{ kind: "deleted" }]);
   expect(await storage.list("home", undefined, 9)).toMatchObject([{ id: 2n, name: "\\n'" }]);
   await storage.close();
-});
-
-test("where a transaction may last a second, backups take longer, and requests fail", async () => {
-  const timeout = "SELECT 1 FROM pg_settings WHERE name = 'transaction_timeout'";
-  // PostgreSQL has it from 17 on.
-  if ((await database.query(timeout)).length === 0) return;
-  const storage = await open();
-  await storage.apply([create()]);
-  await storage.close();
-  for (const name of ["transaction_timeout", "idle_in_transaction_session_timeout"]) {
-    await database.query(`ALTER DATABASE ${database.name} SET ${name} = '1s'`);
-  }
-  const intruder = new Client(database.url);
-  await intruder.connect();
-  await intruder.query("SET transaction_timeout = 0; SET idle_in_transaction_session_timeout = 0");
-  const limited = await open();
-  using folder = makeTemporaryFolder();
-  const path = touch(join(folder.path, "slow.db"));
-  const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
-  await intruder.query("BEGIN; LOCK plants");
-  const backingUp = engineOf(database.url).backup(database.url, path, options);
-  const work = [limited.list("home", undefined, 10), limited.apply([create()])];
-  const failures = await Promise.all(work.map((each) => each.catch((error) => error)));
-  await Bun.sleep(500);
-  await intruder.end();
-  await backingUp;
-  expect(failures.map(({ code }) => code)).toEqual(["unavailable", "unavailable"]);
-  expect(failures[1].message).toContain("outcome is unknown");
-  expect(await limited.list("home", undefined, 10)).toHaveLength(1);
-  await limited.close();
-});
-
-test("where the search path leads nowhere, that is said", async () => {
-  await database.query(`ALTER DATABASE ${database.name} SET search_path = nowhere`);
-  expect(await refusal()).toContain("no schema of the role's search path is there");
 });
 
 test("PGOPTIONS says where the tables are, as with PostgreSQL's own tools", async () => {
