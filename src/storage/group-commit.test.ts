@@ -137,7 +137,7 @@ describe("a garden that is locked", () => {
   const locked = new GardenLocked();
 
   test("waits apart, with what is written to it, and the others go on", async () => {
-    const { commits, settled, writeAll } = create();
+    const { group, commits, settled, writeAll } = create();
     // The garden 2 turns out to be locked.
     const first = writeAll(10, 20, 30, 21);
     await ticks();
@@ -159,12 +159,18 @@ describe("a garden that is locked", () => {
     commits[5]?.succeed();
     await ticks();
     expect(settled).toEqual([10, 30, 40]);
+    let isDrained = false;
+    const drained = group.drain().then(() => {
+      isDrained = true;
+    });
+    await ticks();
+    expect(isDrained).toBe(false);
     commits[4]?.succeed();
     await ticks(8);
     commits[6]?.succeed();
     expect(await Promise.all([first, early, later])).toEqual([[10, 20, 30, 21], [22], [23, 40]]);
     expect(commits[6]).toMatchObject({ ids: [23], isApart: true });
-    await ticks(8);
+    await drained;
     void writeAll(24, 50);
     await ticks();
     expect(commits[7]).toMatchObject({ ids: [24, 50], isApart: false });
