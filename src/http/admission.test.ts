@@ -121,6 +121,16 @@ test("one user gets half of what may be in flight, and others start at once", as
   await Promise.all([...hog, ...others]);
 });
 
+test("users take turns, however many of them one asks for", async () => {
+  const admission = makeAdmission({ turnsMax: 2 });
+  const order: string[] = [];
+  const turns = ["hog", "hog", "hog", "hog", "ann", "bob"].map((user) =>
+    admission.turn(user).then(() => order.push(user)),
+  );
+  await Promise.all(turns);
+  expect(order).toEqual(["hog", "ann", "bob", "hog", "hog", "hog"]);
+});
+
 test("bytes are held up to a bound, a share for each user, until they are given back", () => {
   const admission = makeAdmission({ heldBytesMax: 100 });
   const hog = admission.hold("hog");
