@@ -16,18 +16,24 @@ function thrownBy(work: () => unknown): unknown {
   throw new Error("Nothing was thrown.");
 }
 
-function overfill(path: string): unknown {
+const isFull = "PRAGMA max_page_count = 3";
+const isReadOnly = "PRAGMA query_only = ON";
+
+function failToInsert(path: string, pragma: string): unknown {
   using database = new Database(path);
   database.run("CREATE TABLE plants (name TEXT NOT NULL UNIQUE)");
-  database.run("PRAGMA max_page_count = 3");
+  database.run(pragma);
   return thrownBy(() => database.run("INSERT INTO plants VALUES (?)", ["x".repeat(100_000)]));
 }
 
-test("a full storage is storage-full, without a word of the file or the query", () => {
+test.each([
+  ["full", "storage-full", isFull],
+  ["read-only", "unavailable", isReadOnly],
+])("a %s storage is %s, without a word of the file or the query", (_, code, pragma) => {
   using folder = makeTemporaryFolder();
-  const thrown = overfill(join(folder.path, "plants.db"));
+  const thrown = failToInsert(join(folder.path, "plants.db"), pragma);
   const shown = mapError(thrown) as PlantStoreError;
-  expect(shown).toMatchObject({ code: "storage-full", cause: thrown });
+  expect(shown).toMatchObject({ code, cause: thrown });
   expect(shown.message).not.toContain("SQL");
   expect(shown.message).not.toContain(folder.path);
 });
@@ -42,7 +48,7 @@ test("of a commit that failed the outcome is unknown, unless there was no room f
     message: expect.stringContaining("outcome is unknown"),
     cause: failed,
   });
-  const full = overfill(join(folder.path, "plants.db"));
+  const full = failToInsert(join(folder.path, "plants.db"), isFull);
   expect(mapCommitError(full)).toMatchObject({ code: "storage-full" });
   const bug = new TypeError("x");
   expect(mapCommitError(bug)).toBe(bug);
