@@ -20,14 +20,9 @@ test("has a default for every setting", () => {
   });
 });
 
-test("takes one thread on PostgreSQL, unless more are asked for", () => {
-  const database = "postgres://host/name";
-  expect(readConfig({ database }, {}).threads).toBe(1);
-  expect(readConfig({ database, threads: "3" }, {}).threads).toBe(3);
-});
-
 test("takes the flag before the environment, and the environment before the default", () => {
-  const environment = { PLANTSTORE_PORT: "9001", PLANTSTORE_HOST: "::1" };
+  // Not even an invalid one does harm when a flag takes its place.
+  const environment = { PLANTSTORE_PORT: "x", PLANTSTORE_HOST: "::1" };
   const config = readConfig({ port: "9000" }, environment);
   expect(config).toMatchObject({ port: 9000, host: "::1", database: "data/plants.db" });
 });
@@ -40,38 +35,25 @@ test("names each variable after its flag", () => {
   }
 });
 
-describe("a valid value", () => {
-  test.each<[SettingName, string, string | number | readonly string[]]>([
-    ["port", "0", 0],
-    ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
-    ["databasePoolSize", "1000", 1_000],
-    ["databaseConnectTimeoutMs", "20000", 20_000],
-    ["databaseStatementTimeoutMs", "8000", 8_000],
-    ["basePath", "/", ""],
-    ["basePath", "/garden/v1/", "/garden/v1"],
-    ["corsOrigins", "http://[::1]:3000", ["http://[::1]:3000"]],
-    [
-      "corsOrigins",
-      "https://a.example, http://localhost:3000",
-      ["https://a.example", "http://localhost:3000"],
-    ],
-    ["jwtIssuer", "https://login.example/realm/", "https://login.example/realm/"],
-    ["jwtIssuer", "http://[::1]", "http://[::1]"],
-    ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
-    ["jwtJwksUrl", "https://login.example/keys?a=b", "https://login.example/keys?a=b"],
-    ["jwtAlgorithms", "RS256,ES512", ["RS256", "ES512"]],
-    ["jwtClockSkewSeconds", "300", 300],
-    ["gardenPlantsMax", "999999999", 999_999_999],
-    ["traceRatio", ".5", 0.5],
-    ["url", "https://plants.example/v1/", "https://plants.example/v1"],
-    ["url", "http://[::1]:8080/", "http://[::1]:8080"],
-  ])("of %s is %p", (name, text, expected) => {
-    expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
-  });
+test.each<[SettingName, string, string | number | readonly string[]]>([
+  ["port", "0", 0],
+  ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
+  ["databaseConnectTimeoutMs", "20000", 20_000],
+  ["databaseStatementTimeoutMs", "8000", 8_000],
+  ["basePath", "/garden/v1/", "/garden/v1"],
+  ["corsOrigins", "https://a.example, http://[::1]:3", ["https://a.example", "http://[::1]:3"]],
+  ["jwtIssuer", "https://login.example/realm/", "https://login.example/realm/"],
+  ["jwtIssuer", "http://[::1]", "http://[::1]"],
+  ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
+  ["jwtClockSkewSeconds", "300", 300],
+  ["gardenPlantsMax", "999999999", 999_999_999],
+  ["traceRatio", ".5", 0.5],
+  ["url", "https://plants.example/v1/", "https://plants.example/v1"],
+])("the valid value of %s, %p, is %p", (name, text, expected) => {
+  expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
 });
 
 test.each([
-  ["1/s", 1, 1],
   ["100/60s", 100, 60],
   ["100/m", 100, 60],
   ["5000/2h", 5_000, 7_200],
@@ -82,17 +64,14 @@ test.each([
   expect(usage).toEqual({ rate: { requests, windowSeconds }, plantsMax: 7 });
 });
 
-test("puts an issuer together only where there is one", () => {
+test("has a default for every setting of an issuer", () => {
   const flags = { "jwt-issuer": "https://login.example", "jwt-audience": "plants" };
-  expect(readConfig(flags, {}).jwt).toEqual({
-    issuer: "https://login.example",
-    audiences: ["plants"],
+  expect(readConfig(flags, {}).jwt).toMatchObject({
     keysUrl: undefined,
     algorithms: ["RS256", "ES256", "EdDSA"],
     gardenClaim: "sub",
     clockSkewSeconds: 30,
   });
-  expect(readConfig({ "tls-cert": "a", "tls-key": "b" }, {}).tls).toEqual({ cert: "a", key: "b" });
 });
 
 describe("an invalid value", () => {
@@ -120,7 +99,6 @@ describe("an invalid value", () => {
       ...["https://user:word@login.example", "https://login.example?a"],
       ...["https://login.example#a"],
     ],
-    jwtAudience: ["a,"],
     jwtJwksUrl: ["file:///keys", "http://login.example/keys"],
     jwtAlgorithms: ["", "none", "HS256", "RS256,HS256", "rs256"],
     jwtGardenClaim: ["", "a b"],
@@ -165,10 +143,6 @@ describe("an invalid value", () => {
     const read = () => readSetting(name, {}, { [environment]: text });
     expect(read).toThrow(new RegExp(`^${environment} must be [^\u00e9]*$`));
   });
-
-  test("in the environment does no harm when a flag takes its place", () => {
-    expect(readSetting("port", { port: "1" }, { PLANTSTORE_PORT: "x" })).toBe(1);
-  });
 });
 
 test("takes the token from the environment, and from nowhere else", () => {
@@ -177,13 +151,13 @@ test("takes the token from the environment, and from nowhere else", () => {
   expect(Object.values(settings).map(({ flag }) => flag)).not.toContain("token");
 });
 
-test("refuses more threads than connections on PostgreSQL, and on no other storage", () => {
-  const flags = { threads: "4", "database-pool-size": "3" };
-  expect(() => readConfig({ ...flags, database: "postgres://h/d" }, {})).toThrow(
+test("takes one thread on PostgreSQL unless told otherwise, and at most one per connection", () => {
+  const onPostgres = (flags: Record<string, string>) =>
+    readConfig({ database: "postgres://h/d", "database-pool-size": "3", ...flags }, {}).threads;
+  expect(onPostgres({})).toBe(1);
+  expect(onPostgres({ threads: "3" })).toBe(3);
+  expect(() => onPostgres({ threads: "4" })).toThrow(
     "--threads must not be more than --database-pool-size",
   );
-  expect(
-    readConfig({ ...flags, "database-pool-size": "4", database: "postgres://h/d" }, {}),
-  ).toMatchObject({ threads: 4 });
-  expect(readConfig(flags, {}).threads).toBe(4);
+  expect(readConfig({ threads: "4", "database-pool-size": "3" }, {}).threads).toBe(4);
 });

@@ -3,7 +3,6 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { openJwtFixture } from "../../test/jwt-fixture.ts";
 import { audience, encodePart, makeSigningKey, sign } from "../../test/openid-issuer.ts";
-import type { JwtVerifier } from "./jwt.ts";
 
 const skewMs = 30_000;
 
@@ -107,9 +106,7 @@ describe("time", () => {
 
 describe("refuses a token", () => {
   test.each<[name: string, others: Record<string, unknown>]>([
-    ["of another issuer", { iss: "https://evil.test" }],
     ["without an issuer", { iss: undefined }],
-    ["for another audience", { aud: "https://other.test" }],
     ["for an audience that begins alike", { aud: `${audience}.evil.test` }],
     ["without an audience", { aud: undefined }],
     ["without an expiry", { exp: undefined }],
@@ -124,23 +121,6 @@ describe("refuses a token", () => {
   test.each(["logout+jwt", "dpop+jwt", "id_token", "at+jwt2"])("of the type %s", async (typ) =>
     expect(await askWith({}, { typ })).toBe("unauthenticated"),
   );
-});
-
-describe("a verified token", () => {
-  let jwts: JwtVerifier;
-  beforeEach(() => {
-    jwts = trust({});
-  });
-
-  test("is one of 4,096 at most: the oldest makes room", async () => {
-    const tokens = await Promise.all(
-      Array.from({ length: 4_097 }, (_, jti) => sign(key, good({ jti: String(jti) }))),
-    );
-    const [first = "", second = "", ...others] = tokens;
-    for (const token of [first, second, ...others]) await jwts.verify(token);
-    expect(jwts.findCached(first)).toBeUndefined();
-    expect(jwts.findCached(second)).toBeDefined();
-  }, 120_000);
 });
 
 describe("refuses the attack", () => {
@@ -198,23 +178,7 @@ describe("refuses the attack", () => {
     expect(visits).toBe(0);
   });
 
-  test("of a payload that is not the one that was signed, or a signature of another", async () => {
-    const [header, payload] = (await sign(key, good())).split(".");
-    const [otherHeader, otherPayload, other] = (await sign(key, good({ sub: "bob" }))).split(".");
-    expect(await ask(`${header}.${payload}.${other}`)).toBe("unauthenticated");
-    expect(await ask(`${otherHeader}.${otherPayload}.${other}`)).toMatchObject({ user: "bob" });
-  });
-
   test("of a time that no calendar holds", async () => {
     expect(await askWith({ exp: 1e300 })).toMatchObject({ expiresAtMs: 8.64e15 });
-  });
-
-  test("of size: up to 8,192 characters are looked at, and not one more", async () => {
-    const lengthOf = async (padding: number) =>
-      (await sign(key, good({ padding: "x".repeat(padding) }))).length;
-    let padding = 5_500;
-    while ((await lengthOf(padding + 1)) <= 8_192) padding++;
-    expect(await askWith({ padding: "x".repeat(padding) })).toMatchObject({ user: "alice" });
-    expect(await askWith({ padding: "x".repeat(padding + 2) })).toBe("unauthenticated");
   });
 });

@@ -12,16 +12,6 @@ import { flagsOf, readCall } from "./command.ts";
 const commands = await Promise.all(commandNames.map(loadCommand));
 const terminal = { isStdoutTty: false, isStderrTty: false, out() {}, say() {} };
 
-test("every command is found by its own name", () => {
-  expect(commands.map(({ name }) => name)).toEqual([...commandNames]);
-});
-
-test("no command starts with the words of another", () => {
-  const isHidden = (name: string) =>
-    commandNames.some((other) => other !== name && name.startsWith(`${other} `));
-  expect(commandNames.filter(isHidden)).toEqual([]);
-});
-
 describe.each(commands.map((command) => [command.name, command] as const))(
   "%s",
   (name, command) => {

@@ -45,30 +45,16 @@ test.each<Case>([
   [["token", "r"], ["revoke"]],
   [["help", "token", "c"], ["create"]],
   [["--v"], ["--version"]],
-  [
-    ["plants", "delete", "7", "--"],
-    ["--json", "--url", "--help", "--version"],
-  ],
   [["plants", "list", "--tag", "x", "--li"], ["--limit"]],
   [["token", "create", "alice", "--scope", "w"], ["write"]],
   [["token", "create", "--scope=w"], ["write"]],
   [["token", "create", "--note", "token", "--scope", "w"], ["write"]],
   [["token", "create", "--note", ""], []],
-  [
-    ["token", "create", "--scope", "="],
-    ["read", "write"],
-  ],
   [["token", "create", "--scope", "=", "read", "--no"], ["--note"]],
-  [
-    ["serve", "--log", ""],
-    ["auto", "json", "text", "off"],
-  ],
   [["serve", "--threads", ""], ["auto"]],
-  [["serve", "--base-path", ""], []],
   [["serve", "--database", "pl"], [":file"]],
   [["export", ""], [":file"]],
   [["import", "--", "--f"], [":file"]],
-  [["grow", "--scope", "r"], []],
   [["grow", "s"], []],
 ])("%j: %j", async (words, offered) => {
   const lines = (await complete(words)).split("\n").slice(0, -1);
@@ -103,12 +89,6 @@ describe.skipIf(skipsWithout("bash"))("bash", () => {
   test("takes the equals sign for a word of its own", () => {
     expect(offer(["token", "create", "--scope", "=", "r"])).toEqual(["read"]);
     expect(offer(["serve", "--database", "=", "plants."])).toEqual(["plants.csv"]);
-  });
-
-  test("is told which function to call", () => {
-    expect(run(["bash", "-c", ". ./.bash; complete -p plantstore"])).toBe(
-      "complete -F _plantstore plantstore\n",
-    );
   });
 });
 

@@ -48,7 +48,7 @@ function renderBar(share = 0): string {
   return share === 0 ? "" : `${"█".repeat(filled)}${"░".repeat(barColumns - filled)} `;
 }
 
-export function renderProgress(
+function renderProgress(
   { count, share = 0 }: ProgressState,
   elapsedMs: number,
   isWaiting = false,

@@ -1,8 +1,7 @@
 /** Idempotency keys over time, and outcomes that clients rarely see. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -15,14 +14,14 @@ import type { Outcome, Write } from "./storage.ts";
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
 const dayMs = 24 * 60 * 60 * 1000;
 
-let folder: string;
+let folder: ReturnType<typeof makeTemporaryFolder>;
 let storage: Storage;
 let plants: Plants;
 let nowMs: number;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "plantstore-plants-"));
-  storage = await openStorage(join(folder, "plants.db"), { isServing: true });
+  folder = makeTemporaryFolder();
+  storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
   const writer = new GroupCommit(storage, groupCommitDefaults);
   plants = new Plants(storage, writer, () => nowMs);
@@ -30,7 +29,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await storage.close();
-  rmSync(folder, { recursive: true });
+  folder[Symbol.dispose]();
 });
 
 function fern(id?: bigint, tag = ""): PlantDraft {
@@ -55,10 +54,6 @@ describe("create with an idempotency key", () => {
 
 /** Outcomes that are hard to reach with a real storage. */
 describe("an outcome of the writer", () => {
-  function plantsOn(outcome: Outcome): Plants {
-    return new Plants(storage, { write: async () => outcome, writeAll: async () => [outcome] });
-  }
-
   test.each([
     ["storage-full", "key", "Send it again with the same Idempotency-Key."],
     ["unavailable", undefined, "without an Idempotency-Key, they would be stored twice."],
@@ -88,21 +83,13 @@ describe("an outcome of the writer", () => {
     },
   );
 
-  test("that no id is left to assign is a conflict", async () => {
-    const created = await plantsOn({ kind: "exhausted" })
-      .create(alice, fern())
-      .catch((error) => error);
-    expect(created).toMatchObject({ code: "conflict", message: expect.stringContaining("No id") });
-  });
-
-  test("that the garden holds too many keys says what to do", async () => {
-    const created = await plantsOn({ kind: "full", limit: "keys", max: 10_000 })
-      .create(alice, fern(), "key")
-      .catch((error) => error);
-    expect(created).toMatchObject({
-      code: "storage-full",
-      limit: "keys",
-      message: expect.stringMatching(/Retry without .* or wait.*24 hours/),
-    });
+  test.each<[Outcome, code: string, message: RegExp]>([
+    [{ kind: "exhausted" }, "conflict", /No id/],
+    [{ kind: "full", limit: "keys", max: 10_000 }, "storage-full", /Retry without .* or wait/],
+  ])("%j says what to do", async (outcome, code, message) => {
+    const writer = { write: async () => outcome, writeAll: async () => [outcome] };
+    const creating = new Plants(storage, writer).create(alice, fern(), "key");
+    const refused = await creating.catch((error) => error);
+    expect(refused).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 });

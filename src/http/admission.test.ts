@@ -61,16 +61,6 @@ test("requests that waited too long are refused, also those that find the queue 
   expect(crowded.toSorted()).toEqual(["-d", "a", "b", "c"]);
 });
 
-test("a tick makes a bounded number of chunks of long lists, in turn", async () => {
-  const admission = makeAdmission({ turnsMax: 2 });
-  const made: number[] = [];
-  for (let list = 0; list < 5; list++) admission.nextChunk("ann", async () => made.push(list));
-  await nextTick();
-  expect(made).toEqual([0, 1]);
-  while (made.length < 5) await nextTick();
-  expect(made).toEqual([0, 1, 2, 3, 4]);
-});
-
 test("a long list begins as soon as fewer than the limit are being made; short ones need not wait", async () => {
   const admission = makeAdmission({ listsMax: 3, turnsMax: 1 });
   const done: string[] = [];

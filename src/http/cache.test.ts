@@ -21,16 +21,6 @@ test("nothing is cached or found while a commit is under way that may change it"
   expect(cache.find("c", { all: undefined, withoutAppends: 2 })?.body).toBe("[1]");
 });
 
-test("a very long key is never wanted, and others are forgotten among very many", () => {
-  const longest = "k".repeat(256);
-  expect([cache.isWanted(longest), cache.isWanted(longest)]).toEqual([false, true]);
-  expect([cache.isWanted(`${longest}k`), cache.isWanted(`${longest}k`)]).toEqual([false, false]);
-  for (let key = 1; key < 4_096; key++) cache.isWanted(`key ${key}`);
-  expect(cache.isWanted(longest)).toBe(true);
-  cache.isWanted("one more");
-  expect(cache.isWanted(longest)).toBe(false);
-});
-
 test.each([
   ["long responses", 60 * 1024, 200],
   ["very many short ones", 2, 9_000],

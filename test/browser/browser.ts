@@ -24,7 +24,7 @@ const troubles: string[] = [];
 /** The hooks of a test file that opens pages. */
 export function watchPages(): void {
   // A browser on a busy machine takes its time.
-  setDefaultTimeout(90_000);
+  setDefaultTimeout(120_000);
   afterEach(() => expect(troubles.splice(0)).toEqual([]));
 }
 

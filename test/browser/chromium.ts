@@ -8,11 +8,8 @@ export interface Chromium {
 }
 
 /** Returns the reason where no Chromium works. */
-export async function startChromium(
-  variables: Readonly<Record<string, string>> = {},
-): Promise<Chromium | string> {
+export async function startChromium(): Promise<Chromium | string> {
   const server = Bun.spawn(["node", join(import.meta.dir, "chromium-server.mjs")], {
-    env: { ...process.env, ...variables },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,19 +1,13 @@
 /** Plants that leave the console or enter it otherwise: copied, imported, exported. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { inspect, isBrowserMissing, watchPages } from "./browser.ts";
-import { harvest, makeGarden, openGarden, shownNames, signIn, somePlants } from "./signed-in.ts";
+import { inspect } from "./browser.ts";
+import { deletePlants, shownNames, signIn, somePlants, useConsole } from "./signed-in.ts";
 
-watchPages();
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.[Symbol.asyncDispose]());
+const testGarden = useConsole();
 
-async function chooseFile(page: Page, name: string, text: string): Promise<void> {
-  const buffer = Buffer.from(text);
+async function chooseFile(page: Page, name: string, text: string | Buffer): Promise<void> {
+  const buffer = Buffer.from(text as string);
   await page.setInputFiles("#import-file", { name, mimeType: "text/plain", buffer });
 }
 
@@ -35,171 +29,137 @@ async function exportPlants(page: Page): Promise<{ name: string; text: string }>
   return { name: download.suggestedFilename(), text: Buffer.concat(chunks).toString() };
 }
 
-test.skipIf(isBrowserMissing)("id, name and tag of a plant can be copied by keys", async () => {
-  const name = "  A very long name, which the list cuts off\tand\nbreaks  ".padEnd(150, "y");
-  const token = await makeGarden(service, [{ id: 7, name, tag: "  hall " }]);
-  await using opened = await openGarden(service, token, { permissions: ["clipboard-read"] });
-  const { page } = opened;
-  await page.focus(".opener");
-  await page.keyboard.press("Enter");
-  await page.focus("#copy-name");
-  await page.keyboard.press("Enter");
-  expect(await page.textContent("#plant-note")).toBe("The name was copied.");
-  await inspect(page, "plant");
-  for (const [field, text] of [
-    ["id", "7"],
-    ["name", name],
-    ["tag", "  hall "],
-  ] as const) {
-    await page.focus(`#copy-${field}`);
+const longName = "  A very long name, which the list cuts off\tand\nbreaks  ".padEnd(150, "y");
+
+testGarden(
+  "id, name and tag of a plant can be copied by keys",
+  { plants: [{ id: 7, name: longName, tag: "  hall " }], permissions: ["clipboard-read"] },
+  async ({ page }) => {
+    await page.focus(".opener");
     await page.keyboard.press("Enter");
-    const pasted = await page.evaluate(() => navigator.clipboard.readText());
-    expect(pasted).toBe(text);
-  }
-  await page.keyboard.press("Escape");
-  expect(await page.evaluate(() => document.activeElement?.className)).toBe("opener");
-});
+    for (const [field, text] of [
+      ["id", "7"],
+      ["tag", "  hall "],
+      ["name", longName],
+    ] as const) {
+      await page.focus(`#copy-${field}`);
+      await page.keyboard.press("Enter");
+      const pasted = await page.evaluate(() => navigator.clipboard.readText());
+      expect(pasted).toBe(text);
+    }
+    expect(await page.textContent("#plant-note")).toBe("The name was copied.");
+    await inspect(page, "plant");
+    await page.keyboard.press("Escape");
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe("opener");
+  },
+);
 
-describe.skipIf(isBrowserMissing)("an import", () => {
-  test("shows what it would do, and sends nothing before it is told to", async () => {
-    const token = await makeGarden(service);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await page.waitForSelector("#first-file:visible");
-    const rows = [
-      "id;name;tag",
-      ";Aloe;hall",
-      ";;",
-      "1;Fern;hall",
-      "7;=1+1;a long tag, with commas",
-    ];
-    await chooseFile(page, "plants.csv", rows.join("\r\n"));
-    await waitForNote(page, /^3 rows, all valid\. Nothing was sent yet\.$/);
-    expect(await page.locator("#transfer-samples tr").allInnerTexts()).toEqual([
-      "next free\tAloe\thall",
-      "1\tFern\thall",
-      "7\t=1+1\ta long tag, with commas",
-    ]);
-    await inspect(page, "import-preview");
-    await page.click("#transfer-actions button:text-is('Cancel')");
-    expect(await page.isVisible("#transfer")).toBe(false);
-    expect(await harvest(service, token)).toEqual([]);
-    await importFile(page, "plants.csv", rows.join("\r\n"));
-    await waitForNote(page, /^Added 3 plants in \d\.\d s\.$/);
-    await page.waitForSelector("#garden-title:text-is('3 plants')");
-    // The id of a later row is not assigned to an earlier one.
-    expect(await shownNames(page)).toEqual(["Fern", "=1+1", "Aloe"]);
-    expect(await page.textContent("#announcer")).toContain("3 plants");
-    await inspect(page, "imported");
+describe("an import", () => {
+  testGarden(
+    "shows what it would do, and sends nothing before it is told to",
+    {},
+    async ({ page, stored }) => {
+      await page.waitForSelector("#first-file:visible");
+      const rows = [
+        "id;name;tag",
+        ";Aloe;hall",
+        ";;",
+        "1;Fern;hall",
+        "7;=1+1;a long tag, with commas",
+      ];
+      await chooseFile(page, "plants.csv", rows.join("\r\n"));
+      await waitForNote(page, /^3 rows, all valid\. Nothing was sent yet\.$/);
+      expect(await page.locator("#transfer-samples tr").allInnerTexts()).toEqual([
+        "next free\tAloe\thall",
+        "1\tFern\thall",
+        "7\t=1+1\ta long tag, with commas",
+      ]);
+      await inspect(page, "import-preview");
+      await page.click("#transfer-actions button:text-is('Cancel')");
+      expect(await page.isVisible("#transfer")).toBe(false);
+      expect(await stored()).toEqual([]);
+      await importFile(page, "plants.csv", rows.join("\r\n"));
+      await waitForNote(page, /^Added 3 plants in \d+\.\d s\.$/);
+      await page.waitForSelector("#garden-title:text-is('3 plants')");
+      // The id of a later row is not assigned to an earlier one.
+      expect(await shownNames(page)).toEqual(["Fern", "=1+1", "Aloe"]);
+      expect(await page.textContent("#announcer")).toContain("3 plants");
+      await inspect(page, "imported");
+    },
+  );
+
+  testGarden(
+    "of a file with invalid rows adds the others only if asked, and doubles nothing",
+    {},
+    async ({ page, stored }) => {
+      const rows = Array.from({ length: 1_200 }, (_, index) => `,Plant ${index},bed`);
+      rows[9] = '," ",';
+      rows[700] = "x,Fig,";
+      const write = () => ["id,name,tag", ...rows].join("\n");
+      await chooseFile(page, "plants.csv", write());
+      await waitForNote(page, /^Nothing was sent: 2 of 1,200 rows are invalid\. Fix them/);
+      expect(await page.locator("#transfer-problems li").allTextContents()).toEqual([
+        "Line 11 name must not be only white space",
+        "Line 702 the id must be an integer such as 7 or -7: only digits, no leading zeros",
+      ]);
+      await inspect(page, "import-invalid");
+      expect(await stored()).toEqual([]);
+      await page.click("#transfer-actions button:text-is('Add the other 1,198 plants')");
+      await waitForNote(page, /^Added 1,198 plants in .+ s\. 2 rows were refused\.$/);
+      rows[9] = ",Fern,";
+      rows[700] = "5000,Fig,";
+      await importFile(page, "plants.csv", write());
+      await waitForNote(page, /^Added 2 plants in .+ s\. 1,198 were already there\.$/);
+      await importFile(page, "plants.csv", write());
+      await waitForNote(page, /^Added 0 plants in .+ s\. 1,200 were already there\.$/);
+      // An export has every page of them.
+      const names = await stored();
+      expect(names).toHaveLength(1_200);
+      const lines = (await exportPlants(page)).text.split("\r\n").slice(1, -1);
+      expect(lines.map((line) => line.split(",")[1] ?? "")).toEqual(names);
+      await waitForNote(page, /^Exported 1,200 plants\.$/);
+    },
+  );
+
+  testGarden("of a file that can't be read adds nothing", {}, async ({ page, stored }) => {
+    for (const [text, note] of [
+      ['name,tag\nFern,\n"Moss,\nIvy,\n', /can't be read past line 3\. Fix it/],
+      ['{"name":"Fern"}', /Is it JSON\?/],
+      ["name,tag\n", /The file has no plants\./],
+      [Buffer.from("\uFFFEname", "utf16le"), /UTF-16/],
+    ] as const) {
+      await chooseFile(page, "a.csv", text);
+      await waitForNote(page, note);
+      expect(await page.locator("#transfer-actions button").allTextContents()).not.toContainEqual(
+        expect.stringMatching(/^Add/),
+      );
+    }
+    expect(await stored()).toEqual([]);
   });
 
-  test("of a file with invalid rows adds the others only if asked, and doubles nothing", async () => {
-    const token = await makeGarden(service);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    const rows = Array.from({ length: 1_200 }, (_, index) => `,Plant ${index},bed`);
-    rows[9] = '," ",';
-    rows[700] = "x,Fig,";
-    const write = () => ["id,name,tag", ...rows].join("\n");
-    await chooseFile(page, "plants.csv", write());
-    await waitForNote(page, /^Nothing was sent: 2 of 1,200 rows are invalid\. Fix them/);
-    expect(await page.locator("#transfer-problems li").allTextContents()).toEqual([
-      "Line 11 name must not be only white space",
-      "Line 702 the id must be an integer such as 7 or -7: only digits, no leading zeros",
-    ]);
-    await inspect(page, "import-invalid");
-    expect(await harvest(service, token)).toEqual([]);
-    await page.click("#transfer-actions button:text-is('Add the other 1,198 plants')");
-    await waitForNote(page, /^Added 1,198 plants in .+ s\. 2 rows were refused\.$/);
-    rows[9] = ",Fern,";
-    rows[700] = "5000,Fig,";
-    await importFile(page, "plants.csv", write());
-    await waitForNote(page, /^Added 2 plants in .+ s\. 1,198 were already there\.$/);
-    await importFile(page, "plants.csv", write());
-    await waitForNote(page, /^Added 0 plants in .+ s\. 1,200 were already there\.$/);
-    expect(await harvest(service, token)).toHaveLength(1_200);
-  });
+  testGarden(
+    "can be undone, and then be done again with other rows",
+    { plants: [{ id: 1, name: "Acer" }] },
+    async ({ page, token, stored }) => {
+      await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n,Mos\n9,Ivy\n");
+      await waitForNote(page, /^Added 3 plants in .+ s\. 1 was already there\.$/);
+      await page.click("#transfer-actions button:text-is('Undo: delete these 3 plants')");
+      await waitForNote(page, /^The import was undone: 3 plants deleted\.$/);
+      await page.waitForSelector("#garden-title:text-is('1 plant')");
+      expect(await stored()).toEqual(["Acer"]);
+      await inspect(page, "import-undone");
+      await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n,Moss\n9,Ivy\n");
+      await waitForNote(page, /^Added 3 plants in .+ s\. 1 was already there\.$/);
+      // A page that doesn't know of the undo doubles nothing either.
+      await page.reload();
+      await signIn(page, token);
+      await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n");
+      await waitForNote(page, /^Added 0 plants in .+ s\. 2 were already there\.$/);
+      expect((await stored()).toSorted()).toEqual(["Acer", "Fern", "Ivy", "Moss"]);
+    },
+  );
 
-  test("of a file with many invalid rows fits a phone", async () => {
-    const token = await makeGarden(service, somePlants);
-    await using opened = await openGarden(service, token, {
-      viewport: { width: 390, height: 844 },
-      hasTouch: true,
-      isMobile: true,
-      deviceScaleFactor: 2,
-    });
-    const { page } = opened;
-    const rows = Array.from({ length: 60 }, (_, index) => `x${index},${"Fig ".repeat(20)},`);
-    await chooseFile(
-      page,
-      `${"spring ".repeat(9)}.csv`,
-      ["id,name,tag", ...rows, ",Fig,"].join("\n"),
-    );
-    await waitForNote(page, /^Nothing was sent: 60 of 61 rows are invalid\./);
-    expect(await page.textContent("#transfer-problems li:last-child")).toBe("… and 10 more rows");
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-    await inspect(page, "phone-import-invalid");
-  });
-
-  test("reports the rows that the service refuses", async () => {
-    const token = await makeGarden(service, [{ id: 1, name: "Acer" }]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await importFile(page, "plants.json", '[{"id":1,"name":"Fern"},\n{"name":"Moss"}]');
-    await waitForNote(page, /^Added 1 plant in .+ s\. 1 row was refused\.$/);
-    expect(await page.locator("#transfer-problems li").allTextContents()).toEqual([
-      "Line 1, column 2 another plant has the id 1",
-    ]);
-  });
-
-  test.each([
-    [
-      "never closes a quote",
-      'name,tag\nFern,\n"Moss,\nIvy,\n',
-      /can't be read past line 3\. Fix it/,
-    ],
-    ["has no header", "color\ngreen", /must start with a line that names its columns/],
-    ["is JSON under another name", '{"name":"Fern"}', /Is it JSON\?/],
-    ["is empty but for its header", "name,tag\n", /The file has no plants\./],
-    ["is UTF-16", "\uFFFEname", /UTF-16/],
-  ])("of a file that %s adds nothing", async (_what, text, note) => {
-    const token = await makeGarden(service, somePlants.slice(0, 1));
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    const buffer = /UTF-16/.test(note.source) ? Buffer.from(text, "utf16le") : Buffer.from(text);
-    await page.setInputFiles("#import-file", { name: "a.csv", mimeType: "text/csv", buffer });
-    await waitForNote(page, note);
-    expect(await page.locator("#transfer-actions button").allTextContents()).not.toContainEqual(
-      expect.stringMatching(/^Add/),
-    );
-    expect(await harvest(service, token)).toHaveLength(1);
-  });
-
-  test("can be undone, and then be done again with other rows", async () => {
-    const token = await makeGarden(service, [{ id: 1, name: "Acer" }]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n,Mos\n9,Ivy\n");
-    await waitForNote(page, /^Added 3 plants in .+ s\. 1 was already there\.$/);
-    await page.click("#transfer-actions button:text-is('Undo: delete these 3 plants')");
-    await waitForNote(page, /^The import was undone: 3 plants deleted\.$/);
-    await page.waitForSelector("#garden-title:text-is('1 plant')");
-    expect(await harvest(service, token)).toEqual(["Acer"]);
-    await inspect(page, "import-undone");
-    await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n,Moss\n9,Ivy\n");
-    await waitForNote(page, /^Added 3 plants in .+ s\. 1 was already there\.$/);
-    // A page that doesn't know of the undo doubles nothing either.
-    await page.reload();
-    await signIn(page, token);
-    await importFile(page, "plants.csv", "id,name\n1,Acer\n,Fern\n");
-    await waitForNote(page, /^Added 0 plants in .+ s\. 2 were already there\.$/);
-    expect((await harvest(service, token)).toSorted()).toEqual(["Acer", "Fern", "Ivy", "Moss"]);
-  });
-
-  test("that stopped continues, and adds nothing twice", async () => {
-    const token = await makeGarden(service);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
+  testGarden("that stopped continues, and adds nothing twice", {}, async ({ page, stored }) => {
     const lines = Array.from({ length: 1_100 }, (_, index) => `{"name":"Plant ${index}"}`);
     let requests = 0;
     await page.route("**/plants/bulk", async (route) => {
@@ -214,45 +174,28 @@ describe.skipIf(isBrowserMissing)("an import", () => {
     await page.waitForSelector("#garden-title:text-is('1,024 plants')");
     await importFile(page, "plants.jsonl", lines.join("\n"));
     await waitForNote(page, /^Added 76 plants in .+ s\. 1,024 were already there\.$/);
-    expect(await harvest(service, token)).toHaveLength(1_100);
+    expect(await stored()).toHaveLength(1_100);
   });
 
-  test("sends the deletions that could still be undone first", async () => {
-    const token = await makeGarden(service, [
-      { id: 1, name: "Acer" },
-      { id: 2, name: "Betula" },
-    ]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    await page.click("[aria-label='Delete Acer']");
-    await importFile(page, "plants.csv", "id,name\n1,Carex\n");
-    await waitForNote(page, /^Added 1 plant in/);
-    expect(await harvest(service, token)).toEqual(["Carex", "Betula"]);
-  });
-});
-
-test.skipIf(isBrowserMissing)("20,000 rows are imported and exported unchanged", async () => {
-  const token = await makeGarden(service);
-  await using opened = await openGarden(service, token);
-  const { page } = opened;
-  const rows = Array.from(
-    { length: 20_000 },
-    (_, index) => `${index + 1},"Plant, ""${index}""",bed`,
+  testGarden(
+    "sends the deletions that could still be undone first, and reports rows that are refused",
+    { plants: [{ name: "Acer" }, { name: "Betula" }] },
+    async ({ page, stored }) => {
+      await deletePlants(page, "Acer");
+      await importFile(page, "plants.json", '[{"id":1,"name":"Carex"},\n{"id":2,"name":"Fern"}]');
+      await waitForNote(page, /^Added 1 plant in .+ s\. 1 row was refused\.$/);
+      expect(await page.locator("#transfer-problems li").allTextContents()).toEqual([
+        "Line 2, column 1 another plant has the id 2",
+      ]);
+      expect(await stored()).toEqual(["Carex", "Betula"]);
+    },
   );
-  const text = `\uFEFF${["id,name,tag", ...rows, ""].join("\r\n")}`;
-  await importFile(page, "plants.csv", text);
-  await waitForNote(page, /^Added 20,000 plants in/);
-  await page.waitForSelector("#rows .row");
-  const exported = await exportPlants(page);
-  expect([exported.name, exported.text === text]).toEqual(["plants.csv", true]);
-  await waitForNote(page, /^Exported 20,000 plants\.$/);
 });
 
-describe.skipIf(isBrowserMissing)("an export", () => {
-  test("has only the plants of the chosen tag, or those without one, each with its own name", async () => {
-    const token = await makeGarden(service, somePlants);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
+testGarden(
+  "an export has the plants of the chosen tag, and warns of what spreadsheets take for formulas",
+  { plants: [...somePlants, { name: '=HYPERLINK("x")', tag: "formulas" }] },
+  async ({ page }) => {
     await page.click(".chip:has-text('terrace')");
     expect(await exportPlants(page)).toEqual({
       name: "plants-terrace.csv",
@@ -264,14 +207,51 @@ describe.skipIf(isBrowserMissing)("an export", () => {
       name: "untagged-plants.csv",
       text: "\uFEFFid,name,tag\r\n8,Acer palmatum ‘Bloodgood’,\r\n",
     });
-  });
-
-  test("warns of names that a spreadsheet would take for formulas", async () => {
-    const token = await makeGarden(service, [{ name: '=HYPERLINK("x")' }, { name: "Fern" }]);
-    await using opened = await openGarden(service, token);
-    const { page } = opened;
-    expect((await exportPlants(page)).text).toContain('\r\n1,"=HYPERLINK(""x"")",\r\n');
-    await waitForNote(page, /^Exported 2 plants\. 1 plant has a name or tag that starts with =/);
+    await page.click(".chip:has-text('no tag')");
+    await page.waitForSelector("#garden-title:text-is('13 plants')");
+    const all = await exportPlants(page);
+    expect([all.name, all.text.split("\r\n").at(-2)]).toEqual([
+      "plants.csv",
+      '13,"=HYPERLINK(""x"")",formulas',
+    ]);
+    await waitForNote(page, /^Exported 13 plants\. 1 plant has a name or tag that starts with =/);
     await inspect(page, "exported");
-  });
+  },
+);
+
+const phone = {
+  ...{ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
+  ...{ hasTouch: true, isMobile: true },
+};
+
+testGarden("the console fits a phone", { plants: somePlants, ...phone }, async ({ page }) => {
+  const isFitting = async () =>
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  const rows = Array.from({ length: 60 }, (_, index) => `x${index},${"Fig ".repeat(20)},`);
+  const text = ["id,name,tag", ...rows, ",Fig,"].join("\n");
+  await chooseFile(page, `${"spring ".repeat(9)}.csv`, text);
+  await waitForNote(page, /^Nothing was sent: 60 of 61 rows are invalid\./);
+  expect(await page.textContent("#transfer-problems li:last-child")).toBe("… and 10 more rows");
+  await isFitting();
+  await inspect(page, "phone-import-invalid");
+  await page.click("#transfer-actions button:text-is('Cancel')");
+  await page.click("#open-add");
+  await page.click("#close-add");
+  await page.click(".opener:has-text('Aloë')");
+  await page.click("#plant-edit");
+  await page.waitForSelector("#edit-name:focus");
+  await inspect(page, "phone-editing");
+  await page.click("#edit-cancel");
+  await isFitting();
+
+  await deletePlants(page, "Aloë vera");
+  // The clock stops, however long the inspection takes.
+  await page.focus("#undo-button");
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  const noticeTop = (await page.locator("#undo").boundingBox())?.y ?? 0;
+  for (const selector of ["#rows .row", ".footer"]) {
+    const box = await page.locator(selector).last().boundingBox();
+    const bottom = Math.floor((box?.y ?? Number.NaN) + (box?.height ?? 0));
+    expect(bottom).toBeLessThanOrEqual(noticeTop);
+  }
 });

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { startService } from "../end-to-end/running-service.ts";
 import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
-import { harvest, makeGarden, openGarden } from "./signed-in.ts";
+import { harvest, makeGarden, signIn } from "./signed-in.ts";
 
 watchPages();
 const service = await startService({ args: ["--base-path", "/garden/v1"] });
@@ -45,8 +45,9 @@ describe.skipIf(isBrowserMissing)("under a base path", () => {
   });
 
   test("the console works, and opens the reference in a tab of its own", async () => {
-    await using opened = await openGarden(service, service.token);
+    await using opened = await openPage(`${service.url}/`);
     const { page } = opened;
+    await signIn(page, service.token);
     const beside = page.context().waitForEvent("page");
     await page.click("text=API reference");
     const reference = await beside;

@@ -1,11 +1,12 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
+import { afterAll, beforeAll, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
-import type { RunningService } from "../end-to-end/running-service.ts";
+import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { create } from "../storage-contract/tested-storage.ts";
-import { type OpenPage, openPage, type PageOptions } from "./browser.ts";
+import { isBrowserMissing, openPage, type PageOptions, watchPages } from "./browser.ts";
 
 let gardens = 0;
 
@@ -64,19 +65,61 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.waitForSelector("#garden:not([hidden])");
 }
 
-export async function openGarden(
-  service: RunningService,
-  token: string,
-  options?: PageOptions,
-): Promise<OpenPage> {
-  const opened = await openPage(`${service.url}/`, options);
-  await signIn(opened.page, token);
-  return opened;
+export async function signOut(page: Page): Promise<void> {
+  await page.click("#sign-out");
+  await page.waitForSelector("#sign-in:not([hidden])");
+}
+
+/** What a test of the console has: a garden of its own, and the page that shows it. */
+export interface OpenGarden {
+  readonly service: RunningService;
+  readonly page: Page;
+  readonly token: string;
+  /** Somebody else changes the garden. */
+  call(request: string, body?: string): Promise<Response>;
+  /** The names of the plants that the service has, by id. */
+  stored(): Promise<string[]>;
+}
+
+export interface GardenOptions extends PageOptions {
+  readonly plants?: readonly NewPlant[];
+  readonly access?: Partial<NewToken>;
+  /** Unless the test signs in by itself. */
+  readonly isSignedIn?: boolean;
+}
+
+/** The tests of a file share a service. Returns what makes such a test. */
+export function useConsole(args: readonly string[] = []) {
+  watchPages();
+  let service: RunningService;
+  beforeAll(async () => {
+    service = await startService({ args });
+  });
+  afterAll(() => service?.[Symbol.asyncDispose]());
+
+  return (name: string, options: GardenOptions, run: (garden: OpenGarden) => Promise<void>) =>
+    test.skipIf(isBrowserMissing)(name, async () => {
+      const { plants, access, isSignedIn = true, ...pageOptions } = options;
+      const token = await makeGarden(service, plants, access);
+      await using opened = await openPage(`${service.url}/`, pageOptions);
+      const { page } = opened;
+      if (isSignedIn) await signIn(page, token);
+      await run({
+        ...{ service, page, token },
+        call: (request, body) => service.call(request, { token, ...(body && { body }) }),
+        stored: () => harvest(service, token),
+      });
+    });
 }
 
 /** The names that the page shows now, in its order. */
 export function shownNames(page: Page): Promise<string[]> {
   return page.locator("#rows .name").allTextContents();
+}
+
+/** Deletes plants, which can still be undone. */
+export async function deletePlants(page: Page, ...names: readonly string[]): Promise<void> {
+  for (const name of names) await page.click(`[aria-label='Delete ${name}']`);
 }
 
 export const somePlants = [

@@ -138,12 +138,3 @@ describe("a database that cannot be used is refused in one line and stays untouc
     expect(failure.message).toEndWith("its encoding is LATIN1, and UTF8 is needed.");
   });
 });
-
-test("where a new store was made is told, once", async () => {
-  await client.query("CREATE SCHEMA gardens");
-  await client.query(`ALTER DATABASE ${database.name} SET search_path = nowhere, gardens, public`);
-  const told: string[] = [];
-  const options = { isServing: false, onNewSchema: (name: string) => told.push(name) };
-  for (const _ of ["made", "found"]) await (await openPostgres(database.url, options)).close();
-  expect(told).toEqual(["gardens"]);
-});

@@ -12,7 +12,6 @@ import {
   startPooler,
   type TransactionPooler,
 } from "../../../test/transaction-pooler.ts";
-import { keptPath } from "../../../test/upgrades/kept-data.ts";
 import { openPostgres } from "./engine.ts";
 
 describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
@@ -51,18 +50,5 @@ describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
     await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
     await storage.close();
     await other.stop();
-  });
-
-  test("a store of 0.5 is migrated once by two that start at the same time", async () => {
-    await using other = await makeDatabase();
-    await other.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
-    const otherPooler = await startPooler(other.url);
-    const reports: string[] = [];
-    const options = { isServing: true, onMigration: (work: string) => reports.push(work) };
-    const opened = await Promise.all([1, 2].map(() => openPostgres(otherPooler.url, options)));
-    expect(await opened[0]?.countPlants("ada")).toBe(6);
-    await Promise.all(opened.map((storage) => storage.close()));
-    await otherPooler.stop();
-    expect(reports).toHaveLength(1);
   });
 });

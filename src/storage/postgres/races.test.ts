@@ -10,7 +10,7 @@ import {
   put,
   remove,
 } from "../../../test/storage-contract/tested-storage.ts";
-import type { CreateWrite, Outcome, Write } from "../../domain/storage.ts";
+import type { Outcome, Write } from "../../domain/storage.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
@@ -45,12 +45,6 @@ async function applyAll(groupsOf: (instance: number) => Write[][]): Promise<Outc
   return outcomes.flat();
 }
 
-function idsOf(outcomes: readonly Outcome[]): bigint[] {
-  return outcomes
-    .flatMap((outcome) => (outcome.kind === "created" && !outcome.replayed ? [outcome.id] : []))
-    .toSorted((a, b) => (a < b ? -1 : 1));
-}
-
 function times<Result>(count: number, make: (index: number) => Result): Result[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }
@@ -58,19 +52,6 @@ function times<Result>(count: number, make: (index: number) => Result): Result[]
 const idempotency = (key: string) => ({ key, nowMs: 0, expiresAtMs: 1_000 });
 
 describe("instances at the same time", () => {
-  test("assign every id once, without a gap, whatever else is in their groups", async () => {
-    const outcomes = await applyAll((instance) =>
-      times(20, (round) => {
-        const others: CreateWrite[] =
-          round % 2 === 0 ? [] : [create({ idempotency: idempotency(`${instance}-${round}`) })];
-        return [create(), ...others, create()];
-      }),
-    );
-    const ids = idsOf(outcomes);
-    expect(ids).toEqual(times(ids.length, (index) => BigInt(index + 1)));
-    expect(await instances[0]?.list("home", undefined, 1_000)).toHaveLength(ids.length);
-  });
-
   test("make one plant of one key", async () => {
     const keyed = (index: number) => create({ idempotency: idempotency(`k${index}`) });
     const outcomes = await applyAll(() => times(30, (index) => [keyed(index), create()]));

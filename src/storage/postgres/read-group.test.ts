@@ -6,7 +6,6 @@ import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
-import { ReadGroup } from "./read-group.ts";
 
 setDefaultTimeout(120_000);
 
@@ -73,22 +72,6 @@ test("tokens that are looked up at the same time are each their own", async () =
     undefined,
     ...[...tokens, ...tokens].map(({ id }) => id),
   ]);
-});
-
-test("a statement that takes long holds up no others, and a full group waits for none", async () => {
-  const sent: number[][] = [];
-  const group = new ReadGroup({ dueAtMs: () => 0 }, (keys: readonly number[]) => {
-    sent.push([...keys]);
-    return keys.includes(0) ? new Promise<number[]>(() => {}) : Promise.resolve([...keys]);
-  });
-  group.read(0);
-  await Bun.sleep(0);
-  const later = [1, 2, 3].map((key) => group.read(key));
-  expect(await Promise.all(later)).toEqual([1, 2, 3]);
-  expect(sent).toEqual([[0], [1, 2, 3]]);
-  const many = Array.from({ length: 150 }, (_, index) => group.read(index));
-  await many[149];
-  expect(sent.slice(2).map(({ length }) => length)).toEqual([64, 64, 22]);
 });
 
 test("a service that runs while a migration adds a column goes on", async () => {

@@ -65,13 +65,6 @@ test("where it may hide plants, no service starts, and no backup is made", async
   expect(await reasonOf(backUp("hidden.db"))).toEndWith(reason);
 });
 
-test("a backup names the rights that the role lacks", async () => {
-  await database.query(`REVOKE ALL ON tokens FROM ${role}`);
-  expect(await reasonOf(backUp("lacking.db"))).toEndWith(
-    "the role lacks rights: SELECT on tokens.",
-  );
-});
-
 test("switched on meanwhile, it hides nothing: all is refused until it is off again", async () => {
   const storage = await open();
   expect(await list(storage)).toHaveLength(2);

@@ -10,7 +10,6 @@ import {
   test,
 } from "bun:test";
 import { EventEmitter } from "node:events";
-import { join } from "node:path";
 import { Client, DatabaseError } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
@@ -19,15 +18,14 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
-import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { create, created, put, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { GardenLocked } from "../../domain/storage.ts";
-import { engineOf, openStorage } from "../open.ts";
-import { defaultConnectionLimits, type Storage } from "../storage.ts";
+import { prepare } from "../rules.ts";
+import type { Storage } from "../storage.ts";
+import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
 import { ConnectionLost } from "./errors.ts";
 import type { PrimaryPool } from "./pool.ts";
-import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
 
 /** Servers take their time to start. */
@@ -83,20 +81,6 @@ async function countPlants(): Promise<number> {
 describe("transactions in each other's way", () => {
   beforeEach(() => open());
   afterEach(close);
-
-  test("are tried again after a deadlock", async () => {
-    const group = [create({ garden: "a" }), create({ garden: "b" })];
-    await storage.apply([create({ garden: "a" }), create({ garden: "b" })]);
-    // Longer than the storage's, so that it is the storage that is struck.
-    await intruder.query("SET deadlock_timeout = '5s'");
-    await intruder.query("BEGIN");
-    await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'b'");
-    const applying = storage.apply(group, { isApart: true });
-    await waitForLock();
-    await intruder.query("UPDATE gardens SET last_id = last_id WHERE garden = 'a'");
-    await intruder.query("COMMIT");
-    expect(await applying).toEqual([created(2n), created(2n)]);
-  });
 
   test.each([
     ["one statement", [create(), create({ garden: "other" })]],
@@ -154,14 +138,6 @@ describe("a connection that is lost", () => {
     expect(await storage.apply([create()])).toHaveLength(1);
   });
 
-  test("while idle is replaced without anyone noticing", async () => {
-    await storage.apply([create()]);
-    for (let round = 0; round < 5; round++) {
-      await strike("terminate", "Client");
-      expect(await countPlants()).toBe(1);
-    }
-  });
-
   test("in a read is replaced, and the read is done again", async () => {
     await intruder.query("BEGIN");
     await intruder.query("LOCK TABLE plants");
@@ -170,22 +146,38 @@ describe("a connection that is lost", () => {
     await intruder.query("COMMIT");
     expect(await listing).toEqual([]);
   });
+});
 
-  test("in a backup is replaced, and the backup starts over", async () => {
+describe("a batch", () => {
+  beforeEach(() => open());
+  afterEach(close);
+
+  test("that is cancelled at BEGIN changes nothing, though more was sent with it", async () => {
     await storage.apply([create()]);
-    using folder = makeTemporaryFolder();
-    const path = touch(join(folder.path, "backup.db"));
-    const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
-    await intruder.query("BEGIN");
-    await intruder.query("LOCK TABLE plants");
-    const backingUp = engineOf(database.url).backup(database.url, path, options);
-    await waitForLock();
-    await strike("terminate", "Lock");
-    await intruder.query("COMMIT");
-    await backingUp;
-    const file = await openStorage(path, { isServing: false });
-    expect(await file.list("home", undefined, 9)).toEqual(await storage.list("home", undefined, 9));
-    await file.close();
+    const client = new Client({ connectionString: database.url, pipeline: true });
+    const query = client.query.bind(client) as unknown as (...query: unknown[]) => never;
+    const cancelled = "DO $$ BEGIN RAISE 'cancelled' USING ERRCODE = 'query_canceled'; END $$";
+    client.query = (text: unknown, ...values: unknown[]) =>
+      query(String(text).startsWith("BEGIN") ? cancelled : text, ...values);
+    await client.connect();
+    let isAnnounced = false;
+    const applying = applyBatch(
+      client,
+      prepare([create({ id: 7n }), remove(1n), put({ id: 1n })]),
+      {
+        plantsMax: undefined,
+        olderKeysUntilMs: 0,
+        waitsForLocks: false,
+        announceCommit() {
+          isAnnounced = true;
+        },
+      },
+    );
+    expect(await applying.catch(({ code }) => code)).toBe("57014");
+    await client.end();
+    expect(isAnnounced).toBe(false);
+    expect(await storage.list("home", undefined, 9)).toEqual([{ id: 1n, name: "Fern", tag: "" }]);
+    expect(await storage.countPlants("home")).toBe(1);
   });
 });
 
@@ -235,34 +227,16 @@ describe("a commit that waits for a standby", () => {
       expect(await countPlants()).toBe(1);
     },
   );
-
-  test("of a restore, and is cancelled, is reported neither as done nor as undone", async () => {
-    await wait(true);
-    const options = { limits: defaultConnectionLimits, signal: new AbortController().signal };
-    const makeFile = async (path: string) => {
-      const file = await openStorage(path, { isServing: false });
-      await file.apply([create()]);
-      await file.close();
-    };
-    const restoring = engineOf(database.url)
-      .restore(database.url, { ...options, mayReplace: false }, makeFile)
-      .catch((error) => error.message);
-    await strike("cancel", "IPC");
-    expect(await restoring).toContain("holds all of the backup, or nothing");
-    expect(await countPlants()).toBe(1);
-  });
 });
 
 describe("with connections that fail as the test says", () => {
-  const runOn = (client: unknown, dueMs = 60_000) => {
-    const dueAtMs = performance.now() + dueMs;
-    const use = <Result>(work: (client: unknown) => Promise<Result>) => work(client);
-    return new TransactionRunner({ dueAtMs: () => dueAtMs, use } as unknown as PrimaryPool);
-  };
-
   /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
-  function failing(failures: readonly unknown[], dueMs?: number) {
-    const runner = runOn(new EventEmitter(), dueMs);
+  function failing(failures: readonly unknown[], dueMs = 60_000) {
+    const dueAtMs = performance.now() + dueMs;
+    const client = new EventEmitter();
+    const use = <Result>(work: (on: unknown) => Promise<Result>) => work(client);
+    const pool = { dueAtMs: () => dueAtMs, use } as unknown as PrimaryPool;
+    const runner = new TransactionRunner(pool);
     let tries = 0;
     return async (isCommitting: (tried: number) => boolean = () => false) => {
       const outcome = await runner
@@ -280,7 +254,9 @@ describe("with connections that fail as the test says", () => {
   const lost = new ConnectionLost("Connection lost.");
   const isLost = expect.objectContaining({ code: "unavailable", cause: lost });
 
-  const race = Object.assign(new DatabaseError("x", 1, "error"), { code: "40001" });
+  const reported = (code: string) => Object.assign(new DatabaseError("x", 1, "error"), { code });
+  const race = reported("40001");
+  const deadlock = reported("40P01");
   const isRace = expect.objectContaining({ code: "unavailable", cause: race });
 
   test("work on a connection that is lost is tried once more, and no more", async () => {
@@ -290,7 +266,7 @@ describe("with connections that fail as the test says", () => {
   });
 
   test("after a race work is tried ten times in all, and no more", async () => {
-    expect(await failing(Array(9).fill(race))()).toEqual({ outcome: "done", tries: 10 });
+    expect(await failing(Array(9).fill(deadlock))()).toEqual({ outcome: "done", tries: 10 });
     expect(await failing(Array(10).fill(race))()).toEqual({ outcome: isRace, tries: 10 });
   });
 
@@ -305,12 +281,5 @@ describe("with connections that fail as the test says", () => {
     const { outcome, tries } = await failing([race, lost])((tried) => !isFirst(tried));
     expect(outcome).toMatchObject({ message: expect.stringContaining("outcome is unknown") });
     expect(tries).toBe(2);
-  });
-
-  test("of a token whose outcome is unknown nobody is sent back with a key", async () => {
-    const client = Object.assign(new EventEmitter(), { query: () => Promise.reject(lost) });
-    const { revokeToken } = createTokenStorage(runOn(client));
-    const failure = await revokeToken("t1", 0).catch((error) => error);
-    expect(failure.message).toEndWith("so its outcome is unknown. See plantstore token list.");
   });
 });

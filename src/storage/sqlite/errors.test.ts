@@ -1,27 +1,11 @@
 /** What SQLite really throws, and which error of the domain that becomes. */
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlantStoreError } from "../../domain/errors.ts";
+import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
+import type { PlantStoreError } from "../../domain/errors.ts";
 import { mapCommitError, mapError } from "./errors.ts";
-
-let folder: string;
-let path: string;
-let database: Database;
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "plantstore-errors-"));
-  path = join(folder, "plants.db");
-  database = new Database(path);
-  database.run("CREATE TABLE plants (name TEXT NOT NULL UNIQUE)");
-});
-
-afterEach(() => {
-  database.close();
-  rmSync(folder, { recursive: true });
-});
 
 function thrownBy(work: () => unknown): unknown {
   try {
@@ -32,37 +16,31 @@ function thrownBy(work: () => unknown): unknown {
   throw new Error("Nothing was thrown.");
 }
 
-const insert = () => database.run("INSERT INTO plants VALUES (?)", ["x".repeat(100_000)]);
+const isFull = "PRAGMA max_page_count = 3";
+const isReadOnly = "PRAGMA query_only = ON";
 
-test("a full storage is storage-full, without a word of the file or the query", () => {
-  database.run("PRAGMA max_page_count = 3");
-  const thrown = thrownBy(insert);
-  const shown = mapError(thrown) as PlantStoreError;
-  expect(shown).toMatchObject({ code: "storage-full", cause: thrown });
-  expect(shown.message).not.toContain("SQL");
-  expect(shown.message).not.toContain(path);
-});
-
-test("a read-only storage is unavailable, and says that reading works", () => {
-  database.run("PRAGMA query_only = ON");
-  const shown = mapError(thrownBy(insert));
-  expect(shown).toMatchObject({
-    code: "unavailable",
-    message: expect.stringContaining("Reading still works"),
-  });
-});
+function failToInsert(path: string, pragma: string): unknown {
+  using database = new Database(path);
+  database.run("CREATE TABLE plants (name TEXT NOT NULL UNIQUE)");
+  database.run(pragma);
+  return thrownBy(() => database.run("INSERT INTO plants VALUES (?)", ["x".repeat(100_000)]));
+}
 
 test.each([
-  ["another error", new Error("SQLITE_FULL")],
-  ["an expected failure", new PlantStoreError("conflict", "x")],
-  ["an error with a code of the same name", Object.assign(new Error("x"), { code: "SQLITE_FULL" })],
-  ["nothing", undefined],
-])("%s stays as it is", (_case, thrown) => {
-  expect(mapError(thrown)).toBe(thrown);
+  ["full", "storage-full", isFull],
+  ["read-only", "unavailable", isReadOnly],
+])("a %s storage is %s, without a word of the file or the query", (_, code, pragma) => {
+  using folder = makeTemporaryFolder();
+  const thrown = failToInsert(join(folder.path, "plants.db"), pragma);
+  const shown = mapError(thrown) as PlantStoreError;
+  expect(shown).toMatchObject({ code, cause: thrown });
+  expect(shown.message).not.toContain("SQL");
+  expect(shown.message).not.toContain(folder.path);
 });
 
 test("of a commit that failed the outcome is unknown, unless there was no room for it", () => {
-  const text = join(folder, "text");
+  using folder = makeTemporaryFolder();
+  const text = join(folder.path, "text");
   writeFileSync(text, "text ".repeat(1000));
   const failed = thrownBy(() => new Database(text).query("SELECT 1 FROM plants"));
   expect(mapCommitError(failed)).toMatchObject({
@@ -70,8 +48,8 @@ test("of a commit that failed the outcome is unknown, unless there was no room f
     message: expect.stringContaining("outcome is unknown"),
     cause: failed,
   });
-  database.run("PRAGMA max_page_count = 3");
-  expect(mapCommitError(thrownBy(insert))).toMatchObject({ code: "storage-full" });
+  const full = failToInsert(join(folder.path, "plants.db"), isFull);
+  expect(mapCommitError(full)).toMatchObject({ code: "storage-full" });
   const bug = new TypeError("x");
   expect(mapCommitError(bug)).toBe(bug);
 });

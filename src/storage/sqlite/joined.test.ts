@@ -10,6 +10,7 @@ import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
 import type { Storage } from "../storage.ts";
 import { openSqlite } from "./engine.ts";
+import { WorkerClient } from "./worker-client.ts";
 
 /** The storage of two threads on one file. */
 function openJoined() {
@@ -46,4 +47,25 @@ test("a group that fails does not fail the group of another thread that shares i
   expect(results[1]).toEqual([created(4n)]);
   expect((await second.list("home", undefined, 10)).map(({ id }) => id)).toEqual([4n]);
   intruder.close();
+});
+
+test("of writes that waited when the worker broke down the outcome is unknown", async () => {
+  const { port1: worker, port2: port } = new MessageChannel();
+  const thread = WorkerClient.join({ port, versions: new SharedArrayBuffer(4) });
+  const write = () => thread.apply([create()]).catch((error) => error);
+  const received = new Promise((resolve) => {
+    worker.onmessage = resolve;
+  });
+  const waiting = write();
+  await received;
+  worker.close();
+  expect(await waiting).toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("outcome is unknown"),
+  });
+  expect(await write()).toMatchObject({
+    code: "unavailable",
+    message: "The storage cannot take writes.",
+  });
+  await thread.close();
 });

@@ -1,37 +1,31 @@
 /** Migrations on real files: each once, all or nothing, and no hand on files that are not ours. */
 import type { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { touch } from "../../../test/temporary-folder.ts";
+import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { keptPath } from "../../../test/upgrades/kept-data.ts";
 import { assignedIdMax } from "../../domain/plant.ts";
 import { checkFile, migrate, requireExactSchema } from "./migrate.ts";
 import { connect, readPragma } from "./open.ts";
 
-let folder: string;
-let path: string;
-let opened: Database[];
+let folder: ReturnType<typeof makeTemporaryFolder>;
+let database: Database;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "plantstore-migrate-"));
-  path = join(folder, "plants.db");
-  opened = [];
+  folder = makeTemporaryFolder();
 });
 
 afterEach(() => {
-  for (const database of opened) database.close();
-  rmSync(folder, { recursive: true });
+  database.close();
+  folder[Symbol.dispose]();
 });
 
-function open(): Database {
-  const database = connect(touch(path));
-  opened.push(database);
-  return database;
+function open(): void {
+  database = connect(touch(join(folder.path, "plants.db")));
 }
 
-function tables(database: Database): string[] {
+function tables(): string[] {
   const rows = database.query<{ name: string }, []>(
     "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
   );
@@ -39,16 +33,16 @@ function tables(database: Database): string[] {
 }
 
 /** A copy of what 0.5 left, with its log. */
-function bringFive(): void {
+function openFive(): void {
   for (const name of ["plants.db", "plants.db-wal"] as const) {
-    copyFileSync(keptPath("0.5.0", name), join(folder, name));
+    copyFileSync(keptPath("0.5.0", name), join(folder.path, name));
   }
+  open();
 }
 
 describe("migrate", () => {
   test("brings a file of 0.5 to exactly the same schema, counts, and reports it", () => {
-    bringFive();
-    const database = open();
+    openFive();
     requireExactSchema(database);
     const reports: string[] = [];
     migrate(database, (work) => reports.push(work));
@@ -60,8 +54,7 @@ describe("migrate", () => {
   });
 
   test("counts gardens that have no row or only an id above 2^52, and ends their ids there", () => {
-    bringFive();
-    const database = open();
+    openFive();
     database.run(`INSERT INTO gardens VALUES ('high', ${assignedIdMax + 5n});
       INSERT INTO plants VALUES ('high', ${assignedIdMax + 5n}, 'Fern', ''), ('low', -1, 'Ivy', '')`);
     migrate(database);
@@ -73,13 +66,12 @@ describe("migrate", () => {
   });
 
   test("leaves everything as it was when it fails halfway", () => {
-    bringFive();
-    const database = open();
+    openFive();
     database.run("DROP TABLE idempotency_hashes");
-    const before = tables(database);
+    const before = tables();
     expect(() => migrate(database)).toThrow("idempotency_hashes");
     expect(database.inTransaction).toBe(false);
-    expect(tables(database)).toEqual(before);
+    expect(tables()).toEqual(before);
     expect(readPragma(database, "user_version")).toBe(3n);
   });
 });
@@ -89,15 +81,14 @@ describe("the check of a file", () => {
     [2, "its schema is 2, of a version before 0.5: upgrade to 0.5 first"],
     [5, "its schema is 5, and this version knows schemas up to 4: use a newer version"],
   ])("refuses the schema %i", (schema, reason) => {
-    const database = open();
+    open();
     migrate(database);
     database.run(`PRAGMA user_version = ${schema}`);
     expect(() => checkFile(database)).toThrow(reason);
   });
 
   test("refuses a schema of 0.5 that 0.5 did not make", () => {
-    bringFive();
-    const database = open();
+    openFive();
     database.run("CREATE TRIGGER t AFTER INSERT ON plants BEGIN DELETE FROM tokens; END");
     expect(() => requireExactSchema(database)).toThrow("not the one that 0.5 creates");
   });

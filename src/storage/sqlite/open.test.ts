@@ -26,32 +26,6 @@ test("a file without support for a write-ahead log is refused", () => {
   expect(() => useWriteAheadLog(database)).toThrow("does not support a write-ahead log");
 });
 
-test("a process that writes to a file without a log yet is waited for", async () => {
-  using folder = makeTemporaryFolder();
-  const path = makeEmptyFile(folder.path);
-  const script = `
-    const { connect } = await import(${JSON.stringify(join(import.meta.dir, "open.ts"))});
-    const database = connect(${JSON.stringify(path)});
-    database.run("BEGIN IMMEDIATE");
-    process.stdout.write("begun");
-    setTimeout(() => database.run("COMMIT"), 300);
-  `;
-  const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
-  await other.stdout.getReader().read();
-  using database = connect(path);
-  useWriteAheadLog(database);
-  expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
-  await other.exited;
-});
-
-test("a file that cannot be read is not reported as missing", () => {
-  using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  symlinkSync(path, path);
-  const opening = () => openSqlite(path, { isServing: false, mustExist: true });
-  expect(opening).toThrow("in a circle");
-});
-
 test("a link to a missing folder, such as a disk that is not mounted, is reported", () => {
   using folder = makeTemporaryFolder();
   const link = join(folder.path, "data");
