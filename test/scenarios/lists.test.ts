@@ -27,12 +27,15 @@ describe.each(engines)("on %s, a list", (engine) => {
     }
   });
 
-  test("breaks off rather than exceed its limit when plants are added before its end", async () => {
+  test("of more than 2,000 has no link in HEAD, and breaks off rather than exceed its limit", async () => {
     const token = await world.plant(
       "moving",
       range(2_500, (index) => index * 2),
     );
     const response = await world.call(token, "GET /plants?fields=id&limit=2400");
+    const linkOfHead = async (limit: number) =>
+      (await world.call(token, `HEAD /plants?limit=${limit}`)).headers.get("link");
+    expect([await linkOfHead(2_400), await linkOfHead(2_000)]).toEqual([null, expect.any(String)]);
     const failure = await readToFailure(response, async () => {
       await world.plant("moving", [4_701n]);
     });

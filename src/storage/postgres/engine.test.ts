@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import { PostgresStorages } from "../../../test/storage-contract/tested-storage.ts";
+import { create, PostgresStorages, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { openPostgres } from "./engine.ts";
 
 let database: TestDatabase;
@@ -43,4 +43,35 @@ test("a rare tag is looked up in its index, also where the planner takes it for 
   // The server counts them when the connections have ended, or a second later.
   await storage.close();
   await waitFor(async () => (await readScans()) - before === reads.length || undefined);
+});
+
+test("statements that were planned while the table was small use its index when it has grown", async () => {
+  await using growing = await makeDatabase();
+  const storage = await openPostgres(growing.url, { isServing: true });
+  await growing.query("ALTER TABLE plants SET (autovacuum_enabled = off)");
+  const idempotency = { key: "k", nowMs: 0, expiresAtMs: 1_000 };
+  const use = async () => {
+    expect(await storage.list("home", undefined, 9)).toHaveLength(9);
+    await storage.list("home", undefined, 9, { tag: "rare" });
+    await storage.list("home", undefined, 9, { textMax: 99 });
+    await storage.seek("home", undefined, 9);
+    await storage.apply([remove(-1n)]);
+    await storage.apply([create({ idempotency }), create({ id: 1n }), remove(-1n)]);
+  };
+  await storage.apply(Array.from({ length: 60 }, () => create()));
+  await growing.query("ANALYZE");
+  await use();
+  const readScans = () =>
+    growing.query("SELECT seq_scan, idx_scan FROM pg_stat_user_tables WHERE relname = 'plants'");
+  const [before] = await readScans();
+  await growing.query(
+    "INSERT INTO plants SELECT 'home', id, 'Fern', '' FROM generate_series(1000, 20000) AS id",
+  );
+  for (let round = 0; round < 10; round++) await use();
+  await storage.close();
+  const after = await waitFor(async () => {
+    const [scans] = await readScans();
+    return Number(scans?.idx_scan) > Number(before?.idx_scan) + 50 ? scans : undefined;
+  });
+  expect(after?.seq_scan).toBe(before?.seq_scan);
 });
