@@ -7,7 +7,7 @@ import { gatherTraces } from "./access/traces.ts";
 import { drill } from "./backups/drill.ts";
 import { FailoverTrial } from "./failover/failover.ts";
 import { inject } from "./faults/fault-trial.ts";
-import { failing, makeScenes, type Scene } from "./faults/injections.ts";
+import { type Case, makeCases } from "./faults/injections.ts";
 import { GeneratedTrial } from "./generated/generated-trial.ts";
 import { Deployment } from "./histories/deployment.ts";
 import { tryHistory } from "./histories/trial.ts";
@@ -25,7 +25,6 @@ type Find = (program: string, edits: readonly Edit[]) => Promise<readonly string
 type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: Edit[]];
 
 const writer = "storage/sqlite/writer.ts";
-const replace = "replacePlant.run(name, tag, garden, id);";
 const storeKey = "storeKey.run(garden, toBytes(key), entries, expiresAtMs);";
 const route = "const route = exchange.route?.path;";
 const readSchema = "const from = await readSchema(client);";
@@ -50,10 +49,10 @@ const byHistories =
 
 const byPowerCuts: Find = async (_, edits) => {
   const [seed, count] = [7, 40];
-  const cuts = new PowerCuts(await record({ seed, writes: 120, extent: "brief", edits }));
+  const cuts = new PowerCuts(await record({ seed, writes: 120, edits }), count);
   const found: string[] = [];
   for (let index = 0; index < count && found.length === 0; index++) {
-    found.push(...(await cuts.examine({ index, count, seed: seed + index }, "here")).faults);
+    found.push(...(await cuts.examine(index, seed + index)).faults);
   }
   return found;
 };
@@ -61,10 +60,10 @@ const byPowerCuts: Find = async (_, edits) => {
 const byFaults =
   (isLasting: boolean): Find =>
   async (program) => {
-    const scene = { ...((await makeScenes())[1] as Scene), isFromStart: false };
-    const injection = { scene, failure: failing("EIO", ["sync"]), nth: 1, isLasting };
-    expect((await inject(injection)).faults).toEqual([]);
-    return (await inject({ ...injection, program })).faults;
+    const { scene } = (await makeCases()).at(-1) as Case;
+    const injection = { scene, failure: { kinds: ["sync"], error: "EIO" }, isLasting } as const;
+    expect((await inject({ ...injection, nth: 1 })).faults).toEqual([]);
+    return (await inject({ ...injection, nth: 1, program })).faults;
   };
 
 const builds: readonly BrokenBuild[] = [
@@ -80,12 +79,6 @@ const builds: readonly BrokenBuild[] = [
     /^cut short: /m,
     byKills("stop"),
     { file: "server/listener.ts", text: "stop(false)", by: "stop(true)" },
-  ],
-  [
-    "confirms a put before it is committed",
-    /^changed: /m,
-    byKills("load", "load"),
-    { file: writer, text: replace, by: `setTimeout(() => ${replace.slice(0, -1)}, 500);` },
   ],
   [
     "does not count deleted plants",

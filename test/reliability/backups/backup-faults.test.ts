@@ -8,21 +8,12 @@ import { skipsUnless } from "../../skipping.ts";
 import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
-import { type Image, readStore, writeImage } from "../power-cuts/image.ts";
+import { type Image, readImage, writeImage } from "../power-cuts/disk.ts";
 
 setDefaultTimeout(120_000);
 
 /** More than there are of any kind. */
 const callsMax = 30;
-
-/** A store with that plant in its WAL. */
-async function makeStore(path: string, name: string): Promise<Image> {
-  const storage = openSqlite(path, { isServing: false });
-  await storage.apply([create({ name })]);
-  const files = readStore(path);
-  await storage.close();
-  return files;
-}
 
 async function namesIn(path: string): Promise<string[]> {
   const storage = openSqlite(path, { isServing: true, mustExist: true });
@@ -38,13 +29,13 @@ test.skipIf(isSkipped)("an export gets its name only once its file is synced", a
   await service.call("POST /plants", { body: '{"name":"Fern"}' });
   using folder = makeTemporaryFolder();
   using io = new InterposedIo(folder.path);
-  const rule = io.fail({ kinds: ["sync"], error: "EIO", first: 1, last: 1 });
+  io.fail({ kinds: ["sync"], error: "EIO", first: 1, last: 1 });
   const { exitCode } = await runProgram(["export", join(folder.path, "plants.csv")], {
     ...io.variables,
     PLANTSTORE_URL: service.url,
     PLANTSTORE_TOKEN: service.token,
   });
-  expect([exitCode, rule.counts().failed]).toEqual([1, 1]);
+  expect([exitCode, io.counts().failed]).toEqual([1, 1]);
   expect(readdirSync(folder.path)).toEqual([]);
 });
 
@@ -52,10 +43,18 @@ test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
   "a restore is done or leaves the old store in place when %s fails",
   async (kind) => {
     using folder = makeTemporaryFolder();
-    const [backup, source] = [join(folder.path, "new.backup"), join(folder.path, "new.db")];
-    await makeStore(source, "new");
-    await runProgram(["backup", backup, "--database", source]);
-    const older = await makeStore(join(folder.path, "plants.db"), "old");
+    const backup = join(folder.path, "new.backup");
+    let older: Image = new Map();
+    for (const name of ["new", "old"]) {
+      using store = makeTemporaryFolder();
+      const path = join(store.path, "plants.db");
+      const storage = openSqlite(path, { isServing: false });
+      await storage.apply([create({ name })]);
+      if (name === "new") await runProgram(["backup", backup, "--database", path]);
+      // With the plant in its WAL.
+      else older = readImage(store.path);
+      await storage.close();
+    }
 
     /** Makes the n-th operation fail. Returns whether there was one. */
     async function restore(nth: number): Promise<boolean> {
@@ -63,7 +62,7 @@ test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
       const path = join(data.path, "plants.db");
       writeImage(older, data.path);
       using io = new InterposedIo(data.path);
-      const rule = io.fail({ kinds: [kind], error: "EIO", first: nth, last: nth });
+      io.fail({ kinds: [kind], error: "EIO", first: nth, last: nth });
       const variables = { ...io.variables, PLANTSTORE_DATABASE: path };
       const { exitCode, errors } = await runProgram(["restore", backup, "--force"], variables);
       const reason = exitCode === 0 ? "" : expect.stringMatching(/^plantstore: [^\n]+\.\n$/);
@@ -75,7 +74,7 @@ test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
       // The last sync of the folder may fail after the rename.
       const isDone = exitCode === 0 || plants.length > 1;
       expect(plants.flat()).toEqual(isDone ? ["new", "old"] : ["old"]);
-      return rule.counts().failed > 0;
+      return io.counts().failed > 0;
     }
 
     let nth = 1;

@@ -3,20 +3,17 @@
  * that one on. It must confirm nothing that a crash could then lose, and go on by itself when the
  * disk does, or say why it cannot and end.
  */
-import { cpSync, existsSync, realpathSync } from "node:fs";
-import { join, relative } from "node:path";
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
 import { linesPerRow } from "../../../src/storage/keys.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
-import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
-import type { Call } from "../interposed-io/call-log.ts";
-import { InterposedIo } from "../interposed-io/interposed-io.ts";
-import { Ledger, readList } from "../ledger.ts";
+import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
+import { type Entry, Ledger, readList } from "../ledger.ts";
 import { listPlants, type NewBatch, PlantClient } from "../plant-client.ts";
-import { Disk } from "../power-cuts/disk.ts";
-import { examineHere, type Gardens } from "../power-cuts/examination.ts";
-import { startFrom, writeImage } from "../power-cuts/image.ts";
-import type { Dice } from "../power-cuts/tearing.ts";
+import { type Dice, Disk, type Image, readImage, writeImage } from "../power-cuts/disk.ts";
+import { databasePath, examine } from "../power-cuts/examination.ts";
 import type { Trial } from "../proof.ts";
 import type { Injection } from "./injections.ts";
 
@@ -26,24 +23,21 @@ const recoveryPauseMs = 100;
 const endMs = 5_000;
 const args = ["--threads", "1"];
 
-/** Also returns how many operations could have failed in this way. */
-export async function inject(injection: Injection): Promise<Trial & { readonly calls: number }> {
+export async function inject(injection: Injection): Promise<Trial> {
   const { scene, failure, nth, isLasting, program } = injection;
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
-  const database = join(root, "data", "plants.db");
+  const database = join(root, databasePath);
+  writeImage(scene.files, root);
   using io = new InterposedIo(root);
-  if (scene.files) {
-    const files = [...scene.files].map(([name, bytes]) => [`data/${name}`, bytes] as const);
-    startFrom(new Map([["data", "folder"] as const, ...files]), root, io);
-  }
-  const ledger = new Ledger();
-  for (const name of scene.plants) ledger.note({ name, state: "present" });
+  const lastOfBrief = failure.isHalved ? nth + 1 : nth;
+  const arm = () => io.fail({ ...failure, first: nth, ...(!isLasting && { last: lastOfBrief }) });
+  const entries: Entry[] = [];
+  const ledger = new Ledger((noted) => entries.push(...noted));
+  ledger.noteAll(scene.plants.map((name) => ({ name, state: "present" })));
   const faults: string[] = [];
-  const figures: Record<string, number> = {};
-  const arm = () => failure.rules(nth, isLasting).map((rule) => io.fail(rule));
 
-  let rules = scene.isFromStart ? arm() : [];
+  if (scene.isFromStart) arm();
   const variables = io.variables;
   const service = await startService({ database, args, variables, program }).catch(
     ({ message }: Error) => {
@@ -51,13 +45,25 @@ export async function inject(injection: Injection): Promise<Trial & { readonly c
       return undefined;
     },
   );
-  if (!scene.isFromStart) rules = arm();
+  if (!scene.isFromStart) arm();
   const token = scene.token ?? service?.token;
-  const crashes = new Crashes(root, database);
+
+  const disk = new Disk(scene.files);
+  let followed = 0;
+  /** What would a crash leave now? */
   const audit = async (when: string) => {
-    const gardens: Gardens = new Map(token ? [["gardener", { token, ledger }]] : []);
-    const found = await crashes.audit(io.calls(), gardens);
-    faults.push(...found.map((fault) => `${when}, ${fault}`));
+    const calls = parseCalls(io.log());
+    for (const call of calls.slice(followed)) disk.follow(call);
+    followed = calls.length;
+    const check = async (image: Image, dice: Dice, crash: string) => {
+      const found = await examine(image, token ? [{ token, entries }] : [], dice);
+      faults.push(...found.map((fault) => `${when}, after ${crash}: ${fault}`));
+    };
+    await check(readImage(root), () => 0, "a kill");
+    // The least that may be left, and two disks with more.
+    for (const dice of [() => 0, ...[0, 1].map((more) => makeDice(spread(followed + more)))]) {
+      await check(disk.cut(dice), dice, "a power cut");
+    }
   };
 
   if (service && token) {
@@ -70,15 +76,16 @@ export async function inject(injection: Injection): Promise<Trial & { readonly c
     service.signal("SIGTERM");
     const exitCode = await service.exited;
     if (exitCode !== 0 && !isExplained(service, exitCode)) faults.push(`it ended with ${exitCode}`);
-    figures[exitCode === 0 ? "served on" : "ended"] = 1;
     await service[Symbol.asyncDispose]();
-  } else figures["did not start"] = 1;
-  figures["calls that failed"] = rules.reduce((sum, rule) => sum + rule.counts().failed, 0);
+  }
+  const { failed } = io.counts();
   await audit("at the end");
   faults.push(...(await restart(database, scene.token, ledger)));
-  const where = `${scene.name}, ${failure.name}, call ${nth}${isLasting ? " and on" : ""}`;
-  const calls = rules[0]?.counts().matched ?? 0;
-  return { faults: faults.map((fault) => `${where}: ${fault}`), figures, calls };
+  const where = `${scene.name}, ${failure.error}, call ${nth}${isLasting ? " and on" : ""}`;
+  return {
+    faults: faults.map((fault) => `${where}: ${fault}`),
+    figures: { "calls that failed": failed },
+  };
 }
 
 /**
@@ -162,52 +169,5 @@ async function restart(
     return ledger.audit(await listPlants(service, token)).map((fault) => `restarted: ${fault}`);
   } catch (error) {
     return [`restarted: ${error}`];
-  }
-}
-
-/** What a kill and power cuts would leave at a moment, checked against the ledger. */
-class Crashes {
-  readonly #root: string;
-  readonly #database: string;
-  readonly #disk: Disk;
-  #followed = 0;
-
-  constructor(root: string, database: string) {
-    this.#root = root;
-    this.#database = database;
-    this.#disk = new Disk(root);
-  }
-
-  async audit(calls: readonly Call[], gardens: Gardens): Promise<string[]> {
-    for (const call of calls.slice(this.#followed)) this.#disk.follow(call);
-    this.#followed = calls.length;
-    const faults = (await this.#kill(gardens)).map((fault) => `after a kill: ${fault}`);
-    // The least that may be left, and two disks with more.
-    const dice = [() => 0, makeDice(spread(calls.length)), makeDice(spread(calls.length + 1))];
-    for (const each of dice) {
-      const found = await this.#cut(each, gardens);
-      faults.push(...found.map((fault) => `after a power cut: ${fault}`));
-    }
-    return faults;
-  }
-
-  async #kill(gardens: Gardens): Promise<string[]> {
-    using folder = makeTemporaryFolder(fastestParent());
-    const path = join(folder.path, "plants.db");
-    for (const suffix of ["", "-wal", "-journal"]) {
-      const file = this.#database + suffix;
-      if (existsSync(file)) cpSync(file, path + suffix);
-    }
-    return await examineHere(path, gardens, () => 0);
-  }
-
-  async #cut(dice: Dice, gardens: Gardens): Promise<string[]> {
-    using folder = makeTemporaryFolder(fastestParent());
-    writeImage(this.#disk.cut(dice), folder.path);
-    return await examineHere(
-      join(folder.path, relative(this.#root, this.#database)),
-      gardens,
-      dice,
-    );
   }
 }

@@ -7,94 +7,67 @@ import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import type { Failing } from "../interposed-io/interposed-io.ts";
 import { tagOf } from "../ledger.ts";
-import { type Image, readStore } from "../power-cuts/image.ts";
+import { type Image, readImage } from "../power-cuts/disk.ts";
+import { databasePath } from "../power-cuts/examination.ts";
 
-export interface Injection {
+export interface Case {
   readonly scene: Scene;
-  readonly failure: Failure;
-  /** Which of the operations that can fail in this way. */
-  readonly nth: number;
-  /** All later ones fail as well, until the disk recovers. */
+  readonly failure: Pick<Failing, "kinds" | "error" | "isHalved">;
+  /** All later operations fail as well, until the disk recovers. */
   readonly isLasting: boolean;
-  readonly program?: string;
 }
 
-export interface Failure {
-  readonly name: string;
-  rules(nth: number, isLasting: boolean): readonly Failing[];
+export interface Injection extends Case {
+  /** Which of the operations that can fail in this way. */
+  readonly nth: number;
+  readonly program?: string;
 }
 
 export interface Scene {
   readonly name: string;
-  /** What is on the disk before the start; absent if nothing is. */
-  readonly files: Image | undefined;
+  /** What is on the disk before the start. */
+  readonly files: Image;
   /** The names of the plants in it. */
   readonly plants: readonly string[];
   /** Absent on an empty disk: the first start creates one. */
-  readonly token: string | undefined;
+  readonly token?: string;
   /** Whether operations fail from the start of the process on, or only once it serves. */
   readonly isFromStart: boolean;
 }
 
-const changes: Failing["kinds"] = ["open", "write", "truncate", "sync", "make folder"];
-
-export const failures: readonly Failure[] = [
-  failing("EIO", [...changes, "close", "read", "unlink", "rename", "map"]),
-  failing("ENOSPC", changes),
-  failing("EMFILE", ["open"]),
-  {
-    name: "half written, then ENOSPC",
-    rules: (nth, isLasting) => [
-      { kinds: ["write"], error: "short", first: nth, last: nth },
-      { kinds: ["write"], error: "ENOSPC", first: nth + 1, ...(!isLasting && { last: nth + 1 }) },
-    ],
-  },
+export const changes: Failing["kinds"] = ["open", "write", "truncate", "sync", "make folder"];
+const failures: readonly Case["failure"][] = [
+  { kinds: [...changes, "read", "unlink", "rename"], error: "EIO" },
+  { kinds: changes, error: "ENOSPC" },
+  { kinds: ["write"], error: "ENOSPC", isHalved: true },
+  { kinds: ["open"], error: "EMFILE" },
 ];
-
-export function failing(error: Failing["error"], kinds: Failing["kinds"]): Failure {
-  return {
-    name: error,
-    rules: (nth, isLasting) => [{ kinds, error, first: nth, ...(!isLasting && { last: nth }) }],
-  };
-}
 
 /** More than there are in any scene. */
 export const callsMax = 500;
-const scenesCount = 3;
-export const injectionsCount = callsMax * scenesCount * failures.length * 2;
-
-/** The injection with this number. */
-export function findInjection(number: number, scenes: readonly Scene[]): Injection {
-  let rest = number % injectionsCount;
-  const take = (count: number) => {
-    const taken = rest % count;
-    rest = Math.floor(rest / count);
-    return taken;
-  };
-  const scene = scenes[take(scenesCount)] as Scene;
-  const failure = failures[take(failures.length)] as Failure;
-  const isLasting = take(2) === 1;
-  return { scene, failure, isLasting, nth: rest + 1 };
-}
-
 const walHeaderBytes = 32;
 const frameBytes = 24 + 4_096;
 /** SQLite checkpoints at 1,000 frames; a few more writes lead there. */
 const nearlyFull = 985;
 
-export async function makeScenes(): Promise<readonly Scene[]> {
-  const empty = { files: undefined, plants: [], token: undefined };
-  return [
-    { name: "first start", ...empty, isFromStart: true },
+export async function makeCases(): Promise<readonly Case[]> {
+  const scenes: readonly Scene[] = [
+    { name: "first start", files: new Map(), plants: [], isFromStart: true },
     { name: "start with a WAL", ...(await makeStore(20)), isFromStart: true },
     { name: "checkpoint", ...(await makeStore(nearlyFull)), isFromStart: false },
   ];
+  return scenes.flatMap((scene) =>
+    failures
+      // No start runs out of descriptors, and SQLite goes on if it can't open a folder to sync it.
+      .filter(({ error }) => error !== "EMFILE" || !scene.isFromStart)
+      .flatMap((failure) => [false, true].map((isLasting) => ({ scene, failure, isLasting }))),
+  );
 }
 
 /** As a killed process leaves it, with so many frames in its WAL. */
 async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants" | "token">> {
   using folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
+  const path = join(folder.path, databasePath);
   const storage = openSqlite(path, { isServing: false });
   const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
   const plants: string[] = [];
@@ -103,7 +76,7 @@ async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants"
     await storage.apply([create({ garden: "gardener", name, tag: tagOf(name) })]);
     plants.push(name);
   }
-  const files = readStore(path);
+  const files = readImage(folder.path);
   await storage.close();
   return { files, plants, token };
 }

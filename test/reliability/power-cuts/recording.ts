@@ -1,47 +1,35 @@
 /**
  * Records every file operation and every confirmed write of the real program under load: its first
- * start, stops, restarts and commands beside it.
+ * start, stops, restarts, commands beside it, and a start after a power cut.
  */
+import { realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { changeProgram, type Edit } from "../../changed-program.ts";
-import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
+import { makeDice, spread } from "../../dice.ts";
+import { runProgram, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { InterposedIo } from "../interposed-io/interposed-io.ts";
+import { InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
 import { type Entry, isSettled, Ledger } from "../ledger.ts";
 import { Workload } from "../workload.ts";
-import { type Image, startFrom } from "./image.ts";
+import { Disk, writeImage } from "./disk.ts";
+import { databasePath } from "./examination.ts";
 
 /** Stands among the recorded calls. */
 export type Note =
-  | { readonly kind: "place"; readonly root: string; readonly database: string }
   | { readonly kind: "token"; readonly garden: string; readonly token: string }
-  | { readonly kind: "entries"; readonly garden: string; readonly entries: readonly Entry[] };
-
-/** What a power cut has left of an earlier recording. */
-export interface Leftover {
-  readonly image: Image;
-  readonly notes: readonly Note[];
-}
+  | { readonly kind: "entries"; readonly garden: string; readonly entries: readonly Entry[] }
+  | { readonly kind: "power cut"; readonly seed: number };
 
 export interface RecordingOptions {
   readonly seed: number;
   /** How many writes are confirmed before a process is stopped. */
   readonly writes: number;
-  /** One start, or also stops, restarts and commands. */
-  readonly extent: "brief" | "whole";
   readonly edits: readonly Edit[];
-  /** What it starts from. */
-  readonly leftover?: Leftover;
 }
 
-const clientsCount = 10;
+const clients = 10;
 /** Of a bulk: several commits, and a recording stays small. */
 const linesMax = 300;
-const pollMs = 5;
-/** On a slow machine, fewer writes must do. */
-const loadMsMax = 30_000;
-/** The first start prints a token for the first one. */
-const gardens = ["gardener", "greenhouse", "balcony"] as const;
 const fullSync = 'database.run("PRAGMA synchronous = FULL");';
 
 /** A build that checkpoints after a few pages instead of a thousand. */
@@ -54,88 +42,55 @@ export function checkpointOften(pages: number): Edit {
 }
 
 /** Returns the log of all calls, with notes among them. */
-export async function record(options: RecordingOptions): Promise<Buffer> {
-  const { seed, writes, extent, edits, leftover } = options;
+export async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer> {
   using folder = makeTemporaryFolder();
-  using changed = edits.length > 0 ? changeProgram(edits) : undefined;
-  using io = new InterposedIo(folder.path);
-  const root = io.variables.INTERPOSED_FOLDER as string;
-  // In folders that the program has to make.
-  const database = join(root, "data/here/plants.db");
-  const takeNote = (note: Note) => io.note(JSON.stringify(note));
+  const root = realpathSync(folder.path);
+  const database = join(root, databasePath);
+  using changed = changeProgram(edits);
+  using io = new InterposedIo(root);
+  const note = (taken: Note) => io.note(taken);
   const tokens = new Map<string, string>();
-  const keepToken = (garden: string, token: string) => {
+
+  function keepToken(garden: string, token: string): void {
     tokens.set(garden, token);
-    takeNote({ kind: "token", garden, token });
-  };
-  const makeToken = async (garden: string) => {
+    note({ kind: "token", garden, token });
+  }
+
+  async function makeToken(garden: string): Promise<void> {
     const variables = { ...io.variables, PLANTSTORE_DATABASE: database };
-    const { out } = await runProgram(["token", "create", garden], variables);
-    keepToken(garden, out.trim());
-  };
-  const start = () =>
-    startService({ database, program: changed?.program, variables: io.variables });
-
-  if (leftover) startFrom(leftover.image, root, io);
-  for (const note of leftover?.notes ?? []) {
-    takeNote(note);
-    if (note.kind === "token") tokens.set(note.garden, note.token);
+    keepToken(garden, (await runProgram(["token", "create", garden], variables)).out.trim());
   }
-  takeNote({ kind: "place", root, database });
-  const [first, second, third] = gardens;
-  {
-    await using service = await start();
-    if (service.token !== "") keepToken(first, service.token);
-    await using load = new Load(service, tokens, seed, takeNote);
-    if (extent === "whole") await makeToken(second);
-    await load.reach(writes);
-    if (extent === "brief") return io.log();
-    await stop(service);
-  }
-  // When nothing serves the file, a command is the last to close it, and checkpoints.
-  await makeToken(third);
-  for (const laterSeed of [seed + 1, seed + 2]) {
-    await using service = await start();
-    await using load = new Load(service, tokens, laterSeed, takeNote);
-    await load.reach(writes);
-    await stop(service);
-  }
-  return io.log();
-}
 
-async function stop(service: RunningService): Promise<void> {
-  service.signal("SIGTERM");
-  await service.exited;
-}
-
-/** Clients in every garden, whose ledgers are recorded. */
-class Load {
-  readonly #workloads: readonly Workload[];
-  #confirmed = 0;
-
-  constructor(
-    service: RunningService,
-    tokens: ReadonlyMap<string, string>,
-    seed: number,
-    takeNote: (note: Note) => void,
-  ) {
-    this.#workloads = [...tokens].map(([garden, token], index) => {
+  /** Clients in every garden, whose ledgers are recorded, until the process gets the signal. */
+  async function serve(number: number, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    const { program } = changed;
+    await using service = await startService({ database, program, variables: io.variables });
+    if (service.token !== "") keepToken("gardener", service.token);
+    let confirmed = 0;
+    const workloads = [...tokens].map(([garden, token], index) => {
       const ledger = new Ledger((entries) => {
-        takeNote({ kind: "entries", garden, entries });
-        if (entries.every(isSettled)) this.#confirmed++;
+        note({ kind: "entries", garden, entries });
+        if (entries.every(isSettled)) confirmed++;
       });
-      const ownSeed = seed * gardens.length + index;
-      const options = { clients: clientsCount, seed: ownSeed, linesMax };
+      const options = { clients, linesMax, seed: (seed * 3 + number) * 3 + index };
       return new Workload([{ ...service, token }], ledger, options);
     });
+    if (number === 0) await makeToken("greenhouse");
+    await waitFor(() => confirmed >= writes || undefined);
+    service.signal(signal);
+    await service.exited;
+    await Promise.all(workloads.map((workload) => workload.stop()));
   }
 
-  async reach(writes: number): Promise<void> {
-    const endMs = performance.now() + loadMsMax;
-    while (this.#confirmed < writes && performance.now() < endMs) await Bun.sleep(pollMs);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#workloads.map((workload) => workload.stop()));
-  }
+  await serve(0, "SIGTERM");
+  // When nothing serves the file, a command is the last to close it, and checkpoints.
+  await makeToken("balcony");
+  await serve(1, "SIGKILL");
+  const disk = new Disk();
+  for (const call of parseCalls(io.log())) disk.follow(call);
+  note({ kind: "power cut", seed });
+  rmSync(join(root, "data"), { recursive: true });
+  writeImage(disk.cut(makeDice(spread(seed))), root);
+  await serve(2, "SIGTERM");
+  return io.log();
 }
