@@ -11,7 +11,7 @@ import { type RunningService, startService } from "../../end-to-end/running-serv
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
 import { type Entry, Ledger, readList } from "../ledger.ts";
-import { listPlants, type NewBatch, PlantClient } from "../plant-client.ts";
+import { type NewBatch, PlantClient } from "../plant-client.ts";
 import { type Dice, Disk, type Image, readImage, writeImage } from "../power-cuts/disk.ts";
 import { databasePath, examine } from "../power-cuts/examination.ts";
 import type { Trial } from "../proof.ts";
@@ -80,7 +80,6 @@ export async function inject(injection: Injection): Promise<Trial> {
   }
   const { failed } = io.counts();
   await audit("at the end");
-  faults.push(...(await restart(database, scene.token, ledger)));
   const where = `${scene.name}, ${failure.error}, call ${nth}${isLasting ? " and on" : ""}`;
   return {
     faults: faults.map((fault) => `${where}: ${fault}`),
@@ -155,19 +154,4 @@ async function recover(
 
 function isExplained(service: RunningService, exitCode: number): boolean {
   return exitCode === 1 && service.output().out.includes('"event":"broken down"');
-}
-
-/** The token of a first start is shown once, so only its own process can use it. */
-async function restart(
-  database: string,
-  token: string | undefined,
-  ledger: Ledger,
-): Promise<string[]> {
-  try {
-    await using service = await startService({ database, args });
-    if (token === undefined) return [];
-    return ledger.audit(await listPlants(service, token)).map((fault) => `restarted: ${fault}`);
-  } catch (error) {
-    return [`restarted: ${error}`];
-  }
 }

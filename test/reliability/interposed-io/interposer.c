@@ -33,8 +33,6 @@ extern int strncmp(const char *one, const char *other, u64 size);
 extern char *strncpy(char *to, const char *from, u64 size);
 extern u64 strlen(const char *text);
 
-#include "program-calls.h"
-
 #define errno (*__errno_location())
 #define OPEN_TO_CHANGE 2
 #define OPEN_TO_APPEND 02101
@@ -218,7 +216,7 @@ static int seen_mkdir(const char *path, u32 mode)
 	END(int)
 }
 
-static const struct replacement replacements[] = {
+static const struct replacement { const char *name; void *function; } replacements[] = {
 	{ "open", seen_open }, { "open64", seen_open },
 	{ "pread", seen_pread }, { "pread64", seen_pread },
 	{ "pwrite", seen_pwrite }, { "pwrite64", seen_pwrite },
@@ -226,6 +224,57 @@ static const struct replacement replacements[] = {
 	{ "fsync", seen_fsync }, { "fdatasync", seen_fdatasync },
 	{ "unlink", seen_unlink }, { "rename", seen_rename }, { "mkdir", seen_mkdir }, { 0, 0 },
 };
+
+/*
+ * Of the format of executables, what is needed to find where the running program keeps the addresses
+ * of the functions that it calls. Others are put there.
+ */
+struct segment { u32 type, flags; u64 offset, address, physical, file_size, size, alignment; };
+struct program { u64 base; const char *name; const struct segment *segments; unsigned short count; };
+struct entry { u64 tag, value; };
+struct symbol { u32 name; unsigned char info, other; unsigned short section; u64 value, size; };
+struct relocation { u64 place; u32 type, symbol; u64 addend; };
+enum { DYNAMIC_SEGMENT = 2, PROTECTION_READ_WRITE = 3 };
+enum { END_TAG, JUMPS_SIZE = 2, NAMES = 5, SYMBOLS, DATA, DATA_SIZE, JUMPS = 23, TAGS };
+
+static int replace(u64 base, const u64 *tags, u64 from, u64 size)
+{
+	const struct relocation *relocation = (void *)from, *end = (void *)(from + size);
+	u64 page = getpagesize();
+	int count = 0;
+	for (; relocation < end; relocation++) {
+		const struct symbol *symbol = (struct symbol *)tags[SYMBOLS] + relocation->symbol;
+		for (const struct replacement *each = replacements; each->name; each++) {
+			if (strcmp((char *)tags[NAMES] + symbol->name, each->name) != 0) continue;
+			void **place = (void *)(base + relocation->place);
+			/* The loader may have made it read-only. */
+			mprotect((void *)((u64)place & -page), page, PROTECTION_READ_WRITE);
+			*place = each->function;
+			count++;
+		}
+	}
+	return count;
+}
+
+/* The first is the program itself, which carries SQLite; libraries call each other as before. */
+static int visit(void *first, u64 size, void *replaced)
+{
+	const struct program *program = first;
+	u64 tags[TAGS] = { 0 }, base = program->base;
+	for (int index = 0; index < program->count; index++) {
+		if (program->segments[index].type != DYNAMIC_SEGMENT) continue;
+		const struct entry *entry = (void *)(base + program->segments[index].address);
+		for (; entry->tag != END_TAG; entry++)
+			if (entry->tag < TAGS) tags[entry->tag] = entry->value;
+	}
+	const int addresses[] = { NAMES, SYMBOLS, DATA, JUMPS };
+	for (int index = 0; index < 4; index++)
+		/* Unless the loader has done so. */
+		if (tags[addresses[index]] < base) tags[addresses[index]] += base;
+	*(int *)replaced = replace(base, tags, tags[DATA], tags[DATA_SIZE])
+		+ replace(base, tags, tags[JUMPS], tags[JUMPS_SIZE]);
+	return 1;
+}
 
 /* For preload.ts: they return a negative error. */
 int open_file(const char *path, int flags, u32 mode)
@@ -246,5 +295,7 @@ int interpose(const char *folder, const char *log_path, const char *rule_path)
 	strncpy(watched, folder, PATH_MAX - 1);
 	log_file = open(log_path, OPEN_TO_APPEND, 0600);
 	rule = mmap64(0, sizeof *rule, PROTECTION_READ_WRITE, MAP_SHARED, rule_file, 0);
-	return log_file < 0 || rule == MAP_FAILED ? 0 : replace_calls(replacements);
+	int replaced = 0;
+	if (log_file >= 0 && rule != MAP_FAILED) dl_iterate_phdr(visit, &replaced);
+	return replaced;
 }

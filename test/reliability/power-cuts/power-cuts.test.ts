@@ -3,8 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { skipsUnless } from "../../skipping.ts";
 import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { joinTrials, type Trial } from "../proof.ts";
-import { PowerCuts } from "./power-cut.ts";
-import { checkpointOften, record } from "./recording.ts";
+import { checkpointOften, PowerCuts, record } from "./power-cut.ts";
 
 setDefaultTimeout(120_000);
 

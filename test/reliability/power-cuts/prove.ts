@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { prove } from "../proof.ts";
-import { PowerCuts } from "./power-cut.ts";
-import { checkpointOften, record } from "./recording.ts";
+import { checkpointOften, PowerCuts, record } from "./power-cut.ts";
 
 /** Of one recording. */
 const imagesCount = 250;
