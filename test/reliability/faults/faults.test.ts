@@ -6,8 +6,7 @@ import { skipsUnless } from "../../skipping.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 import { joinTrials } from "../proof.ts";
-import { inject } from "./fault-trial.ts";
-import { type Case, changes, makeCases } from "./injections.ts";
+import { type Case, changes, inject, makeCases } from "./fault-trial.ts";
 
 setDefaultTimeout(120_000);
 

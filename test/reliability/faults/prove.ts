@@ -1,7 +1,6 @@
 /** `npm run prove faults [injections] [seed]`: each file operation fails, in every way. */
 import { prove } from "../proof.ts";
-import { inject } from "./fault-trial.ts";
-import { type Case, callsMax, makeCases } from "./injections.ts";
+import { type Case, callsMax, inject, makeCases } from "./fault-trial.ts";
 
 const cases = await makeCases();
 /** How many operations a case has, once that is known. */
