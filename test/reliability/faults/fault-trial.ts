@@ -26,7 +26,7 @@ export interface Case {
   readonly isLasting: boolean;
 }
 
-interface Injection extends Case {
+export interface Injection extends Case {
   /** Which of the operations that can fail in this way. */
   readonly nth: number;
   readonly program?: string;
@@ -44,7 +44,7 @@ interface Scene {
   readonly isFromStart: boolean;
 }
 
-export const changes: Failing["kinds"] = ["open", "write", "truncate", "sync", "make folder"];
+const changes: Failing["kinds"] = ["open", "write", "truncate", "sync", "make folder"];
 const failures: readonly Case["failure"][] = [
   { kinds: [...changes, "read", "unlink", "rename"], error: "EIO" },
   { kinds: changes, error: "ENOSPC" },

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { skipsUnless } from "../../skipping.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
-import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
+import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 import { joinTrials } from "../proof.ts";
-import { type Case, changes, inject, makeCases } from "./fault-trial.ts";
+import { type Case, type Injection, inject, makeCases } from "./fault-trial.ts";
 
 setDefaultTimeout(120_000);
 
-const readOnly = { kinds: changes, error: "EROFS" } as const;
+const changes: Failing["kinds"] = ["write", "truncate", "sync", "unlink", "make folder"];
 
 /** The statuses of a create, a delete, a list and `/readyz`. */
 async function callAll(service: RunningService): Promise<number[]> {
@@ -31,12 +31,12 @@ describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
     test("fail here and there, and break no promise", async () => {
       const cases = await makeCases();
       // Every scene, several failures, brief and lasting ones.
-      const sampled = [
+      const sampled: Injection[] = [
         { ...(cases[0] as Case), nth: 41 },
         { ...(cases[9] as Case), nth: 31 },
         { ...(cases[12] as Case), nth: 61 },
         { ...(cases[17] as Case), nth: 1 },
-        { ...(cases[9] as Case), nth: 1, failure: readOnly },
+        { ...(cases[9] as Case), nth: 1, failure: { kinds: ["open", ...changes], error: "EROFS" } },
       ];
       const trials = await Promise.all(sampled.map(inject));
       expect(joinTrials(trials).faults).toEqual([]);
@@ -46,7 +46,7 @@ describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
     test.each([
       ["is full", { kinds: ["write"], error: "ENOSPC" }, [507, 507, 200, 200]],
       ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 503]],
-      ["is read-only", readOnly, [503, 503, 200, 503]],
+      ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 503]],
       ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 503]],
     ] as const)(
       "fail while the disk %s: writes are refused, reads go on, and it recovers",

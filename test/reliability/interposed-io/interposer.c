@@ -16,7 +16,6 @@ extern i64 pwrite64(int file, const void *data, u64 size, i64 offset);
 extern i64 writev(int file, const struct piece *pieces, int count);
 extern int ftruncate64(int file, i64 size);
 extern int fsync(int file);
-extern int fdatasync(int file);
 extern int unlink(const char *path);
 extern int rename(const char *from, const char *to);
 extern int mkdir(const char *path, u32 mode);
@@ -157,31 +156,24 @@ static int seen_ftruncate(int file, i64 size)
 	END(int)
 }
 
-/* Others go on meanwhile: it covers what came before its first record, and only from its second on. */
-static int sync_with(int (*sync)(int), int file)
+/*
+ * Of `fdatasync`, too, which does no more. Others go on meanwhile: it covers what came before its
+ * first record, and only from its second on.
+ */
+static int seen_fsync(int file)
 {
-	if (!is_watched(file)) return sync(file);
+	if (!is_watched(file)) return fsync(file);
 	pthread_mutex_lock(mutex);
 	i64 error = find_error(SYNC), result = -1;
 	record(SYNC, file, 0, 0, 0, 0);
 	pthread_mutex_unlock(mutex);
 	if (error <= 0) {
-		result = sync(file);
+		result = fsync(file);
 		error = result == -1 ? errno : 0;
 	}
 	pthread_mutex_lock(mutex);
 	record(SYNCED, file, 0, error, 0, 0);
 	END(int)
-}
-
-static int seen_fsync(int file)
-{
-	return sync_with(fsync, file);
-}
-
-static int seen_fdatasync(int file)
-{
-	return sync_with(fdatasync, file);
 }
 
 static int seen_unlink(const char *path)
@@ -221,7 +213,7 @@ static const struct replacement { const char *name; void *function; } replacemen
 	{ "pread", seen_pread }, { "pread64", seen_pread },
 	{ "pwrite", seen_pwrite }, { "pwrite64", seen_pwrite },
 	{ "ftruncate", seen_ftruncate }, { "ftruncate64", seen_ftruncate },
-	{ "fsync", seen_fsync }, { "fdatasync", seen_fdatasync },
+	{ "fsync", seen_fsync }, { "fdatasync", seen_fsync },
 	{ "unlink", seen_unlink }, { "rename", seen_rename }, { "mkdir", seen_mkdir }, { 0, 0 },
 };
 
