@@ -47,15 +47,10 @@ const statement = `
 export async function auditStore(address: string): Promise<string[]> {
   if (address.startsWith("postgres")) return render(await runStatement(address, statement));
   using file = new Database(address, { readonly: true, safeIntegers: true });
-  return auditFile(file);
-}
-
-/** The counters of a SQLite store, and whether its file is whole. */
-export function auditFile(file: Database): string[] {
-  const found = file.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();
-  const damages = found.filter(({ integrity_check }) => integrity_check !== "ok");
+  const damages = file.query("PRAGMA integrity_check").values().flat();
   const miscounted = file.query<Record<string, unknown>, []>(statement).all();
-  return [...damages.map((damage) => `damaged: ${JSON.stringify(damage)}`), ...render(miscounted)];
+  const isWhole = damages.join() === "ok";
+  return [...(isWhole ? [] : damages.map((damage) => `damaged: ${damage}`)), ...render(miscounted)];
 }
 
 function render(miscounted: readonly Record<string, unknown>[]): string[] {

@@ -38,7 +38,6 @@ test.each<[what: string, reason: string, spoil: (path: string) => unknown]>([
 
 test.each([
   ["removed", (path: string) => rmSync(path)],
-  ["removed with its folder", (path: string) => rmSync(dirname(path), { recursive: true })],
   ["moved away with its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}2`)],
   ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
   ["without its WAL", (path: string) => rmSync(`${path}-wal`)],

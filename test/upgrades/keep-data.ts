@@ -3,11 +3,11 @@
  * versions can be tested with them.
  */
 import { Database } from "bun:sqlite";
-import { copyFileSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import schema from "../../src/storage/postgres/migrations/schema-6.sql" with { type: "text" };
-import { runProgram, startService } from "../end-to-end/running-service.ts";
+import { makeToken, runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type KeptAnswers, keptPath } from "./kept-data.ts";
@@ -16,7 +16,7 @@ const { version } = manifest;
 /** Far enough away for a test of any day. */
 const neverMs = Date.parse("2999-01-01T00:00:00Z");
 
-const timesOfKeys = "UPDATE idempotency_keys SET expires_at_ms =";
+const timesOfKeys = `UPDATE idempotency_keys SET expires_at_ms = ${neverMs}`;
 const timeOfToken = "UPDATE tokens SET expires_at_ms = 1 WHERE note = 'expired'";
 
 using folder = makeTemporaryFolder();
@@ -38,64 +38,60 @@ process.exit(0);
 
 /** Through the real program, as a user would. What is kept of it is kept while it runs. */
 async function fill(database: string, keep: () => Promise<void>): Promise<KeptAnswers> {
-  const makeToken = async (...flags: string[]) =>
-    (await runProgram(["token", "create", "ada", "--database", database, ...flags])).out.trim();
-  const token = await makeToken("--note", "kept");
-  const readToken = await makeToken("--scope", "read");
-  const expiredToken = await makeToken("--expires", "2999-01-01", "--note", "expired");
-  const revokedToken = await makeToken("--note", "revoked");
+  const make = (...flags: string[]) => makeToken({ database }, "ada", ...flags);
+  const token = await make("--note", "kept");
+  const readToken = await make("--scope", "read");
+  const expiredToken = await make("--expires", "2999-01-01", "--note", "expired");
+  const revokedToken = await make("--note", "revoked");
   const list = (await runProgram(["token", "list", "--database", database])).out;
   const id = /^(\S+).*\brevoked\b/m.exec(list)?.[1] ?? "";
   await runProgram(["token", "revoke", id, "--database", database]);
   await using service = await startService({ database });
   const create = async (body: string, key?: string) => {
     const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
-    const answer = await service.call("POST /plants", { token, body, headers });
-    if (answer.status !== 201) throw new Error(`${body}: ${answer.status}`);
-    return answer.headers.get("location") ?? "";
+    const response = await service.call("POST /plants", { token, body, headers });
+    if (response.status !== 201) throw new Error(`${body}: ${response.status}`);
+    return response.headers.get("location") ?? "";
   };
   for (const id of ["-9223372036854775808", "0", "7", "9007199254740993", "9223372036854775807"]) {
     await create(`{"id":${id},"name":"Plant ${id}","tag":"chosen"}`);
   }
   const body = '{"name":"Größe 🌱","tag":""}';
   const key = "kept";
-  if (database === file) shrinkLog();
+  // So that the log holds only what follows.
+  if (database === file) changeFile("PRAGMA wal_checkpoint(TRUNCATE)");
   const location = await create(body, key);
   await service.call(`DELETE ${await create('{"name":"gone"}')}`, { token });
-  const listed = await service.call("GET /plants?fields=id,name,tag", { token });
-  const plants = await listed.text();
+  const plants = await (await service.call("GET /plants?fields=id,name,tag", { token })).text();
   await keep();
   service.signal("SIGTERM");
   await service.exited;
   return { token, readToken, expiredToken, revokedToken, plants, keyed: { key, body, location } };
 }
 
-/** So that the log holds only what follows. */
-function shrinkLog(): void {
+function changeFile(...statements: readonly string[]): void {
   using database = new Database(file, { readwrite: true });
-  database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  for (const statement of statements) database.run(statement);
 }
 
 /** With its log, which holds the last writes: it is folded into the file when the service ends. */
 async function keepFile(): Promise<void> {
-  using database = new Database(file, { readwrite: true });
-  database.run(`${timesOfKeys} ?`, [neverMs]);
-  database.run(timeOfToken);
-  copyFileSync(file, keptPath(version, "plants.db"));
-  copyFileSync(`${file}-wal`, keptPath(version, "plants.db-wal"));
-  if (statSync(keptPath(version, "plants.db-wal")).size === 0) throw new Error("The log is empty.");
+  changeFile(timesOfKeys, timeOfToken);
+  for (const suffix of ["", "-wal"] as const) {
+    copyFileSync(file + suffix, keptPath(version, `plants.db${suffix}`));
+  }
   await runProgram(["backup", keptPath(version, "plants.backup"), "--database", file]);
 }
 
-/** The newest schema, and then every row. */
+/** The newest schema without its comments, and then every row. */
 async function renderStatements(database: TestDatabase): Promise<string> {
-  await database.query(`${timesOfKeys} $1`, [neverMs]);
+  await database.query(timesOfKeys);
   await database.query(timeOfToken);
-  const statements = [schema];
-  statements.unshift(
+  const statements = [
     "CREATE TABLE plantstore_schema (one bigint NOT NULL PRIMARY KEY, version bigint NOT NULL);",
-  );
-  statements.push("DELETE FROM token_changes;");
+    schema.replaceAll(/^(?:--.*)?\n/gm, "").trimEnd(),
+    "DELETE FROM token_changes;",
+  ];
   const columns = await database.query(
     `SELECT table_name, string_agg(quote_ident(column_name), ', ') AS names,
          string_agg(format('quote_nullable(%I)', column_name), $$ || ', ' || $$) AS quoted

@@ -12,7 +12,7 @@ import {
   waitFor,
 } from "../../end-to-end/running-service.ts";
 import { auditStore, type Engine, makePlace } from "../audited-store.ts";
-import { Ledger, type ListedPlant } from "../ledger.ts";
+import { Ledger } from "../ledger.ts";
 import { checkNextId, listPlants, repeat } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
 import { Workload } from "../workload.ts";
@@ -75,10 +75,14 @@ export async function drill(
   }
   await using again = await startService({ database });
   const plants = await listPlants(again, token);
+  // The key of every restored plant is restored, too.
+  const idOf = new Map(plants.map(({ name, id }) => [name, id]));
+  const keyed = ledger.keyed.filter(({ name }) => idOf.has(name)).slice(-replaysMax);
+  const replays = keyed.map((sent) => repeat(again, token, sent, idOf.get(sent.name)));
   const faults = [
     ...ledger.faults,
     ...ledger.auditMoment(plants, begun, ended),
-    ...(await replay(again, token, ledger, plants)),
+    ...(await Promise.all(replays)).flat(),
     ...(await checkNextId(again, token, BigInt(plants.at(-1)?.id ?? 0))),
     ...(await auditStore(database)),
   ];
@@ -89,17 +93,4 @@ function lose(database: string, loss: Loss): void {
   if (loss === "overwritten") writeFileSync(database, "garbage".repeat(9_999));
   else rmSync(database);
   if (loss === "all files") for (const suffix of ["-wal", "-shm"]) rmSync(database + suffix);
-}
-
-/** The key of every restored plant is restored, too. */
-async function replay(
-  service: RunningService,
-  token: string,
-  { keyed }: Ledger,
-  plants: readonly ListedPlant[],
-): Promise<string[]> {
-  const idOf = new Map(plants.map(({ name, id }) => [name, id]));
-  const restored = keyed.filter(({ name }) => idOf.has(name)).slice(-replaysMax);
-  const repeated = restored.map((sent) => repeat(service, token, sent, idOf.get(sent.name)));
-  return (await Promise.all(repeated)).flat();
 }

@@ -3,22 +3,92 @@
  * that one on. It must confirm nothing that a crash could then lose, and go on by itself when the
  * disk does, or say why it cannot and end.
  */
-import { cpSync, existsSync, realpathSync } from "node:fs";
-import { join, relative } from "node:path";
+import { realpathSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { linesPerRow } from "../../../src/storage/keys.ts";
+import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
-import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
-import type { Call } from "../interposed-io/call-log.ts";
-import { InterposedIo } from "../interposed-io/interposed-io.ts";
-import { Ledger, readList } from "../ledger.ts";
-import { listPlants, type NewBatch, PlantClient } from "../plant-client.ts";
-import { Disk } from "../power-cuts/disk.ts";
-import { examineHere, type Gardens } from "../power-cuts/examination.ts";
-import { startFrom, writeImage } from "../power-cuts/image.ts";
-import type { Dice } from "../power-cuts/tearing.ts";
+import { create } from "../../storage-contract/tested-storage.ts";
+import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { type Failing, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
+import { type Entry, Ledger, readList, tagOf } from "../ledger.ts";
+import { type NewBatch, PlantClient } from "../plant-client.ts";
+import { type Dice, Disk, type Image, readImage, writeImage } from "../power-cuts/disk.ts";
+import { databasePath, examine } from "../power-cuts/examination.ts";
 import type { Trial } from "../proof.ts";
-import type { Injection } from "./injections.ts";
+
+export interface Case {
+  readonly scene: Scene;
+  readonly failure: Pick<Failing, "kinds" | "error" | "isHalved">;
+  /** All later operations fail as well, until the disk recovers. */
+  readonly isLasting: boolean;
+}
+
+export interface Injection extends Case {
+  /** Which of the operations that can fail in this way. */
+  readonly nth: number;
+  readonly program?: string;
+}
+
+interface Scene {
+  readonly name: string;
+  /** What is on the disk before the start. */
+  readonly files: Image;
+  /** The names of the plants in it. */
+  readonly plants: readonly string[];
+  /** Absent on an empty disk: the first start creates one. */
+  readonly token?: string;
+  /** Whether operations fail from the start of the process on, or only once it serves. */
+  readonly isFromStart: boolean;
+}
+
+const changes: Failing["kinds"] = ["open", "write", "truncate", "sync", "make folder"];
+const failures: readonly Case["failure"][] = [
+  { kinds: [...changes, "read", "unlink", "rename"], error: "EIO" },
+  { kinds: changes, error: "ENOSPC" },
+  { kinds: ["write"], error: "ENOSPC", isHalved: true },
+  { kinds: ["open"], error: "EMFILE" },
+];
+
+/** More than there are in any scene. */
+export const callsMax = 500;
+const walHeaderBytes = 32;
+const frameBytes = 24 + 4_096;
+/** SQLite checkpoints at 1,000 frames; a few more writes lead there. */
+const nearlyFull = 985;
+
+export async function makeCases(): Promise<readonly Case[]> {
+  const scenes: readonly Scene[] = [
+    { name: "first start", files: new Map(), plants: [], isFromStart: true },
+    { name: "start with a WAL", ...(await makeStore(20)), isFromStart: true },
+    { name: "checkpoint", ...(await makeStore(nearlyFull)), isFromStart: false },
+  ];
+  return scenes.flatMap((scene) =>
+    failures
+      // No start runs out of descriptors, and SQLite goes on if it can't open a folder to sync it.
+      .filter(({ error }) => error !== "EMFILE" || !scene.isFromStart)
+      .flatMap((failure) => [false, true].map((isLasting) => ({ scene, failure, isLasting }))),
+  );
+}
+
+/** As a killed process leaves it, with so many frames in its WAL. */
+async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants" | "token">> {
+  using folder = makeTemporaryFolder();
+  const path = join(folder.path, databasePath);
+  const storage = openSqlite(path, { isServing: false });
+  const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
+  const plants: string[] = [];
+  while (statSync(`${path}-wal`).size < walHeaderBytes + frames * frameBytes) {
+    const name = `earlier ${plants.length} ${"🌿".repeat(150)}`;
+    await storage.apply([create({ garden: "gardener", name, tag: tagOf(name) })]);
+    plants.push(name);
+  }
+  const files = readImage(folder.path);
+  await storage.close();
+  return { files, plants, token };
+}
 
 const recoveryTries = 30;
 const recoveryPauseMs = 100;
@@ -26,24 +96,21 @@ const recoveryPauseMs = 100;
 const endMs = 5_000;
 const args = ["--threads", "1"];
 
-/** Also returns how many operations could have failed in this way. */
-export async function inject(injection: Injection): Promise<Trial & { readonly calls: number }> {
+export async function inject(injection: Injection): Promise<Trial> {
   const { scene, failure, nth, isLasting, program } = injection;
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
-  const database = join(root, "data", "plants.db");
+  const database = join(root, databasePath);
+  writeImage(scene.files, root);
   using io = new InterposedIo(root);
-  if (scene.files) {
-    const files = [...scene.files].map(([name, bytes]) => [`data/${name}`, bytes] as const);
-    startFrom(new Map([["data", "folder"] as const, ...files]), root, io);
-  }
-  const ledger = new Ledger();
-  for (const name of scene.plants) ledger.note({ name, state: "present" });
+  const lastOfBrief = failure.isHalved ? nth + 1 : nth;
+  const arm = () => io.fail({ ...failure, first: nth, ...(!isLasting && { last: lastOfBrief }) });
+  const entries: Entry[] = [];
+  const ledger = new Ledger((noted) => entries.push(...noted));
+  ledger.noteAll(scene.plants.map((name) => ({ name, state: "present" })));
   const faults: string[] = [];
-  const figures: Record<string, number> = {};
-  const arm = () => failure.rules(nth, isLasting).map((rule) => io.fail(rule));
 
-  let rules = scene.isFromStart ? arm() : [];
+  if (scene.isFromStart) arm();
   const variables = io.variables;
   const service = await startService({ database, args, variables, program }).catch(
     ({ message }: Error) => {
@@ -51,13 +118,25 @@ export async function inject(injection: Injection): Promise<Trial & { readonly c
       return undefined;
     },
   );
-  if (!scene.isFromStart) rules = arm();
+  if (!scene.isFromStart) arm();
   const token = scene.token ?? service?.token;
-  const crashes = new Crashes(root, database);
+
+  const disk = new Disk(scene.files);
+  let followed = 0;
+  /** What would a crash leave now? */
   const audit = async (when: string) => {
-    const gardens: Gardens = new Map(token ? [["gardener", { token, ledger }]] : []);
-    const found = await crashes.audit(io.calls(), gardens);
-    faults.push(...found.map((fault) => `${when}, ${fault}`));
+    const calls = parseCalls(io.log());
+    for (const call of calls.slice(followed)) disk.follow(call);
+    followed = calls.length;
+    const check = async (image: Image, dice: Dice, crash: string) => {
+      const found = await examine(image, token ? [{ token, entries }] : [], dice);
+      faults.push(...found.map((fault) => `${when}, after ${crash}: ${fault}`));
+    };
+    await check(readImage(root), () => 0, "a kill");
+    // The least that may be left, and two disks with more.
+    for (const dice of [() => 0, ...[0, 1].map((more) => makeDice(spread(followed + more)))]) {
+      await check(disk.cut(dice), dice, "a power cut");
+    }
   };
 
   if (service && token) {
@@ -70,15 +149,15 @@ export async function inject(injection: Injection): Promise<Trial & { readonly c
     service.signal("SIGTERM");
     const exitCode = await service.exited;
     if (exitCode !== 0 && !isExplained(service, exitCode)) faults.push(`it ended with ${exitCode}`);
-    figures[exitCode === 0 ? "served on" : "ended"] = 1;
     await service[Symbol.asyncDispose]();
-  } else figures["did not start"] = 1;
-  figures["calls that failed"] = rules.reduce((sum, rule) => sum + rule.counts().failed, 0);
+  }
+  const { failed } = io.counts();
   await audit("at the end");
-  faults.push(...(await restart(database, scene.token, ledger)));
-  const where = `${scene.name}, ${failure.name}, call ${nth}${isLasting ? " and on" : ""}`;
-  const calls = rules[0]?.counts().matched ?? 0;
-  return { faults: faults.map((fault) => `${where}: ${fault}`), figures, calls };
+  const where = `${scene.name}, ${failure.error}, call ${nth}${isLasting ? " and on" : ""}`;
+  return {
+    faults: faults.map((fault) => `${where}: ${fault}`),
+    figures: { "calls that failed": failed },
+  };
 }
 
 /**
@@ -148,66 +227,4 @@ async function recover(
 
 function isExplained(service: RunningService, exitCode: number): boolean {
   return exitCode === 1 && service.output().out.includes('"event":"broken down"');
-}
-
-/** The token of a first start is shown once, so only its own process can use it. */
-async function restart(
-  database: string,
-  token: string | undefined,
-  ledger: Ledger,
-): Promise<string[]> {
-  try {
-    await using service = await startService({ database, args });
-    if (token === undefined) return [];
-    return ledger.audit(await listPlants(service, token)).map((fault) => `restarted: ${fault}`);
-  } catch (error) {
-    return [`restarted: ${error}`];
-  }
-}
-
-/** What a kill and power cuts would leave at a moment, checked against the ledger. */
-class Crashes {
-  readonly #root: string;
-  readonly #database: string;
-  readonly #disk: Disk;
-  #followed = 0;
-
-  constructor(root: string, database: string) {
-    this.#root = root;
-    this.#database = database;
-    this.#disk = new Disk(root);
-  }
-
-  async audit(calls: readonly Call[], gardens: Gardens): Promise<string[]> {
-    for (const call of calls.slice(this.#followed)) this.#disk.follow(call);
-    this.#followed = calls.length;
-    const faults = (await this.#kill(gardens)).map((fault) => `after a kill: ${fault}`);
-    // The least that may be left, and two disks with more.
-    const dice = [() => 0, makeDice(spread(calls.length)), makeDice(spread(calls.length + 1))];
-    for (const each of dice) {
-      const found = await this.#cut(each, gardens);
-      faults.push(...found.map((fault) => `after a power cut: ${fault}`));
-    }
-    return faults;
-  }
-
-  async #kill(gardens: Gardens): Promise<string[]> {
-    using folder = makeTemporaryFolder(fastestParent());
-    const path = join(folder.path, "plants.db");
-    for (const suffix of ["", "-wal", "-journal"]) {
-      const file = this.#database + suffix;
-      if (existsSync(file)) cpSync(file, path + suffix);
-    }
-    return await examineHere(path, gardens, () => 0);
-  }
-
-  async #cut(dice: Dice, gardens: Gardens): Promise<string[]> {
-    using folder = makeTemporaryFolder(fastestParent());
-    writeImage(this.#disk.cut(dice), folder.path);
-    return await examineHere(
-      join(folder.path, relative(this.#root, this.#database)),
-      gardens,
-      dice,
-    );
-  }
 }

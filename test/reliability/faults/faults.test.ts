@@ -1,23 +1,74 @@
-/** File operations that fail at bad moments break no promise. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+/** File operations that fail: at bad moments, or for as long as a disk is full or read-only. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
 import { skipsUnless } from "../../skipping.ts";
-import { isInterposable } from "../interposed-io/interposed-io.ts";
-import { inject } from "./fault-trial.ts";
-import { findInjection, makeScenes } from "./injections.ts";
+import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
+import { joinTrials } from "../proof.ts";
+import { type Case, type Injection, inject, makeCases } from "./fault-trial.ts";
 
 setDefaultTimeout(120_000);
 
-/** Every scene, several failures, brief and lasting ones. */
-const sampled = [24 * 40, 24 * 60 + 4, 24 * 30 + 11, 24 * 30 + 13];
+const changes: Failing["kinds"] = ["write", "truncate", "sync", "unlink", "make folder"];
 
-test.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
-  "operations here and there fail, and break no promise",
-  async () => {
-    const scenes = await makeScenes();
-    const trials = await Promise.all(
-      sampled.map((number) => inject(findInjection(number, scenes))),
+/** The statuses of a create, a delete, a list and `/readyz`. */
+async function callAll(service: RunningService): Promise<number[]> {
+  const requests: [string, RequestInit?][] = [
+    ["POST /plants", { body: '{"name":"Fern"}' }],
+    ["DELETE /plants/1"],
+    ["GET /plants"],
+    ["GET /readyz"],
+  ];
+  const statuses: number[] = [];
+  for (const [request, init] of requests) statuses.push((await service.call(request, init)).status);
+  return statuses;
+}
+
+describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
+  "file operations",
+  () => {
+    test("fail here and there, and break no promise", async () => {
+      const cases = await makeCases();
+      // Every scene, several failures, brief and lasting ones.
+      const sampled: Injection[] = [
+        { ...(cases[0] as Case), nth: 41 },
+        { ...(cases[9] as Case), nth: 31 },
+        { ...(cases[12] as Case), nth: 61 },
+        { ...(cases[17] as Case), nth: 1 },
+        { ...(cases[9] as Case), nth: 1, failure: { kinds: ["open", ...changes], error: "EROFS" } },
+      ];
+      const trials = await Promise.all(sampled.map(inject));
+      expect(joinTrials(trials).faults).toEqual([]);
+      expect(trials.map(({ figures }) => figures["calls that failed"])).not.toContain(0);
+    });
+
+    test.each([
+      ["is full", { kinds: ["write"], error: "ENOSPC" }, [507, 507, 200, 200]],
+      ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 503]],
+      ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 503]],
+      ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 503]],
+    ] as const)(
+      "fail while the disk %s: writes are refused, reads go on, and it recovers",
+      async (_, failing, statuses) => {
+        using folder = makeTemporaryFolder();
+        using io = new InterposedIo(folder.path);
+        const database = join(folder.path, "plants.db");
+        await using service = await startService({ database, variables: io.variables });
+        await service.call("POST /plants", { body: '{"name":"Fern"}' });
+        io.fail(failing);
+        for (let round = 0; round < 3; round++)
+          expect(await callAll(service)).toEqual([...statuses]);
+        // Another thread may respond, and learns of it within a second.
+        await waitFor(async () => {
+          const metrics = await (await service.call("GET /metrics")).text();
+          return /^plantstore_failed_commits_total\{.+\} [1-9]/m.test(metrics) || undefined;
+        });
+        io.heal();
+        expect(await callAll(service)).toEqual([201, 204, 200, 200]);
+        service.signal("SIGTERM");
+        expect(await service.exited).toBe(0);
+      },
     );
-    expect(trials.flatMap(({ faults }) => faults)).toEqual([]);
-    expect(trials.map(({ figures }) => figures["calls that failed"])).not.toContain(0);
   },
 );

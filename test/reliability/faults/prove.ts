@@ -1,42 +1,22 @@
 /** `npm run prove faults [injections] [seed]`: each file operation fails, in every way. */
 import { prove } from "../proof.ts";
-import { inject } from "./fault-trial.ts";
-import {
-  callsMax,
-  type Failure,
-  findInjection,
-  injectionsCount,
-  makeScenes,
-  type Scene,
-} from "./injections.ts";
+import { type Case, callsMax, inject, makeCases } from "./fault-trial.ts";
 
-/** Periodic tasks make the number of operations vary. */
-const margin = 5;
-const scenes = await makeScenes();
-const counts = new Map<string, Promise<number>>();
+const cases = await makeCases();
+/** How many operations a case has, once that is known. */
+const callsOf = new Map<Case, number>();
 
 await prove({
   name: "faults",
   trials: "injections",
-  count: injectionsCount,
+  count: callsMax * cases.length,
   async run(number) {
-    const injection = findInjection(number, scenes);
-    const { scene, failure } = injection;
-    // No start runs out of descriptors, and SQLite goes on if it can't open a folder to sync it.
-    if (failure.name === "EMFILE" && scene.isFromStart) return { faults: [], figures: {} };
-    const name = `${scene.name}, ${failure.name}`;
-    const counting = counts.get(name) ?? countCalls(scene, failure);
-    counts.set(name, counting);
-    const last = (await counting) + margin;
-    if (last > callsMax) throw new Error(`${name}: ${last} calls, more than ${callsMax}.`);
-    return injection.nth > last ? { faults: [], figures: {} } : inject(injection);
+    const each = cases[number % cases.length] as Case;
+    const nth = (Math.floor(number / cases.length) % callsMax) + 1;
+    if (nth > (callsOf.get(each) ?? callsMax)) return { faults: [], figures: {} };
+    const trial = await inject({ ...each, nth });
+    if (trial.figures["calls that failed"] === 0) callsOf.set(each, nth - 1);
+    else if (nth === callsMax) throw new Error(`There are more than ${callsMax} calls.`);
+    return trial;
   },
 });
-
-/** How many operations of the scene can fail in this way. */
-async function countCalls(scene: Scene, failure: Failure): Promise<number> {
-  const never = Number.MAX_SAFE_INTEGER - 1;
-  const { faults, calls } = await inject({ scene, failure, nth: never, isLasting: false });
-  if (faults.length > 0) throw new Error(faults.join("\n"));
-  return calls;
-}

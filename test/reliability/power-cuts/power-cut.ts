@@ -1,110 +1,148 @@
-/** Cuts the power at moments of a recording, and examines what is left. */
-import { join, relative } from "node:path";
+/**
+ * Records every file operation and every confirmed write of the real program under load, cuts the
+ * power at moments of the recording, and examines what is left.
+ */
+import { realpathSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { changeProgram, type Edit } from "../../changed-program.ts";
 import { makeDice, spread } from "../../dice.ts";
-import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
-import { type Call, parseCalls, textOf } from "../interposed-io/call-log.ts";
-import { isSettled, Ledger } from "../ledger.ts";
-import { Disk } from "./disk.ts";
-import { examineHere, examineServed } from "./examination.ts";
-import { writeImage } from "./image.ts";
-import type { Leftover, Note } from "./recording.ts";
-import type { Dice } from "./tearing.ts";
+import { runProgram, startService, waitFor } from "../../end-to-end/running-service.ts";
+import { makeTemporaryFolder } from "../../temporary-folder.ts";
+import { type Call, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
+import { type Entry, isSettled, Ledger } from "../ledger.ts";
+import type { Trial } from "../proof.ts";
+import { Workload } from "../workload.ts";
+import { Disk, writeImage } from "./disk.ts";
+import { databasePath, examine } from "./examination.ts";
 
-export interface PowerCut {
-  readonly faults: readonly string[];
-  /** How many writes had been confirmed. */
-  readonly promised: number;
-  /** Bulks without a response: the number of lines of each. All of them are sent again. */
-  readonly cutOff: readonly number[];
-}
+/** Stands among the recorded calls. */
+type Note =
+  | { readonly kind: "token"; readonly garden: string; readonly token: string }
+  | { readonly kind: "entries"; readonly garden: string; readonly entries: readonly Entry[] }
+  | { readonly kind: "power cut"; readonly seed: number };
 
-/** In which of how many parts of a recording, at random. */
-export interface Cut {
-  readonly index: number;
-  readonly count: number;
+interface RecordingOptions {
   readonly seed: number;
+  /** How many writes are confirmed before a process is stopped. */
+  readonly writes: number;
+  readonly edits: readonly Edit[];
 }
 
-/** About as many calls as it takes to create a new store. */
-const callsOfStart = 250;
+const clients = 10;
+/** Of a bulk: several commits, and a recording stays small. */
+const linesMax = 300;
+const fullSync = 'database.run("PRAGMA synchronous = FULL");';
 
-type Place = Extract<Note, { kind: "place" }>;
+/** A build that checkpoints after a few pages instead of a thousand. */
+export function checkpointOften(pages: number): Edit {
+  return {
+    file: "storage/sqlite/open.ts",
+    text: fullSync,
+    by: `${fullSync} database.run("PRAGMA wal_autocheckpoint = ${pages}");`,
+  };
+}
 
-/** Cuts of one recording. Going forward is fast; going back starts over. */
+/**
+ * The first start, stops, restarts, commands beside it, and a start after a power cut. Returns the
+ * log of all calls, with notes among them.
+ */
+export async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer> {
+  using folder = makeTemporaryFolder();
+  const root = realpathSync(folder.path);
+  const database = join(root, databasePath);
+  using changed = changeProgram(edits);
+  using io = new InterposedIo(root);
+  const note = (taken: Note) => io.note(taken);
+  const tokens = new Map<string, string>();
+
+  function keepToken(garden: string, token: string): void {
+    tokens.set(garden, token);
+    note({ kind: "token", garden, token });
+  }
+
+  async function makeToken(garden: string): Promise<void> {
+    const variables = { ...io.variables, PLANTSTORE_DATABASE: database };
+    keepToken(garden, (await runProgram(["token", "create", garden], variables)).out.trim());
+  }
+
+  /** Clients in every garden, whose ledgers are recorded, until the process gets the signal. */
+  async function serve(number: number, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    const { program } = changed;
+    await using service = await startService({ database, program, variables: io.variables });
+    if (service.token !== "") keepToken("gardener", service.token);
+    let confirmed = 0;
+    const workloads = [...tokens].map(([garden, token], index) => {
+      const ledger = new Ledger((entries) => {
+        note({ kind: "entries", garden, entries });
+        if (entries.every(isSettled)) confirmed++;
+      });
+      const options = { clients, linesMax, seed: (seed * 3 + number) * 3 + index };
+      return new Workload([{ ...service, token }], ledger, options);
+    });
+    if (number === 0) await makeToken("greenhouse");
+    await waitFor(() => confirmed >= writes || undefined);
+    service.signal(signal);
+    await service.exited;
+    await Promise.all(workloads.map((workload) => workload.stop()));
+  }
+
+  await serve(0, "SIGTERM");
+  // When nothing serves the file, a command is the last to close it, and checkpoints.
+  await makeToken("balcony");
+  await serve(1, "SIGKILL");
+  const disk = new Disk();
+  for (const call of parseCalls(io.log())) disk.follow(call);
+  note({ kind: "power cut", seed });
+  rmSync(join(root, "data"), { recursive: true });
+  writeImage(disk.cut(makeDice(spread(seed))), root);
+  await serve(2, "SIGTERM");
+  return io.log();
+}
+
+/** Cuts of one recording, which only go forward. */
 export class PowerCuts {
   readonly #calls: readonly Call[];
-  /** Where the recorded calls begin, after those of a leftover. */
-  readonly #begin: number;
-  readonly #place: Place;
-  #disk: Disk;
-  #gardens = new Map<string, { token: string; ledger: Ledger }>();
+  readonly #count: number;
+  #disk = new Disk();
+  readonly #gardens = new Map<string, { token: string; entries: Entry[] }>();
   #moment = 0;
 
-  constructor(log: Buffer) {
+  /** How many cuts there are in all. */
+  constructor(log: Buffer, count: number) {
     this.#calls = parseCalls(log);
-    this.#begin = this.#calls.findIndex((call) => readNote(call)?.kind === "place");
-    this.#place = readNote(this.#calls[this.#begin] as Call) as Place;
-    this.#disk = new Disk(this.#place.root);
+    this.#count = count;
   }
 
-  get callsCount(): number {
-    return this.#calls.length - this.#begin;
+  async examine(index: number, seed: number): Promise<Trial> {
+    const dice = makeDice(spread(seed));
+    const [from, to] = [this.#momentOf(index), this.#momentOf(index + 1)];
+    const any = from + dice(to - from);
+    // Half of them come right after a confirmed write.
+    const confirmed = any + this.#calls.slice(any, to).findIndex(isConfirmation) + 1;
+    this.#goTo(dice(2) === 0 ? any : confirmed);
+    const gardens = [...this.#gardens.values()];
+    const faults = await examine(this.#disk.cut(dice), gardens, dice);
+    const promises = gardens.flatMap(({ entries }) => entries).filter(isSettled).length;
+    return {
+      faults: faults.map((fault) => `cut at call ${this.#moment}: ${fault}`),
+      figures: { "confirmed writes checked": promises },
+    };
   }
 
-  async examine(cut: Cut, by: "here" | "program"): Promise<PowerCut> {
-    const dice = makeDice(spread(cut.seed));
-    this.#goTo(this.#choose(cut, dice));
-    const image = this.#disk.cut(dice);
-    using folder = makeTemporaryFolder(fastestParent());
-    writeImage(image, folder.path);
-    const ledgers = [...this.#gardens.values()].map(({ ledger }) => ledger);
-    const promised = ledgers.reduce((sum, { promises }) => sum + promises, 0);
-    const cutOff = ledgers
-      .flatMap(({ batches }) => batches)
-      .filter(({ isAnswered }) => !isAnswered)
-      .map(({ lines }) => lines.length);
-    const database = join(folder.path, relative(this.#place.root, this.#place.database));
-    const examine = by === "here" ? examineHere : examineServed;
-    const faults = await examine(database, this.#gardens, dice);
-    const when = `cut at call ${this.#moment}`;
-    return { faults: faults.map((fault) => `${when}: ${fault}`), promised, cutOff };
-  }
-
-  /** What is left, not examined. */
-  cut(cut: Cut): Leftover {
-    const dice = makeDice(spread(cut.seed));
-    this.#goTo(this.#choose(cut, dice));
-    const notes = this.#calls.slice(0, this.#moment).flatMap((call) => readNote(call) ?? []);
-    const image = this.#disk.cut(dice);
-    return { image, notes: notes.filter(({ kind }) => kind !== "place") };
-  }
-
-  /** A tenth while the store is created; half right after a confirmed write. */
-  #choose({ index, count }: Cut, dice: Dice): number {
-    const early = Math.floor(count / 10);
-    const isEarly = index < early;
-    const share = isEarly ? callsOfStart / early : this.callsCount / (count - early);
-    const part = isEarly ? index : index - early;
-    const from = this.#begin + Math.floor(part * share) + dice(Math.ceil(share));
-    if (dice(2) === 0) return from;
-    const to = this.#begin + Math.floor((part + 1) * share);
-    return from + this.#calls.slice(from, to).findIndex(isConfirmation) + 1;
+  /** The first calls create the store, so there are more cuts among them. */
+  #momentOf(index: number): number {
+    return Math.floor(this.#calls.length * (index / this.#count) ** 2);
   }
 
   #goTo(moment: number): void {
-    if (moment < this.#moment) {
-      this.#disk = new Disk(this.#place.root);
-      this.#gardens = new Map();
-      this.#moment = 0;
-    }
     for (const call of this.#calls.slice(this.#moment, moment)) {
       const note = readNote(call);
       if (note === undefined) this.#disk.follow(call);
-      else if (note.kind === "entries")
-        this.#gardens.get(note.garden)?.ledger.noteAll(note.entries);
       else if (note.kind === "token") {
-        this.#gardens.set(note.garden, { token: note.token, ledger: new Ledger() });
-      }
+        this.#gardens.set(note.garden, { token: note.token, entries: [] });
+      } else if (note.kind === "entries") {
+        this.#gardens.get(note.garden)?.entries.push(...note.entries);
+      } else this.#disk = new Disk(this.#disk.cut(makeDice(spread(note.seed))));
     }
     this.#moment = moment;
   }
@@ -116,5 +154,5 @@ function isConfirmation(call: Call): boolean {
 }
 
 function readNote(call: Call): Note | undefined {
-  return call.kind === "note" ? JSON.parse(textOf(call)) : undefined;
+  return call.kind === "note" ? JSON.parse(call.data.toString()) : undefined;
 }

@@ -1,7 +1,4 @@
 CREATE TABLE plantstore_schema (one bigint NOT NULL PRIMARY KEY, version bigint NOT NULL);
--- Only what PostgreSQL, Citus, CockroachDB and YugabyteDB all take. Every table that grows with use has
--- the garden at the head of its key, so that it can be the distribution key. Text that is compared has
--- the collation "C": its order never changes with an upgrade of the machine's locales.
 CREATE TABLE plants (
   garden text COLLATE "C" NOT NULL,
   id bigint NOT NULL,
@@ -9,15 +6,10 @@ CREATE TABLE plants (
   tag text NOT NULL,
   PRIMARY KEY (garden, id)
 );
-
--- The highest id that a garden assigned or was given, so that no assigned id comes twice. Whoever
--- creates plants in a garden locks its row first.
 CREATE TABLE gardens (
   garden text COLLATE "C" NOT NULL PRIMARY KEY,
   last_id bigint NOT NULL CHECK (last_id <= 9007199254740991)
 );
-
--- The request is kept to tell a repeated one from another one under the same key.
 CREATE TABLE idempotency_keys (
   garden text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
@@ -26,10 +18,7 @@ CREATE TABLE idempotency_keys (
   expires_at_ms bigint NOT NULL,
   PRIMARY KEY (garden, key)
 );
-
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
-
--- The position tells which of two tokens of the same moment was made first.
 CREATE TABLE tokens (
   id text COLLATE "C" NOT NULL PRIMARY KEY,
   hash text COLLATE "C" NOT NULL UNIQUE,
@@ -43,29 +32,17 @@ CREATE TABLE tokens (
   last_used_at_ms bigint,
   position bigint NOT NULL
 );
-
--- One row: how often a token was added or revoked. Processes poll it to drop what they remember.
 CREATE TABLE token_changes (
   one bigint NOT NULL PRIMARY KEY CHECK (one = 1),
   count bigint NOT NULL
 );
-
 INSERT INTO token_changes (one, count) VALUES (1, 0);
-
--- No fewer than the plants of the garden: creates raise it, deletions leave it. Null: nobody has counted.
--- A garden that seems full by it is counted, so no deletion has to wait for its row.
 ALTER TABLE gardens ADD COLUMN plants_bound bigint;
-
--- What all instances together poured into the buckets of a rate limit, by the database's clock. A bucket
--- that has run out is as good as none.
 CREATE TABLE rate_buckets (
   key bigint NOT NULL PRIMARY KEY,
   poured_at_us bigint NOT NULL,
   empty_at_us bigint NOT NULL
 );
-
--- SHA-256 of each idempotency key and of its request. The table of before, which held their text, stays:
--- instances of 0.3 write to it while they are replaced one by one, and its last rows expire a day later.
 CREATE TABLE idempotency_hashes (
   garden text COLLATE "C" NOT NULL,
   key_hash bytea NOT NULL,
@@ -74,18 +51,10 @@ CREATE TABLE idempotency_hashes (
   expires_at_ms bigint NOT NULL,
   PRIMARY KEY (garden, key_hash)
 );
-
 CREATE INDEX idempotency_hashes_by_expiry ON idempotency_hashes (expires_at_ms);
-
--- No fewer than the keys of the garden; null: nobody has counted.
 ALTER TABLE gardens ADD COLUMN keys_bound bigint;
-
--- What a row remembers of lines that were sent together; see key-rows.ts. Instances of 0.4 leave it null.
 ALTER TABLE idempotency_hashes ADD COLUMN lines bytea;
-
--- Lists by tag.
 CREATE INDEX  plants_by_tag ON plants (garden, tag COLLATE "C", id);
-
 DELETE FROM token_changes;
 INSERT INTO gardens (last_id, plants_bound, keys_bound, garden) VALUES ('9', NULL, NULL, 'ada');
 INSERT INTO token_changes (one, count) VALUES ('1', '5');

@@ -1,7 +1,4 @@
 CREATE TABLE plantstore_schema (one bigint NOT NULL PRIMARY KEY, version bigint NOT NULL);
--- Only what PostgreSQL, Citus, CockroachDB and YugabyteDB all take. Every table that grows with use has
--- the garden at the head of its key, so that it can be the distribution key. Text that is compared has
--- the collation "C": its order never changes with an upgrade of the machine's locales.
 CREATE TABLE plants (
   garden text COLLATE "C" NOT NULL,
   id bigint NOT NULL,
@@ -9,20 +6,13 @@ CREATE TABLE plants (
   tag text NOT NULL,
   PRIMARY KEY (garden, id)
 );
-
--- Lists by tag.
 CREATE INDEX plants_by_tag ON plants (garden, tag COLLATE "C", id);
-
--- The highest id from 1 to 2^52 that the garden assigned or was given, and exactly how many plants and
--- keys it has. Whoever writes to a garden locks its row first, and keeps it in the same transaction.
 CREATE TABLE gardens (
   garden text COLLATE "C" NOT NULL PRIMARY KEY,
   last_id bigint NOT NULL DEFAULT 0 CHECK (last_id <= 4503599627370496),
   plants bigint NOT NULL DEFAULT 0,
   keys bigint NOT NULL DEFAULT 0
 );
-
--- See keys.ts. Rows of 0.5 start with a zero byte, and expire a day after the upgrade.
 CREATE TABLE idempotency_keys (
   garden text COLLATE "C" NOT NULL,
   key bytea NOT NULL,
@@ -30,11 +20,8 @@ CREATE TABLE idempotency_keys (
   expires_at_ms bigint NOT NULL,
   PRIMARY KEY (garden, key)
 );
-
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
 CREATE INDEX idempotency_keys_of_05 ON idempotency_keys (expires_at_ms) WHERE key < '\x21'::bytea;
-
--- The position tells which of two tokens of the same moment was made first.
 CREATE TABLE tokens (
   id text COLLATE "C" NOT NULL PRIMARY KEY,
   hash text COLLATE "C" NOT NULL UNIQUE,
@@ -48,15 +35,11 @@ CREATE TABLE tokens (
   last_used_at_ms bigint,
   position bigint NOT NULL
 );
-
--- One row: how often a token was added or revoked. Processes poll it to drop what they remember.
 CREATE TABLE token_changes (
   one bigint NOT NULL PRIMARY KEY CHECK (one = 1),
   count bigint NOT NULL
 );
-
 INSERT INTO token_changes (one, count) VALUES (1, 0);
-
 DELETE FROM token_changes;
 INSERT INTO gardens (keys, last_id, plants, garden) VALUES ('1', '9', '6', 'ada');
 INSERT INTO token_changes (count, one) VALUES ('5', '1');
