@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { waitFor } from "../test/end-to-end/running-service.ts";
+import { makeCaller, waitFor } from "../test/end-to-end/running-service.ts";
 import { skipsOutsideLinux } from "../test/skipping.ts";
 import { makeTemporaryFolder } from "../test/temporary-folder.ts";
 
@@ -37,13 +37,9 @@ async function startTryout(folder: string, ...flags: string[]) {
   });
   const urlOf = (name: string) => find(new RegExp(`instance ${name} +(\\S+)`)) ?? "";
   const token = find(/PLANTSTORE_TOKEN=(\w+)/) ?? "";
-  const call = (instance: "one" | "two", method: string, body?: string) =>
-    fetch(`${urlOf(instance)}/plants`, {
-      method,
-      keepalive: false,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body }),
-    });
+  const headers = { connection: "close" };
+  const call = (instance: "one" | "two", request: string, body?: string) =>
+    makeCaller(urlOf(instance), token)(request, { headers, ...(body && { body }) });
   return {
     find,
     call,
@@ -57,18 +53,15 @@ async function startTryout(folder: string, ...flags: string[]) {
 
 /** Processes whose command line or folder tells that they are part of a tryout in this folder. */
 function leftRunning(folder: string): string[] {
-  return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry))
-    .flatMap((pid) => {
-      try {
-        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-        const environment = readFileSync(`/proc/${pid}/environ`, "utf8");
-        return `${command}${environment}`.includes(folder) ? [`${pid} ${command}`] : [];
-      } catch {
-        // It has ended since, or is not ours to look at.
-        return [];
-      }
-    });
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      const read = (name: string) => readFileSync(`/proc/${pid}/${name}`, "utf8");
+      return /^\d+$/.test(pid) && `${read("cmdline")}${read("environ")}`.includes(folder);
+    } catch {
+      // It has ended since, or is not ours to look at.
+      return false;
+    }
+  });
 }
 
 test.skipIf(skipsOutsideLinux())(
@@ -77,11 +70,11 @@ test.skipIf(skipsOutsideLinux())(
     using folder = makeTemporaryFolder();
     await using tryout = await startTryout(folder.path);
     const { find, call, stop, pid, said } = tryout;
-    expect((await call("one", "POST", '{"name":"Fern"}')).status).toBe(201);
+    expect((await call("one", "POST /plants", '{"name":"Fern"}')).status).toBe(201);
     process.kill(pid, "SIGKILL");
     await waitFor(() => find(/(instance one has ended)/));
-    expect((await call("two", "POST", '{"name":"Moss"}')).status).toBe(201);
-    expect(await (await call("two", "GET")).json()).toHaveLength(2);
+    expect((await call("two", "POST /plants", '{"name":"Moss"}')).status).toBe(201);
+    expect(await (await call("two", "GET /plants")).json()).toHaveLength(2);
     expect(leftRunning(folder.path)).not.toEqual([]);
 
     expect(await stop("SIGINT")).toBe(0);
@@ -98,12 +91,14 @@ test(
     using folder = makeTemporaryFolder();
     const kept = join(folder.path, "kept");
     await using first = await startTryout(folder.path, "--keep", kept);
-    expect((await first.call("one", "POST", '{"name":"Fern"}')).status).toBe(201);
+    expect((await first.call("one", "POST /plants", '{"name":"Fern"}')).status).toBe(201);
     expect(await first.stop("SIGTERM")).toBe(0);
     expect(existsSync(join(kept, "PG_VERSION"))).toBe(true);
 
     await using second = await startTryout(folder.path, "--keep", kept);
-    expect(await (await second.call("two", "GET")).json()).toEqual([{ name: "Fern", tag: "" }]);
+    expect(await (await second.call("two", "GET /plants")).json()).toEqual([
+      { name: "Fern", tag: "" },
+    ]);
     expect(await second.stop("SIGTERM")).toBe(0);
   },
   2 * startMs,

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import type { RawResponse } from "../../src/check/wire.ts";
 import { makeDatabase } from "../postgres-server.ts";
-import { KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
+import { headerOf, KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";
@@ -32,24 +33,6 @@ describe("the first start", () => {
     },
   );
 
-  test("after a stop, the token and the plants are still there, and no second token", async () => {
-    using folder = makeTemporaryFolder();
-    const database = join(folder.path, "plants.db");
-    let token: string;
-    {
-      await using first = await startService({ database });
-      token = first.token;
-      await first.call("POST /plants", { body: JSON.stringify({ name: "Fern" }) });
-      first.signal("SIGTERM");
-      expect(await first.exited).toBe(0);
-    }
-    const listed = await runProgram(["token", "list", "--json", "--database", database]);
-    expect(JSON.parse(listed.out)[0].lastUsedAt).toMatch(/^\d{4}-/);
-    await using second = await startService({ database });
-    expect(second.token).toBe("");
-    expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
-  });
-
   test("on an open address makes no token, and says how to", async () => {
     await using service = await startService({ args: ["--host", "0.0.0.0"] });
     const command = "\n  plantstore token create USER --database ";
@@ -60,7 +43,7 @@ describe("the first start", () => {
 });
 
 describe("the log", () => {
-  test("has one JSON line a request, with who and what, and never a token", async () => {
+  test("has one JSON line a request, with who and what", async () => {
     await using service = await startService();
     const headers = { "x-request-id": "my-request" };
     await service.call("DELETE /plants/12", { headers });
@@ -70,29 +53,22 @@ describe("the log", () => {
     const { out } = await waitFor(() =>
       service.output().out.includes('"stopped"') ? service.output() : undefined,
     );
-    const lines = out
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    const events = lines.map(({ event }) => event);
+    const lines: Record<string, unknown>[] = Bun.JSONL.parse(out) as never;
     // Lines of other threads may come in a little later than those of this one.
-    expect(events.toSorted()).toEqual(["request", "request", "started", "stopped", "stopping"]);
-    expect([events.at(0), events.at(-1)]).toEqual(["started", "stopped"]);
-    const [deleted, refused] = ["my-request", "no"].map((requestId) =>
-      lines.find((line) => line.requestId === requestId),
-    );
+    const events = lines.map(({ event }) => event).toSorted();
+    expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
+    const deleted = lines.find(({ requestId }) => requestId === "my-request");
+    const refused = lines.find(({ requestId }) => requestId === "no");
     expect(deleted).toMatchObject({
       method: "DELETE",
       route: "/plants/{id}",
       status: 404,
       user: "gardener",
       garden: "gardener",
-      requestId: "my-request",
+      durationMs: expect.any(Number),
     });
-    expect(deleted.durationMs).toBeGreaterThan(0);
     expect(refused).toMatchObject({ status: 401 });
     expect(refused).not.toHaveProperty("user");
-    expect(out).not.toContain("plant_");
   });
 });
 
@@ -132,46 +108,21 @@ describe("the log level", () => {
 describe("stopping", () => {
   test("finishes requests in flight and exits with 0", async () => {
     await using service = await startService();
-    // A body that is half sent keeps its request under way while the signal comes.
-    const half = new Promise<Response>((resolve, reject) => {
-      const body = new ReadableStream({
-        async start(controller) {
-          controller.enqueue(new TextEncoder().encode('{"name":'));
-          await Bun.sleep(200);
-          service.signal("SIGTERM");
-          await Bun.sleep(200);
-          controller.enqueue(new TextEncoder().encode('"Fern"}'));
-          controller.close();
-        },
-      });
-      service.call("POST /plants", { body }).then(resolve, reject);
-    });
-    const { status, headers } = await half;
-    expect(status).toBe(201);
-    // The connection closes after it, and another request on it would be lost.
-    expect(headers.get("connection")).toBe("close");
-    expect(await service.exited).toBe(0);
-    expect(existsSync(`${service.database}-wal`)).toBe(false);
-  });
-
-  test("responds to every request on open connections, and closes them", async () => {
-    await using service = await startService();
     const { port, token } = service;
-    const request = writeRequest("GET /plants", { token });
-    const isLast = ([name, value]: readonly [string, string]) =>
-      name.toLowerCase() === "connection" && value === "close";
-    const clients = Array.from({ length: 8 }, async () => {
-      const connection = await KeptConnection.open({ port, isSecure: false });
-      // A request without a response would fail here.
-      while (
-        !(await Promise.all(connection.send(request))).some((each) => each.headers.some(isLast))
-      );
-      connection.close();
-    });
+    const connection = await KeptConnection.open({ port, isSecure: false });
+    const request = writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
+    // A body that is half sent keeps its request under way while the signal comes.
+    const [responding] = connection.send(request.slice(0, -5));
     await Bun.sleep(200);
     service.signal("SIGTERM");
-    await Promise.all(clients);
+    await waitFor(() => service.output().out.includes('"stopping"') || undefined);
+    connection.sendRest(request.slice(-5));
+    const response = await (responding as Promise<RawResponse>);
+    expect(response.status).toBe(201);
+    // The connection closes after it, and another request on it would be lost.
+    expect(headerOf(response, "connection")).toBe("close");
     expect(await service.exited).toBe(0);
+    expect(existsSync(`${service.database}-wal`)).toBe(false);
   });
 
   test("counts a Ctrl+C that npm passes on a second time as one", async () => {
@@ -186,15 +137,10 @@ describe("stopping", () => {
   test("ends at once at a second signal that comes later", async () => {
     await using service = await startService();
     // A body that never comes whole would hold the first one up.
-    const socket = await Bun.connect({
-      hostname: "127.0.0.1",
-      port: service.port,
-      socket: { data() {} },
-    });
+    const connection = await KeptConnection.open({ port: service.port, isSecure: false });
     const { token } = service;
-    socket.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
-        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"name":',
+    connection.sendRest(
+      writeRequest("POST /plants", { token, body: '{"name":"Fern"}' }).slice(0, -5),
     );
     await Bun.sleep(200);
     service.signal("SIGTERM");
@@ -202,7 +148,7 @@ describe("stopping", () => {
     await Bun.sleep(700);
     service.signal("SIGTERM");
     expect(await service.exited).toBe(1);
-    socket.end();
+    connection.close();
   });
 
   const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
@@ -239,15 +185,6 @@ describe("stopping", () => {
     },
     { retry: 2 },
   );
-});
-
-test("every response has its date", async () => {
-  await using service = await startService();
-  for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {
-    const { headers } = await service.call(`${method} /plants`);
-    const date = Date.parse(headers.get("date") ?? "");
-    expect(date).toBeWithin(Date.now() - 5_000, Date.now() + 1_000);
-  }
 });
 
 describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {

@@ -4,13 +4,7 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import {
-  type RunningService,
-  runProgram,
-  spawnProgram,
-  startService,
-  waitFor,
-} from "./running-service.ts";
+import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
 
 const certificates = join(import.meta.dir, "../certificates");
 const folder = makeTemporaryFolder();
@@ -185,14 +179,6 @@ test("a service says in the log that its certificate has expired", async () => {
   await using service = await startService({ args: ["--threads", "1", ...flags] });
   await logged(service, "certificate has expired");
   expect(service.output().out).toContain('"expires":"2021-01-01T00:00:00.000Z"');
-  install("server");
-  service.signal("SIGHUP");
-  await logged(service, "certificate reloaded");
-  install("expired");
-  service.signal("SIGHUP");
-  await waitFor(
-    () => service.output().out.match(/certificate has expired/g)?.length === 2 || undefined,
-  );
 });
 
 describe("on SIGHUP, three threads", () => {
@@ -229,32 +215,6 @@ describe("on SIGHUP, three threads", () => {
     expect(await service.exited).toBe(0);
   });
 
-  test("respond to every request on the connections that they accepted", async () => {
-    await using service = await start(3);
-    let answered = 0;
-    let isOver = false;
-    const clients = Array.from({ length: 8 }, async () => {
-      while (!isOver) {
-        const { socket, answer } = await openPatiently(service);
-        for (let last = ""; !isOver && !last.includes("connection: close"); answered++) {
-          socket.write(health);
-          last = (await answer()).toLowerCase();
-          expect(last).toStartWith("http/1.1 200 ");
-        }
-        socket.destroy();
-      }
-    });
-    for (const name of ["renewed", "server"] as const) {
-      install(name);
-      const before = answered;
-      service.signal("SIGHUP");
-      await Bun.sleep(1_300);
-      expect(answered).toBeGreaterThan(before);
-    }
-    isOver = true;
-    await Promise.all(clients);
-  });
-
   test("keep the old certificate when the new one cannot be used, and say so", async () => {
     await using service = await start(3);
     const old = await shownBy(service);
@@ -267,23 +227,4 @@ describe("on SIGHUP, three threads", () => {
     service.signal("SIGHUP");
     await waitForRenewal(service, old);
   });
-});
-
-test("a certificate that changes during the start does not end it", async () => {
-  install("server");
-  // A database that says nothing holds the start up until it is given up.
-  const asked = Promise.withResolvers<void>();
-  const socket = { open: () => asked.resolve(), data() {} };
-  const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket });
-  const database = `postgres://plants@127.0.0.1:${silent.port}/plants`;
-  const program = spawnProgram([
-    ...["serve", "--port", "0", "--database", database, ...flags],
-    ...["--database-connect-timeout-ms", "500"],
-  ]);
-  await asked.promise;
-  program.kill("SIGHUP");
-  await program.exited;
-  expect([program.exitCode, program.signalCode]).toEqual([1, null]);
-  expect(await new Response(program.stderr).text()).toContain("the host does not answer");
-  silent.stop(true);
 });

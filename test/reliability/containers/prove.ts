@@ -109,8 +109,9 @@ async function buildImage(): Promise<void> {
   const added = [node, realpathSync(node), npm, join(realpathSync(npm), "../.."), certificates];
   const paths = [...new Set(added)].filter((path) => existsSync(path)).map((path) => `.${path}`);
   await run("tar", "--append", "--file", archive, "-C", "/", ...paths);
-  const change = `ENV PATH=${dirname(node)}:/usr/bin:/bin NODE_EXTRA_CA_CERTS=${certificates}`;
-  await podman("import", "--change", change, archive, "localhost/build-base");
+  const path = ["--change", `ENV PATH=${dirname(node)}:/usr/bin:/bin`];
+  const trust = ["--change", `ENV NODE_EXTRA_CA_CERTS=${certificates}`];
+  await podman("import", ...path, ...trust, archive, "localhost/build-base");
   const registry = await run("npm", "config", "get", "registry");
   const bases = ["BUILD_BASE=localhost/build-base", "RUNTIME_BASE=localhost/debian"];
   const values = [...bases, `NPM_CONFIG_REGISTRY=${registry}`];

@@ -70,6 +70,6 @@ export async function stallSqlite(file: string): Promise<Release> {
 export async function stallPostgres(url: string): Promise<Release> {
   const client = new Client(url);
   await client.connect();
-  await client.query("BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
+  await client.query("BEGIN; LOCK TABLE plants, gardens IN SHARE MODE");
   return () => client.end();
 }
