@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeCaller, waitFor } from "../test/end-to-end/running-service.ts";
+import { collect, makeCaller, waitFor } from "../test/end-to-end/running-service.ts";
 import { skipsOutsideLinux } from "../test/skipping.ts";
 import { makeTemporaryFolder } from "../test/temporary-folder.ts";
 
@@ -19,9 +19,9 @@ async function startTryout(folder: string, ...flags: string[]) {
     stderr: "pipe",
   });
   let said = "";
-  (async () => {
-    for await (const chunk of child.stdout) said += new TextDecoder().decode(chunk);
-  })();
+  collect(child.stdout, (text) => {
+    said += text;
+  });
   const find = (pattern: RegExp) => pattern.exec(said)?.[1];
   const stop = async (signal: NodeJS.Signals) => {
     child.kill(signal);

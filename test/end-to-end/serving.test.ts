@@ -117,10 +117,9 @@ describe("stopping", () => {
     service.signal("SIGTERM");
     await waitFor(() => service.output().out.includes('"stopping"') || undefined);
     connection.sendRest(request.slice(-5));
-    const response = await (responding as Promise<RawResponse>);
-    expect(response.status).toBe(201);
+    const response = (await responding) as RawResponse;
     // The connection closes after it, and another request on it would be lost.
-    expect(headerOf(response, "connection")).toBe("close");
+    expect([response.status, headerOf(response, "connection")]).toEqual([201, "close"]);
     expect(await service.exited).toBe(0);
     expect(existsSync(`${service.database}-wal`)).toBe(false);
   });

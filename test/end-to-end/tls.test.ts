@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
+import { headerOf, KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
 
@@ -25,63 +26,29 @@ async function start(threads: number): Promise<RunningService> {
   return startService({ args: ["--threads", String(threads), ...flags] });
 }
 
-interface Connection {
-  readonly socket: TLSSocket;
-  /** Whose certificate was shown. */
-  readonly shown: string;
-  /** The next response, up to the end of its headers. */
-  answer(): Promise<string>;
-}
-
-function open(service: RunningService, options: object = {}): Promise<Connection> {
-  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
-  const host = "127.0.0.1";
-  const settings = { host, port: service.port, rejectUnauthorized: false, ...options };
-  let received = "";
-  let isClosed = false;
-  const socket = connect(settings, () => {
-    const shown = socket.getPeerCertificate().fingerprint256;
-    resolve({
-      socket,
-      shown,
-      answer: () =>
-        waitFor(() => {
-          if (!received.includes("\r\n\r\n") && !isClosed) return undefined;
-          const text = received;
-          received = "";
-          return text;
-        }),
-    });
-  });
-  socket.on("data", (bytes) => {
-    received += bytes.toString("latin1");
-  });
-  socket.on("close", () => {
-    isClosed = true;
-  });
+/** Resolves when the handshake is done. */
+function open({ port }: RunningService, options: object = {}): Promise<TLSSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const place = { host: "127.0.0.1", port, rejectUnauthorized: false };
+  const socket = connect({ ...place, ...options }, () => resolve(socket));
   socket.on("error", reject);
   return promise;
 }
 
-/**
- * As a client that tries again when a socket closed before its connection was accepted.
- */
-async function openPatiently(service: RunningService): Promise<Connection> {
-  return waitFor(() =>
+/** Whose certificate is shown. */
+async function shownBy(service: RunningService): Promise<string> {
+  const socket = await waitFor(() =>
     open(service).catch((error) => {
+      // As a client that tries again when a socket closed before its connection was accepted.
       if (error.code === "ECONNRESET") return undefined;
       throw error;
     }),
   );
-}
-
-async function shownBy(service: RunningService): Promise<string> {
-  const { shown, socket } = await openPatiently(service);
+  const shown = socket.getPeerCertificate().fingerprint256;
   socket.destroy();
   return shown;
 }
 
-const health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const logged = (service: RunningService, event: string) =>
   waitFor(() => (service.output().out.includes(`"${event}"`) ? true : undefined));
 
@@ -104,10 +71,8 @@ describe("a service with a certificate", () => {
     expect(service.url).toStartWith("https://127.0.0.1:");
     expect(service.output().errors).toContain(`curl -i "${service.url}/plants"`);
     for (const version of ["TLSv1.2", "TLSv1.3"]) {
-      const { socket, answer } = await open(service, { minVersion: version, maxVersion: version });
+      const socket = await open(service, { minVersion: version, maxVersion: version });
       expect(socket.getProtocol()).toBe(version);
-      socket.write(health);
-      expect(await answer()).toStartWith("HTTP/1.1 200 ");
       socket.destroy();
     }
     const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1" };
@@ -122,7 +87,7 @@ describe("a service with a certificate", () => {
   test("offers only AEAD suites over TLS 1.2", async () => {
     const offer = (ciphers: string) => open(service, { maxVersion: "TLSv1.2", ciphers });
     for (const suite of ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]) {
-      const { socket } = await offer(`ECDHE-ECDSA-${suite}`);
+      const socket = await offer(`ECDHE-ECDSA-${suite}`);
       expect(socket.getCipher().name).toBe(`ECDHE-ECDSA-${suite}`);
       socket.destroy();
     }
@@ -185,32 +150,29 @@ describe("on SIGHUP, three threads", () => {
   test("show the new certificate, while what is under way is finished", async () => {
     await using service = await start(3);
     const old = await shownBy(service);
-    const body = JSON.stringify({ name: "Fern" });
-    const busy = await open(service);
-    // A request that has begun: its body is still to come.
-    busy.socket.write(
-      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${service.token}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
-    );
-    const idle = await open(service);
-    idle.socket.write(health);
-    expect(await idle.answer()).toStartWith("HTTP/1.1 200 ");
+    const { port, token } = service;
+    const [busy, idle] = await Promise.all([
+      KeptConnection.open({ port, isSecure: true }),
+      KeptConnection.open({ port, isSecure: true }),
+    ]);
+    // A request that has begun: the end of its body is still to come.
+    const create = writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
+    const [creating] = busy.send(create.slice(0, -5));
+    const health = writeRequest("GET /healthz", { token });
+    expect((await idle.ask(health)).status).toBe(200);
 
     install("renewed");
     service.signal("SIGHUP");
     await logged(service, "certificate reloaded");
     expect(service.output().out).toContain('"expires":"2126-10-22T05:16:41.000Z"');
     // An open connection still gets its response, and is then closed.
-    idle.socket.write(health);
-    const last = await idle.answer();
-    expect(last).toStartWith("HTTP/1.1 200 ");
-    expect(last.toLowerCase()).toContain("connection: close");
+    const last = await idle.ask(health);
+    expect([last.status, headerOf(last, "connection")]).toEqual([200, "close"]);
 
     await waitForRenewal(service, old);
     await Bun.sleep(1_500);
-    busy.socket.write(body.slice(5));
-    expect(await busy.answer()).toStartWith("HTTP/1.1 201 ");
-    busy.socket.destroy();
+    busy.sendRest(create.slice(-5));
+    expect((await creating)?.status).toBe(201);
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
   });
