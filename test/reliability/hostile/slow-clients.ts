@@ -1,8 +1,8 @@
-/**
- * Slow clients on raw sockets, in their own process: `bun slow-clients.ts PORT KIND COUNT`, with
- * tokens in `TOKENS`. Prints a line of JSON twice a second until it is killed.
- */
+/** Slow clients against the real service: the memory that they take, and what others notice. */
 import { connect, type Socket } from "node:net";
+import { makeToken, type RunningService, waitFor } from "../../end-to-end/running-service.ts";
+import { writeRequest } from "../kept-connection.ts";
+import { sampleProcess, watchThreads } from "../process-growth.ts";
 
 /**
  * Readers take a list at about 1 KB/s; bodies send all but the last bytes of 64 KiB and stop;
@@ -10,81 +10,134 @@ import { connect, type Socket } from "node:net";
  */
 export type SlowKind = "readers" | "bodies" | "bulks" | "headers" | "idle";
 
-export interface SlowReport {
-  readonly open: number;
-  /** Connections on which something was received. */
-  readonly answered: number;
-  /** The longest time that a connection has been open. */
-  readonly longestMs: number;
-}
-
-const readBytes = 1_024;
-const dripEveryMs = 1_000;
-const bodyBytes = 64 * 1_024;
-const sentBytes = bodyBytes - 16;
-const body = Buffer.alloc(sentBytes, " ");
+const body = " ".repeat(64 * 1_024);
 /** 10 KB, with results of more than a megabyte. */
 const bulk = "\n".repeat(10_000);
+const longPlants = `${JSON.stringify({ name: "🌱".repeat(200) })}\n`.repeat(1_000);
 
-const [port, kind, count] = process.argv.slice(2) as [string, SlowKind, string];
-const tokens = (process.env.TOKENS ?? "").split(",");
-const openedAtMs = new Map<Socket, number>();
-let longestMs = 0;
-const answered = new Set<Socket>();
+/** What a client of each kind sends first. */
+const openings: Readonly<Record<SlowKind, (token: string) => string>> = {
+  readers: (token) => writeRequest("GET /plants", { token }),
+  bodies: (token) => writeRequest("POST /plants", { token, body }).slice(0, -16),
+  bulks: (token) => {
+    const headers = { "Content-Type": "application/jsonl" };
+    return writeRequest("POST /plants/bulk", { token, headers, body: bulk });
+  },
+  headers: () => "GET /plants HTTP/1.1\r\n",
+  idle: () => "",
+};
 
-function noteStay(socket: Socket): void {
-  const stayMs = performance.now() - (openedAtMs.get(socket) ?? performance.now());
-  longestMs = Math.max(longestMs, stayMs);
-}
+class SlowClients {
+  /** The longest time that a connection was open. */
+  longestMs = 0;
+  /** When each of those that are open was opened. */
+  readonly openedAtMs = new Map<Socket, number>();
+  readonly answered = new Set<Socket>();
+  readonly #dripping = setInterval(() => this.#drip(), 1_000);
 
-function open(token: string): void {
-  const onread = {
-    buffer: Buffer.alloc(readBytes),
-    callback: (bytes: number, buffer: Uint8Array) => {
+  constructor(
+    readonly kind: SlowKind,
+    readonly port: number,
+  ) {}
+
+  get isReading(): boolean {
+    return this.kind !== "readers" && this.kind !== "bulks";
+  }
+
+  open(token: string): void {
+    const callback = (bytes: number, buffer: Uint8Array) => {
       const isRefused = buffer.subarray(0, bytes).toString().startsWith("HTTP/1.1 503");
-      if (kind === "readers" && isRefused) {
+      if (this.kind === "readers" && isRefused) {
         // As Retry-After says.
         socket.destroy();
-        setTimeout(() => open(token), 1_000);
+        setTimeout(() => this.open(token), 1_000);
         return false;
       }
-      answered.add(socket);
-      return kind !== "readers" && kind !== "bulks";
-    },
-  };
-  const socket = connect({ host: "127.0.0.1", port: Number(port), onread }, () => {
-    openedAtMs.set(socket, performance.now());
-    const head = `Host: a\r\nAuthorization: Bearer ${token}\r\n`;
-    const framing = `Content-Type: application/json\r\nContent-Length: ${bodyBytes}\r\n`;
-    if (kind === "readers") socket.write(`GET /plants HTTP/1.1\r\n${head}\r\n`);
-    if (kind === "bodies") socket.write(`POST /plants HTTP/1.1\r\n${head}${framing}\r\n`);
-    if (kind === "bodies") socket.write(body);
-    if (kind === "bulks") {
-      const type = `Content-Type: application/jsonl\r\nContent-Length: ${bulk.length}\r\n`;
-      socket.write(`POST /plants/bulk HTTP/1.1\r\n${head}${type}\r\n${bulk}`);
+      this.answered.add(socket);
+      return this.isReading;
+    };
+    const onread = { buffer: Buffer.alloc(1_024), callback };
+    const socket = connect({ host: "127.0.0.1", port: this.port, onread }, () => {
+      this.openedAtMs.set(socket, performance.now());
+      socket.write(openings[this.kind](token));
+    });
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      this.#noteStay(socket);
+      this.openedAtMs.delete(socket);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#dripping);
+    for (const socket of this.openedAtMs.keys()) socket.destroy();
+  }
+
+  #drip(): void {
+    for (const socket of this.openedAtMs.keys()) {
+      this.#noteStay(socket);
+      if (this.kind === "readers") socket.resume();
+      if (this.kind === "headers") socket.write("X: y\r\n");
     }
-    if (kind === "headers") socket.write("GET /plants HTTP/1.1\r\n");
-  });
-  socket.on("error", () => socket.destroy());
-  socket.on("close", () => {
-    noteStay(socket);
-    openedAtMs.delete(socket);
-  });
+  }
+
+  #noteStay(socket: Socket): void {
+    const openedAtMs = this.openedAtMs.get(socket) ?? performance.now();
+    this.longestMs = Math.max(this.longestMs, performance.now() - openedAtMs);
+  }
 }
 
-for (let each = 0; each < Number(count); each++) {
-  open(tokens[each % tokens.length] as string);
-  // The kernel's queue of connections that nobody has accepted yet is short.
-  if (each % 50 === 49) await Bun.sleep(10);
-}
-setInterval(() => {
-  for (const socket of openedAtMs.keys()) {
-    if (kind === "readers") socket.resume();
-    if (kind === "headers") socket.write("X: y\r\n");
+/** Keeps slow clients for a while, and meanwhile uses the service as others do. */
+export async function attack(
+  service: RunningService,
+  kind: SlowKind,
+  count: number,
+  holdMs: number,
+) {
+  const headers = { "content-type": "application/jsonl" };
+  // A list of 7.4 MB: more than the kernel buffers for a connection.
+  for (let times = 0; kind === "readers" && times < 6; times++) {
+    await service.call("POST /plants/bulk", { headers, body: longPlants });
   }
-}, dripEveryMs);
-setInterval(() => {
-  for (const socket of openedAtMs.keys()) noteStay(socket);
-  const report: SlowReport = { open: openedAtMs.size, answered: answered.size, longestMs };
-  process.stdout.write(`${JSON.stringify(report)}\n`);
-}, 500);
+  const other = await makeToken(service, "other");
+  // One user alone would get a share only.
+  const tokens: string[] = [];
+  for (const user of "abcd") tokens.push(await makeToken(service, user, "--garden", "gardener"));
+  await useService(service, other, 500);
+  const beforeMb = sampleProcess(service.pid).residentMb;
+  let peakMb = 0;
+  const sampling = setInterval(() => {
+    peakMb = Math.max(peakMb, sampleProcess(service.pid).residentMb);
+  }, 500);
+  using clients = new SlowClients(kind, service.port);
+  for (let each = 0; each < count; each++) {
+    clients.open(tokens[each % tokens.length] as string);
+    // The kernel's queue of connections that nobody has accepted yet is short.
+    if (each % 50 === 49) await Bun.sleep(10);
+  }
+  const { openedAtMs, answered, isReading } = clients;
+  const hasArrived = () => answered.size + (isReading ? openedAtMs.size : 0) >= count || undefined;
+  await waitFor(hasArrived);
+  const used = await useService(service, other, holdMs);
+  clearInterval(sampling);
+  return { ...used, longestMs: clients.longestMs, grownMb: peakMb - beforeMb };
+}
+
+/** Returns what failed, and the longest that a thread computed while somebody waited. */
+export async function useService(service: RunningService, token: string, durationMs: number) {
+  const faults: string[] = [];
+  let busyMsMax = 0;
+  const call = async (request: string, body?: string) => {
+    const readBusyMs = watchThreads(service.pid);
+    const { status } = await service.call(request, { token, ...(body && { body }) });
+    if (status >= 300) faults.push(`${request} got ${status}`);
+    busyMsMax = Math.max(busyMsMax, readBusyMs());
+  };
+  for (const startedAtMs = performance.now(); performance.now() - startedAtMs < durationMs; ) {
+    await call("GET /healthz");
+    await call("POST /plants", '{"name":"Fern"}');
+    await call("GET /plants?limit=20");
+    await Bun.sleep(50);
+  }
+  return { busyMsMax, faults };
+}

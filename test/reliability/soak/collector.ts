@@ -1,15 +1,17 @@
 /**
  * Preloaded into the service: on SIGUSR2 every thread collects its garbage, and the bytes that all
- * heaps still hold are written to a file. What grows there is a leak; what grows elsewhere may be
+ * heaps still hold go to standard error. What grows there is a leak; what grows elsewhere may be
  * garbage that was not collected yet.
  */
 import { heapStats } from "bun:jsc";
-import { renameSync, writeFileSync } from "node:fs";
 
 const requests = new BroadcastChannel("collector: requests");
 const results = new BroadcastChannel("collector: results");
-if (Bun.isMainThread) collectInAll();
-else requests.onmessage = () => results.postMessage(collect());
+
+function collect(): number {
+  Bun.gc(true);
+  return heapStats().heapSize;
+}
 
 function collectInAll(): void {
   let threads = 1;
@@ -23,21 +25,12 @@ function collectInAll(): void {
   process.on("SIGUSR2", () => {
     const sizes = [collect()];
     results.onmessage = ({ data }: MessageEvent<number>) => {
-      sizes.push(data);
-      if (sizes.length === threads) report(sizes.reduce((sum, size) => sum + size));
+      if (sizes.push(data) < threads) return;
+      process.stderr.write(`heap ${sizes.reduce((sum, size) => sum + size)}\n`);
     };
     requests.postMessage("collect");
   });
 }
 
-function collect(): number {
-  Bun.gc(true);
-  return heapStats().heapSize;
-}
-
-/** Renamed into place, so that nobody reads half of it. */
-function report(bytes: number): void {
-  const file = process.env.COLLECTOR_FILE ?? "";
-  writeFileSync(`${file}.new`, String(bytes));
-  renameSync(`${file}.new`, file);
-}
+if (Bun.isMainThread) collectInAll();
+else requests.onmessage = () => results.postMessage(collect());
