@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
+import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import { openStorage } from "../../src/storage/open.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export const realProgram = join(import.meta.dir, "../../src/main.ts");
@@ -27,13 +29,14 @@ export function spawnProgram(
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
   program = realProgram,
+  stdin: Blob | "ignore" = "ignore",
 ) {
   return Bun.spawn([process.execPath, program, ...args], {
     cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
-    stdin: "ignore",
+    stdin,
   });
 }
 
@@ -68,6 +71,22 @@ export async function makeToken(
   const { out, errors } = await runProgram(["token", "create", user, ...flags], variables);
   if (out === "") throw new Error(errors);
   return out.trim();
+}
+
+/** Returns what runs commands against a garden that no other test uses. */
+export async function openGarden(service: RunningService, token: NewToken) {
+  const storage = await openStorage(service.database, { isServing: false });
+  const issued = await issueToken(storage, token, Date.now());
+  await storage.close();
+  return (args: readonly string[], url = service.url, stdin?: Blob): Promise<Finished> =>
+    readOutput(
+      spawnProgram(
+        args,
+        { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token },
+        realProgram,
+        stdin,
+      ),
+    );
 }
 
 export interface RunningService {
