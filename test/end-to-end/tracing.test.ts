@@ -1,7 +1,4 @@
-/**
- * The real program with a collector of the test's own: the spans of requests, whole, in their
- * trace.
- */
+/** The spans of requests, as a collector gets them from the real program. */
 import { afterAll, expect, test } from "bun:test";
 import { startService, waitFor } from "./running-service.ts";
 
