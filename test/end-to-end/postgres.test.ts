@@ -133,14 +133,14 @@ describe("it does not start, and says why in one line without a secret, when", (
 
   test("the server takes no writes, or is older than 15", async () => {
     const { name } = database;
-    await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const alter = `ALTER ROLE ${role} IN DATABASE ${name}`;
+    await database.query(`${alter} SET default_transaction_read_only = on`);
     await expectReason(addressOf(name), "takes no writes");
     await database.query(
-      `SET default_transaction_read_only = off;
-       ALTER DATABASE ${name} RESET default_transaction_read_only;
+      `${alter} RESET default_transaction_read_only;
        CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
          $$ SELECT 'PostgreSQL 14.9 on a machine' $$;
-       ALTER DATABASE ${name} SET search_path = public, pg_catalog`,
+       ${alter} SET search_path = public, pg_catalog`,
     );
     await expectReason(addressOf(name), "it is PostgreSQL 14, and 15 or later is needed");
   });
