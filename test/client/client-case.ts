@@ -1,4 +1,4 @@
-/** What a case of the client is, and what cases share. All run under Bun, and some under Node, too. */
+/** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
 import { PlantStore, type PlantStoreOptions } from "../../src/client/plant-store.ts";
 import { type FaultyProxy, openFaultyProxy } from "./faulty-proxy.ts";

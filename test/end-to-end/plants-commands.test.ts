@@ -1,4 +1,4 @@
-/** `plantstore plants`, `whoami`, `health` and `export` against a running service, as scripts use them. */
+/** `plantstore plants`, `whoami`, `health` and `export` against a running service, in scripts. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,

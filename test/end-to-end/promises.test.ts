@@ -1,4 +1,4 @@
-/** What the service promises of its memory: lists of any length and bodies of any shape take little. */
+/** What the service promises of its memory: long lists and odd bodies take little. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
