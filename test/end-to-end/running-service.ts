@@ -78,15 +78,10 @@ export async function openGarden(service: RunningService, token: NewToken) {
   const storage = await openStorage(service.database, { isServing: false });
   const issued = await issueToken(storage, token, Date.now());
   await storage.close();
-  return (args: readonly string[], url = service.url, stdin?: Blob): Promise<Finished> =>
-    readOutput(
-      spawnProgram(
-        args,
-        { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token },
-        realProgram,
-        stdin,
-      ),
-    );
+  return (args: readonly string[], url = service.url, stdin?: Blob): Promise<Finished> => {
+    const variables = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token };
+    return readOutput(spawnProgram(args, variables, realProgram, stdin));
+  };
 }
 
 export interface RunningService {
@@ -126,15 +121,7 @@ export async function startService(
     options.variables,
     options.program,
   );
-  const written = { out: "", errors: "" };
-  const reading = Promise.all([
-    collect(child.stdout, (text) => {
-      written.out += text;
-    }),
-    collect(child.stderr, (text) => {
-      written.errors += text;
-    }),
-  ]);
+  const { written, reading } = gather(child);
   const url = await waitFor(
     () => /\burl"?[:=]"([^"]+)"/.exec(written.out)?.[1],
     async () => {
@@ -209,10 +196,23 @@ export async function insist(ask: () => Promise<Response>): Promise<Response> {
   }
 }
 
-export async function collect(
-  stream: ReadableStream<Uint8Array>,
-  take: (text: string) => void,
-): Promise<void> {
+/** What a process has written so far, and when all of it is here. */
+export function gather({ stdout, stderr }: { stdout: ByteStream; stderr: ByteStream }) {
+  const written = { out: "", errors: "" };
+  const reading = Promise.all([
+    collect(stdout, (text) => {
+      written.out += text;
+    }),
+    collect(stderr, (text) => {
+      written.errors += text;
+    }),
+  ]);
+  return { written, reading };
+}
+
+type ByteStream = ReadableStream<Uint8Array>;
+
+export async function collect(stream: ByteStream, take: (text: string) => void): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }
