@@ -1,7 +1,4 @@
-/**
- * A proxy in front of PostgreSQL that counts statements and round trips, and can add the latency of
- * a distant server.
- */
+/** A proxy in front of PostgreSQL that counts statements and round trips. */
 import { connect, createServer, type Socket } from "node:net";
 
 export interface CountingProxy {
@@ -11,11 +8,10 @@ export interface CountingProxy {
   stop(): Promise<void>;
 }
 
-/** For connections without TLS. `delayMs` is that of a round trip. */
-export async function startCountingProxy(port: number, delayMs = 0): Promise<CountingProxy> {
+/** For connections without TLS. */
+export async function startCountingProxy(port: number): Promise<CountingProxy> {
   let counts = { roundTrips: 0, statements: 0 };
   const sockets = new Set<Socket>();
-  const later = (work: () => void) => (delayMs === 0 ? work() : setTimeout(work, delayMs / 2));
   const server = createServer((client) => {
     const upstream = connect(port, "127.0.0.1");
     for (const socket of [client, upstream]) {
@@ -40,14 +36,14 @@ export async function startCountingProxy(port: number, delayMs = 0): Promise<Cou
       // The first message has no kind.
       if (isStarted) readClient(bytes);
       isStarted = true;
-      later(() => upstream.write(bytes));
+      upstream.write(bytes);
     });
     upstream.on("data", (bytes: Buffer) => {
       readServer(bytes);
-      later(() => client.write(bytes));
+      client.write(bytes);
     });
-    client.on("close", () => later(() => upstream.destroy()));
-    upstream.on("close", () => later(() => client.destroy()));
+    client.on("close", () => upstream.destroy());
+    upstream.on("close", () => client.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

@@ -14,22 +14,7 @@ export interface SigningKey {
   readonly publicJwk: JWK;
 }
 
-export interface OpenIdIssuer {
-  readonly url: string;
-  /** Its settings in the service. */
-  readonly trust: JwtIssuer;
-  /** The keys that it publishes. */
-  published: JWK[];
-  /** How often its keys were asked for. */
-  asked: number;
-  /** Replaces its responses, by path; absent: it responds as it should. */
-  respond: ((path: string) => Response | Promise<Response> | undefined) | undefined;
-  /** Makes a key and publishes it. */
-  makeKey(algorithm?: string): Promise<SigningKey>;
-  /** Claims of a good token, with others in their place; `undefined` takes one away. */
-  claims(nowMs: number, others?: Record<string, unknown>): JWTPayload;
-  stop(): Promise<void>;
-}
+export type OpenIdIssuer = ReturnType<typeof startIssuer>;
 
 let keysMade = 0;
 
@@ -40,14 +25,13 @@ export async function makeSigningKey(algorithm = "ES256"): Promise<SigningKey> {
   return { kid, algorithm, privateKey, publicJwk };
 }
 
-export function startIssuer(): OpenIdIssuer {
+export function startIssuer() {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     development: false,
-    async fetch(request) {
+    async fetch(request): Promise<Response> {
       const { pathname } = new URL(request.url);
-      const { url } = issuer;
       if (pathname === "/keys") issuer.asked++;
       const response = await issuer.respond?.(pathname);
       if (response) return response;
@@ -58,37 +42,37 @@ export function startIssuer(): OpenIdIssuer {
     },
   });
   const url = `http://127.0.0.1:${server.port}`;
-  const issuer: OpenIdIssuer = {
+  const trust: JwtIssuer = {
+    issuer: url,
+    audiences: [audience],
+    keysUrl: undefined,
+    algorithms: ["RS256", "ES256", "EdDSA"],
+    gardenClaim: "sub",
+    clockSkewSeconds: 30,
+  };
+  const issuer = {
     url,
-    trust: {
-      issuer: url,
-      audiences: [audience],
-      keysUrl: undefined,
-      algorithms: ["RS256", "ES256", "EdDSA"],
-      gardenClaim: "sub",
-      clockSkewSeconds: 30,
-    },
-    published: [],
+    /** Its settings in the service. */
+    trust,
+    /** The keys that it publishes. */
+    published: [] as JWK[],
+    /** How often its keys were asked for. */
     asked: 0,
-    respond: undefined,
-    async makeKey(algorithm) {
+    /** Replaces its responses, by path; absent: it responds as it should. */
+    respond: undefined as ((path: string) => Response | Promise<Response> | undefined) | undefined,
+    /** Makes a key and publishes it. */
+    async makeKey(algorithm?: string): Promise<SigningKey> {
       const key = await makeSigningKey(algorithm);
       issuer.published.push(key.publicJwk);
       return key;
     },
-    claims(nowMs, others = {}) {
-      const now = Math.floor(nowMs / 1_000);
-      const good = {
-        iss: url,
-        aud: audience,
-        sub: "alice",
-        scope: "write",
-        iat: now,
-        exp: now + 60,
-      };
+    /** Claims of a good token, with others in their place; `undefined` takes one away. */
+    claims(nowMs: number, others: Record<string, unknown> = {}): JWTPayload {
+      const iat = Math.floor(nowMs / 1_000);
+      const good = { iss: url, aud: audience, sub: "alice", scope: "write", iat, exp: iat + 60 };
       return { ...good, ...others };
     },
-    stop: () => server.stop(true),
+    stop: (): Promise<void> => server.stop(true),
   };
   return issuer;
 }

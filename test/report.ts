@@ -19,26 +19,21 @@ export function readResult(
   output: string,
   { exitCode, seconds }: { exitCode: number; seconds: number },
 ): FileResult {
-  const lines = output.split("\n");
-  const summaryAt = lines.findLastIndex((line) => /^ \d+ pass$/.test(line));
+  const lines = output.trim().split("\n");
+  // The totals stand at the end.
   const count = (what: string) =>
-    Number(new RegExp(`^ (\\d+) ${what}`, "m").exec(lines.slice(summaryAt).join("\n"))?.[1] ?? 0);
-  const failed = Math.max(count("fail"), count("error"), exitCode === 0 ? 0 : 1);
-  const hasEnded = summaryAt >= 0;
-  const body = (hasEnded ? lines.slice(0, summaryAt) : lines)
-    .filter((line) => !line.startsWith("bun test v") && line !== `${file}:`)
-    .filter((line) => !line.startsWith(skipMark));
-  const ending = hasEnded ? "" : `\nIt ended with ${exitCode}, and without a result.`;
+    Number.parseInt(output.match(new RegExp(`^ \\d+ ${what}`, "gm"))?.at(-1) ?? "0", 10);
+  const hasEnded = /^ \d+ pass$/m.test(output);
+  if (!hasEnded) lines.push(`It ended with ${exitCode}, and without a result.`);
+  const reasons = lines.filter((line) => line.startsWith(skipMark));
   return {
     file,
     seconds,
-    failed,
-    passed: hasEnded ? count("pass") : 0,
-    skipped: hasEnded ? count("skip") : 0,
-    skipReasons: lines
-      .filter((line) => line.startsWith(skipMark))
-      .map((line) => line.slice(skipMark.length)),
-    output: body.join("\n").trim() + ending,
+    passed: count("pass"),
+    skipped: count("skip"),
+    failed: Math.max(count("fail"), count("error"), exitCode === 0 ? 0 : 1),
+    skipReasons: reasons.map((line) => line.slice(skipMark.length)),
+    output: lines.filter((line) => !reasons.includes(line)).join("\n"),
   };
 }
 
@@ -60,27 +55,15 @@ export function summarize(results: readonly FileResult[], seconds: number): stri
   const total = (what: "passed" | "skipped" | "failed") =>
     results.reduce((sum, result) => sum + result[what], 0).toLocaleString("en");
   const failures = results.filter(({ failed }) => failed > 0);
-  const skips = describeSkips(results);
+  const skips = results.filter(({ skipped }) => skipped > 0);
   return [
-    ...(skips.length > 0 ? ["", "Skipped:", ...skips] : []),
+    ...skips.map(
+      ({ file, skipped, skipReasons }) => `${file}: ${skipped} skipped (${skipReasons.join("; ")})`,
+    ),
     ...failures.flatMap(({ file, output }) => ["", `FAILED: ${file}`, "", output]),
     "",
     `${total("passed")} tests passed, ${total("skipped")} skipped, ${total("failed")} failed, ` +
       `in ${results.length} files and ${Math.round(seconds)} s.`,
     ...failures.map(({ file, failed }) => `FAILED: ${file} (${failed})`),
   ].join("\n");
-}
-
-/** One line for each set of reasons. */
-function describeSkips(results: readonly FileResult[]): string[] {
-  const skipping = results.filter(({ skipped }) => skipped > 0);
-  const byReason = Map.groupBy(skipping, reasonOf);
-  return [...byReason].map(([reason, files]) => {
-    const count = files.reduce((sum, { skipped }) => sum + skipped, 0);
-    return `  ${count} (${reason}) in ${files.map(({ file }) => file).join(", ")}`;
-  });
-}
-
-function reasonOf({ skipReasons }: FileResult): string {
-  return skipReasons.join("; ") || "no reason given";
 }

@@ -3,7 +3,7 @@
  * about.
  */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { renderReport } from "../bench/report/markdown.ts";
 import manifest from "../package.json" with { type: "json" };
@@ -21,13 +21,6 @@ function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
-/** The version that bench/results.json is of. */
-function measuredVersion(): string {
-  const { contenders } = JSON.parse(read("bench/results.json"));
-  const own = contenders.find(({ name }: { name: string }) => name === "plant-store");
-  return own.version.split(" ")[0];
-}
-
 const sources = listFiles("src/**/*.ts").filter((path) => !path.endsWith(".test.ts"));
 const allCode = [
   ...listFiles("src/**/*.ts"),
@@ -42,50 +35,19 @@ function roomOf(path: string): string {
 }
 
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
-const arrows: Readonly<Record<string, readonly string[]>> = {
-  main: ["cli"],
-  cli: [
-    "config",
-    "serve",
-    "log",
-    "version",
-    "json-text",
-    "auth",
-    "storage",
-    "domain",
-    "client",
-    "check",
-    "plant-file",
-  ],
-  config: ["domain", "storage"],
-  tracing: [],
-  serve: ["config", "log", "metrics", "version", "server", "rate-limit", "storage", "domain"],
-  server: [
-    "config",
-    "tracing",
-    "log",
-    "metrics",
-    "version",
-    "auth",
-    "http",
-    "rate-limit",
-    "storage",
-    "domain",
-  ],
-  log: [],
-  metrics: ["storage"],
-  version: [],
-  "json-text": [],
-  http: ["log", "metrics", "json-text", "tracing", "auth", "rate-limit", "domain"],
-  console: ["auth", "client", "plant-file"],
-  "plant-file": ["client", "domain", "json-text"],
-  auth: ["domain"],
-  "rate-limit": ["domain"],
-  storage: ["domain"],
-  client: [],
-  check: [],
-  domain: [],
-  "sql-text.d": [],
+const arrows: Readonly<Record<string, string>> = {
+  main: "cli",
+  cli: "config serve log version json-text auth storage domain client check plant-file",
+  config: "domain storage",
+  serve: "config log metrics version server rate-limit storage domain",
+  server: "config tracing log metrics version auth http rate-limit storage domain",
+  metrics: "storage",
+  http: "log metrics json-text tracing auth rate-limit domain",
+  console: "auth client plant-file",
+  "plant-file": "client domain json-text",
+  auth: "domain",
+  "rate-limit": "domain",
+  storage: "domain",
 };
 
 /** Packages and runtime modules that a room may import; a room that is not named may import any. */
@@ -117,8 +79,8 @@ describe("imports", () => {
         const target = relative(root, join(root, dirname(path), name));
         if (!target.startsWith("src/")) continue;
         const other = roomOf(target);
-        if (other !== room && !arrows[room]?.includes(other))
-          wrong.push(`${path} imports ${target}`);
+        const isKnown = other === room || arrows[room]?.split(" ").includes(other);
+        if (!isKnown) wrong.push(`${path} imports ${target}`);
       }
     }
     expect(wrong).toEqual([]);
@@ -248,26 +210,15 @@ describe("documents", () => {
     expect(unknown).toEqual([]);
   });
 
-  test("give the benchmark's figures with the version that they are from", () => {
-    const measured = measuredVersion();
-    for (const path of [
-      "README.md",
-      "docs/benchmarks.md",
-      "docs/scaling.md",
-      "docs/operating.md",
-    ]) {
-      expect(read(path)).toContain(measured);
-    }
-  });
-
-  test("show the table of the benchmark's last whole run", () => {
+  test("give the benchmark's figures, of this minor version, with the version they are from", () => {
     const results = JSON.parse(read("bench/results.json"));
     expect(read("docs/benchmarks.md")).toContain(renderReport(results));
-  });
-
-  test("give figures of this minor version", () => {
+    const own = results.contenders.find(({ name }: { name: string }) => name === "plant-store");
+    const [measured] = own.version.split(" ");
+    for (const path of ["README.md", "docs/benchmarks.md", "docs/scaling.md", "docs/operating.md"])
+      expect(read(path)).toContain(measured);
     const minorOf = (version: string) => version.split(".").slice(0, 2).join(".");
-    expect(minorOf(measuredVersion())).toBe(minorOf(manifest.version));
+    expect(minorOf(measured)).toBe(minorOf(manifest.version));
   });
 
   test("map every folder of the source, and name files that exist", () => {
@@ -287,4 +238,37 @@ describe("documents", () => {
     const ranges = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(ranges.filter(([, range]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range))).toEqual([]);
   });
+});
+
+describe("an installation for production", () => {
+  test("npm ci --omit=dev installs Bun and less than 10 MB beside it", () => {
+    const lock: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
+      read("package-lock.json"),
+    );
+    const production = Object.keys(lock.packages).filter(
+      (path) => /^node_modules\/(?!bun$|@oven\/)/.test(path) && !lock.packages[path]?.dev,
+    );
+    expect(production).toContain("node_modules/valibot");
+    const bytes = production.reduce((sum, path) => sum + sizeOf(join(root, path)), 0);
+    expect(bytes).toBeLessThan(10_000_000);
+  });
+
+  test("the API reference's renderer is the pinned package's own file", () => {
+    const isCopy = (name: string, original: string) =>
+      read(`src/console/vendor/${name}`) ===
+      read(`node_modules/@scalar/fastify-api-reference/${original}`);
+    expect(isCopy("scalar.js", "dist/js/standalone.js")).toBe(true);
+    expect(isCopy("scalar-license.txt", "LICENSE")).toBe(true);
+  });
+
+  /** 0 for a package of another platform, which isn't installed. */
+  function sizeOf(folder: string): number {
+    if (!existsSync(folder)) return 0;
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile());
+    return files.reduce(
+      (sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size,
+      0,
+    );
+  }
 });

@@ -1,6 +1,12 @@
 /** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
 import { PlantStore, type PlantStoreOptions } from "../../src/client/plant-store.ts";
+import { type FaultyProxy, openFaultyProxy } from "./faulty-proxy.ts";
+import {
+  openScriptedService,
+  type ScriptedAnswer,
+  type ScriptedService,
+} from "./scripted-service.ts";
 
 export interface ClientWorld {
   readonly url: string;
@@ -8,13 +14,46 @@ export interface ClientWorld {
   readonly token: string;
 }
 
-export interface ClientCase {
-  readonly name: string;
-  readonly run: (world: ClientWorld) => Promise<void>;
-}
+export type ClientCase = (world: ClientWorld) => Promise<void>;
+
+/** By their names, which are sentences about the client. */
+export type ClientCases = Readonly<Record<string, ClientCase>>;
 
 export function openStore(world: ClientWorld, options: Partial<PlantStoreOptions> = {}) {
   return new PlantStore({ ...world, ...options });
+}
+
+/** A case whose client reaches the service through a proxy that breaks connections. */
+export function proxied(
+  run: (store: PlantStore, proxy: FaultyProxy, world: ClientWorld) => Promise<void>,
+  options: Partial<PlantStoreOptions> = {},
+): ClientCase {
+  return async (world) => {
+    const proxy = await openFaultyProxy(world.url);
+    await run(openStore(world, { ...options, url: proxy.url }), proxy, world).finally(proxy.close);
+  };
+}
+
+/** A case whose service responds by a script. */
+export function scripted(
+  script: readonly ScriptedAnswer[],
+  run: (store: PlantStore, service: ScriptedService) => Promise<void>,
+  options: Partial<PlantStoreOptions> = {},
+): ClientCase {
+  return async (world) => {
+    const service = await openScriptedService(...script);
+    await run(openStore(world, { ...options, url: service.url }), service).finally(service.close);
+  };
+}
+
+/** One case after the other, of each kind. */
+export function forEach<Kind>(
+  kinds: readonly Kind[],
+  makeCase: (kind: Kind) => ClientCase,
+): ClientCase {
+  return async (world) => {
+    for (const kind of kinds) await makeCase(kind)(world);
+  };
 }
 
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {

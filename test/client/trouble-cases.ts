@@ -1,92 +1,111 @@
 /**
- * The client when connections break, and when responses are late or lost.
+ * The client when connections break, when responses are late or lost, and when a server wants to
+ * fill its memory.
  */
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { createGzip } from "node:zlib";
 import { PlantStoreProblem, PlantStoreUnreachable } from "../../src/client/plant-store.ts";
-import { type ClientCase, collect, failure, openStore } from "./client-case.ts";
-import { openFaultyProxy } from "./faulty-proxy.ts";
+import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
 /** Long enough for a busy machine to store a plant. */
 const fewMs = 1_000;
 
-export const troubleCases: readonly ClientCase[] = [
-  ...(["before", "after", "midway"] as const).map(
-    (breakage): ClientCase => ({
-      name: `creates one plant, and one only, when the connection breaks: ${breakage}`,
-      async run(world) {
-        const proxy = await openFaultyProxy(world.url);
-        const store = openStore(world, { url: proxy.url });
-        for (let round = 0; round < 5; round++) {
-          proxy.breakNext(breakage);
-          const created = await store.create({ name: `Fern ${round}` });
-          assert.equal(created.replayed, breakage !== "before");
-          // On a connection that has served before, too.
-          await store.create({ name: `Moss ${round}` });
-        }
-        proxy.close();
-        const names = (await collect(openStore(world).list())).map(({ name }) => name);
-        assert.equal(names.length, 10);
-        assert.equal(new Set(names).size, 10);
-      },
-    }),
-  ),
-  {
-    name: "creates one plant through a series of different failures",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
-      proxy.breakNext("before", "after", "midway", "before");
-      const store = openStore(world, { url: proxy.url });
-      assert.equal((await store.create({ name: "Fern", id: 7 })).id, 7n);
-      proxy.close();
-      assert.equal((await collect(openStore(world).list())).length, 1);
-    },
-  },
-  {
-    name: "lists every plant once although responses break off midway",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
-      const store = openStore(world, { url: proxy.url });
-      for (let id = 1; id <= 9; id++) await store.create({ name: `Plant ${id}`, id });
-      const seen: number[] = [];
-      for await (const { id } of store.list({ pageSize: 2 })) {
-        seen.push(Number(id));
-        if (Number(id) % 2 === 0) proxy.breakNext("midway");
+/**
+ * What the client may take in, with what buffers on the way hold. Compressed, a thousand times as
+ * much fits into them, and on a busy machine they fill.
+ */
+const takenBytesMax = 32 * 1024 * 1024;
+const compressedBytesMax = 16 * takenBytesMax;
+
+/** Responds without an end, as fast as the client reads. */
+async function openEndlessServer(status: number, isCompressed: boolean) {
+  const chunk = Buffer.alloc(64 * 1024, " ");
+  let sentBytes = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    const type = status < 400 ? "application/json" : "application/problem+json";
+    const encoding = isCompressed ? { "content-encoding": "gzip" } : {};
+    response.writeHead(status, { "content-type": type, ...encoding });
+    const target = isCompressed ? createGzip({ level: 1 }) : response;
+    // What is counted is on the wire: a full buffer of it is a hundred times as much, unpacked.
+    if (target !== response) {
+      target.pipe(response);
+      target.on("data", ({ length }) => {
+        sentBytes += length;
+      });
+    }
+    const send = () => {
+      while (!response.destroyed) {
+        if (target === response) sentBytes += chunk.length;
+        if (!target.write(chunk)) break;
       }
-      proxy.close();
-      assert.deepEqual(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    };
+    target.on("drain", send);
+    send();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    sentBytes: () => sentBytes,
+    close() {
+      server.close();
+      server.closeAllConnections();
     },
-  },
-  {
-    name: "says that a deletion is not confirmed when its response was lost",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
-      const store = openStore(world, { url: proxy.url });
+  };
+}
+
+export const troubleCases: ClientCases = {
+  "creates each plant once, whichever way connections break": proxied(async (store, proxy) => {
+    for (const breakage of ["before", "after", "midway"] as const) {
+      for (let round = 0; round < 3; round++) {
+        proxy.breakNext(breakage);
+        const created = await store.create({ name: `${breakage} ${round}` });
+        assert.equal(created.replayed, breakage !== "before");
+        // On a connection that has served before, too.
+        await store.create({ name: `not ${breakage} ${round}` });
+      }
+    }
+    proxy.breakNext("before", "after", "midway", "before");
+    await store.create({ name: "a series" });
+    const names = (await collect(store.list())).map(({ name }) => name);
+    assert.deepEqual([names.length, new Set(names).size], [19, 19]);
+  }),
+
+  "lists every plant once although responses break off midway": proxied(async (store, proxy) => {
+    for (let id = 1; id <= 9; id++) await store.create({ name: `Plant ${id}`, id });
+    const seen: number[] = [];
+    for await (const { id } of store.list({ pageSize: 2 })) {
+      seen.push(Number(id));
+      if (Number(id) % 2 === 0) proxy.breakNext("midway");
+    }
+    assert.deepEqual(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  }),
+
+  "says that a deletion is not confirmed when its response was lost": proxied(
+    async (store, proxy) => {
       await store.create({ name: "Fern", id: 7 });
       await store.create({ name: "Moss", id: 8 });
       proxy.breakNext("after");
       assert.deepEqual(await store.delete(7), { confirmed: false });
       proxy.breakNext("before");
       assert.deepEqual(await store.delete(8), { confirmed: true });
-      proxy.close();
     },
-  },
-  {
-    name: "tries again when a response does not come in time",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
-      const store = openStore(world, { url: proxy.url, timeoutMs: fewMs });
+  ),
+
+  "tries again when a response does not come in time": proxied(
+    async (store, proxy) => {
       proxy.breakNext("silent");
-      const created = await store.create({ name: "Fern" });
-      assert.equal(created.replayed, true);
-      proxy.close();
+      await store.create({ name: "Fern" });
+      assert.equal((await store.me()).plants, 1);
     },
-  },
-  {
-    name: "gives up after its tries, and says why",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
+    { timeoutMs: fewMs },
+  ),
+
+  "gives up after its tries, and says why": proxied(
+    async (store, proxy, world) => {
       proxy.breakNext("silent", "silent", "silent");
-      const store = openStore(world, { url: proxy.url, timeoutMs: fewMs, retries: 1 });
       const error = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
       assert.equal(error.tries, 2);
       assert.match(error.message, /no response within 1000 ms/);
@@ -98,14 +117,12 @@ export const troubleCases: readonly ClientCase[] = [
         assert.equal(refused.tries, 2);
         assert.match(refused.message, /ECONNREFUSED/);
       }
-      assert.equal((await collect(openStore(world).list())).length, 1);
     },
-  },
-  {
-    name: "stops at once when it is aborted: before, during and between tries",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
-      const store = openStore(world, { url: proxy.url });
+    { timeoutMs: fewMs, retries: 1 },
+  ),
+
+  "stops at once when it is aborted: before, during and between tries": proxied(
+    async (store, proxy) => {
       const reason = new RangeError("enough");
       const before = store.create({ name: "Fern" }, { signal: AbortSignal.abort(reason) });
       assert.equal(await failure(before, RangeError), reason);
@@ -119,34 +136,48 @@ export const troubleCases: readonly ClientCase[] = [
       proxy.close();
       const between = new AbortController();
       setTimeout(() => between.abort(reason), fewMs);
-      const patient = openStore(world, { url: proxy.url, retries: 1_000 });
-      const deletion = patient.delete(1, { signal: between.signal });
+      const deletion = store.delete(1, { signal: between.signal });
       assert.equal(await failure(deletion, RangeError), reason);
     },
-  },
-  {
-    name: "throws the problem, not a lost connection, when a retry is refused",
-    async run(world) {
-      const proxy = await openFaultyProxy(world.url);
-      const store = openStore(world, { url: proxy.url });
+    { retries: 1_000 },
+  ),
+
+  "throws the problem, not a lost connection, when a retry is refused": proxied(
+    async (store, proxy) => {
       proxy.breakNext("before", "before");
       assert.equal((await failure(store.create({ name: "" }), PlantStoreProblem)).status, 400);
-      proxy.close();
     },
+  ),
+
+  async "stops reading a response without an end"(world) {
+    for (const [status, isCompressed] of [
+      [200, false],
+      [404, false],
+      [200, true],
+    ] as const) {
+      const server = await openEndlessServer(status, isCompressed);
+      const store = openStore(world, { url: server.url, retries: 0, timeoutMs: 100_000 });
+      // To compress takes long, and all calls read in the same way.
+      const calls: (() => Promise<unknown>)[] = [() => store.create({ name: "Fern" })];
+      if (!isCompressed) calls.push(() => store.delete(7));
+      for (const call of calls) {
+        assert.equal((await failure(call(), PlantStoreProblem)).code, "unexpected");
+      }
+      const bytesMax = isCompressed ? compressedBytesMax : takenBytesMax;
+      assert.ok(server.sentBytes() < calls.length * bytesMax, `sent ${server.sentBytes()} bytes`);
+      server.close();
+    }
   },
-  {
-    name: "lets many calls share a signal without a warning of a leak",
-    async run(world) {
-      const warnings: Error[] = [];
-      const keep = (warning: Error) => warnings.push(warning);
-      process.on("warning", keep);
-      const store = openStore(world);
-      const { signal } = new AbortController();
-      const names = Array.from({ length: 30 }, (_, index) => `Plant ${index}`);
-      await Promise.all(names.map((name) => store.create({ name }, { signal })));
-      await new Promise((resolve) => setTimeout(resolve, 10));
-      process.off("warning", keep);
-      assert.deepEqual(warnings, []);
-    },
+
+  async "reads a page of the longest plants that there are"(world) {
+    const store = openStore(world);
+    const longest = (length: number) => "\u0001".repeat(length);
+    const drafts = Array.from({ length: 300 }, (_, index) => ({
+      id: -(2n ** 63n) + BigInt(index),
+      name: longest(200),
+      tag: longest(100),
+    }));
+    await store.createMany(drafts);
+    assert.deepEqual((await store.page({ limit: 300 })).plants, drafts);
   },
-];
+};

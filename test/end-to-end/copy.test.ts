@@ -1,27 +1,16 @@
-/** The real program copies a store from one engine to the other, and is stopped on the way. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+/** The real program copies a store from one engine to the other; see also backup.test.ts. */
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { openStorage } from "../../src/storage/open.ts";
 import { countPlants, fillStore as fill, readPlants } from "../filled-store.ts";
-import { makeDatabase, serverPassword, type TestDatabase } from "../postgres-server.ts";
+import { makeDatabase, serverPassword } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
+import { runProgram, startService } from "./running-service.ts";
 
-let folder: ReturnType<typeof makeTemporaryFolder>;
-let database: TestDatabase;
-let file: string;
+setDefaultTimeout(120_000);
 
-beforeEach(async () => {
-  folder = makeTemporaryFolder();
-  file = join(folder.path, "plants.db");
-  database = await makeDatabase();
-});
-
-afterEach(async () => {
-  await database.drop();
-  folder[Symbol.dispose]();
-});
+const folder = makeTemporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
 
 async function copy(from: string, to: string, ...flags: string[]) {
   const finished = await runProgram(["copy", "--from", from, "--to", to, ...flags]);
@@ -38,6 +27,8 @@ async function readTokens(address: string) {
 }
 
 test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", async () => {
+  await using database = await makeDatabase();
+  const file = join(folder.path, "plants.db");
   const back = join(folder.path, "back.db");
   const fern = { body: '{"name":"Farn \u{1f33f}","tag":"é"}', headers: { "Idempotency-Key": "k" } };
   const lines = {
@@ -89,61 +80,14 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     service.signal("SIGTERM");
     await service.exited;
   }
-}, 120_000);
-
-describe("a copy that is cut short leaves nothing in the target, and can be run again", () => {
-  test.each<[engine: string, signal: "SIGKILL" | "SIGINT"]>([
-    ["PostgreSQL", "SIGINT"],
-    ["SQLite", "SIGKILL"],
-  ])(
-    "to %s, %s",
-    async (engine, signal) => {
-      const plants = 60_000;
-      const source = join(folder.path, "source.db");
-      const target = engine === "SQLite" ? file : database.url;
-      await fill(source, plants);
-      await using child = spawnProgram(["copy", "--from", source, "--to", target]);
-      const hasBegun = async () =>
-        engine === "SQLite"
-          ? readdirSync(folder.path).some((name) => name.includes(".partial"))
-          : (await database.query("SELECT 1 FROM pg_tables WHERE tablename = 'plants'")).length > 0;
-      await waitFor(async () => (await hasBegun()) || undefined);
-      child.kill(signal);
-      const errors = await new Response(child.stderr).text();
-      const exitCode = await child.exited;
-      // A fast machine may have been done by then.
-      if (exitCode === 0) return;
-      if (signal === "SIGINT") {
-        expect(exitCode).toBe(130);
-        expect(errors).toBe("plantstore: Stopped. Nothing was changed.\n");
-      }
-      if (engine === "SQLite") expect(existsSync(file)).toBe(false);
-      else expect(await countPlants(target)).toBe(0);
-      expect(await copy(source, target)).toMatchObject({ exitCode: 0 });
-      expect(await countPlants(target)).toBe(plants);
-    },
-    120_000,
-  );
-});
-
-test("from a file that isn't there makes no tables in the target", async () => {
-  expect((await copy(file, database.url)).errors).toContain("there is no such file");
-  expect(await database.query("SELECT 1 FROM pg_tables WHERE tablename = 'plants'")).toEqual([]);
-});
-
-test("names the table with what PostgreSQL cannot store, as from a corrupt file", async () => {
-  await fill(file, 1, "Fern\0");
-  const finished = await copy(file, database.url);
-  expect(finished).toMatchObject({ exitCode: 1, out: "" });
-  expect(finished.errors).toMatch(/^plantstore: .+\n$/);
-  expect(finished.errors).toContain("PostgreSQL can't store some rows of plants");
 });
 
 test("replaces a SQLite file with --force, and keeps the old one", async () => {
+  const source = join(folder.path, "source.db");
   const target = join(folder.path, "target.db");
-  await fill(file, 3);
+  await fill(source, 3);
   await fill(target, 9);
-  const copied = await copy(file, target, "--force");
+  const copied = await copy(source, target, "--force");
   expect(copied).toMatchObject({ exitCode: 0, errors: "" });
   expect(await countPlants(target)).toBe(3);
   expect(await countPlants(JSON.parse(copied.out).kept)).toBe(9);

@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "nod
 import { join, relative } from "node:path";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { collect, readOutput, waitFor } from "./running-service.ts";
+import { gather, readOutput, waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
 const isClean = process.env.PROVE_README !== undefined;
@@ -58,15 +58,7 @@ test.skipIf(skipsWithout("curl", "script"))(
       stderr: "pipe",
       detached: true,
     });
-    const written = { out: "", errors: "" };
-    const reading = Promise.all([
-      collect(service.stdout, (text) => {
-        written.out += text;
-      }),
-      collect(service.stderr, (text) => {
-        written.errors += text;
-      }),
-    ]);
+    const { written, reading } = gather(service);
     try {
       const url = await waitFor(
         () => /"url":"([^"]+)"/.exec(written.out)?.[1],

@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
+import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import { openStorage } from "../../src/storage/open.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export const realProgram = join(import.meta.dir, "../../src/main.ts");
@@ -27,13 +29,14 @@ export function spawnProgram(
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
   program = realProgram,
+  stdin: Blob | "ignore" = "ignore",
 ) {
   return Bun.spawn([process.execPath, program, ...args], {
     cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
-    stdin: "ignore",
+    stdin,
   });
 }
 
@@ -68,6 +71,17 @@ export async function makeToken(
   const { out, errors } = await runProgram(["token", "create", user, ...flags], variables);
   if (out === "") throw new Error(errors);
   return out.trim();
+}
+
+/** Returns what runs commands against a garden that no other test uses. */
+export async function openGarden(service: RunningService, token: NewToken) {
+  const storage = await openStorage(service.database, { isServing: false });
+  const issued = await issueToken(storage, token, Date.now());
+  await storage.close();
+  return (args: readonly string[], url = service.url, stdin?: Blob): Promise<Finished> => {
+    const variables = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token };
+    return readOutput(spawnProgram(args, variables, realProgram, stdin));
+  };
 }
 
 export interface RunningService {
@@ -107,15 +121,7 @@ export async function startService(
     options.variables,
     options.program,
   );
-  const written = { out: "", errors: "" };
-  const reading = Promise.all([
-    collect(child.stdout, (text) => {
-      written.out += text;
-    }),
-    collect(child.stderr, (text) => {
-      written.errors += text;
-    }),
-  ]);
+  const { written, reading } = gather(child);
   const url = await waitFor(
     () => /\burl"?[:=]"([^"]+)"/.exec(written.out)?.[1],
     async () => {
@@ -190,10 +196,23 @@ export async function insist(ask: () => Promise<Response>): Promise<Response> {
   }
 }
 
-export async function collect(
-  stream: ReadableStream<Uint8Array>,
-  take: (text: string) => void,
-): Promise<void> {
+/** What a process has written so far, and when all of it is here. */
+export function gather({ stdout, stderr }: { stdout: ByteStream; stderr: ByteStream }) {
+  const written = { out: "", errors: "" };
+  const reading = Promise.all([
+    collect(stdout, (text) => {
+      written.out += text;
+    }),
+    collect(stderr, (text) => {
+      written.errors += text;
+    }),
+  ]);
+  return { written, reading };
+}
+
+type ByteStream = ReadableStream<Uint8Array>;
+
+export async function collect(stream: ByteStream, take: (text: string) => void): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }

@@ -161,7 +161,7 @@ describe("stopping", () => {
     // A body that never comes whole would hold the first one up.
     const connection = await KeptConnection.open({ port: service.port, isSecure: false });
     const { token } = service;
-    connection.sendRest(
+    connection.sendPart(
       writeRequest("POST /plants", { token, body: '{"name":"Fern"}' }).slice(0, -5),
     );
     await Bun.sleep(200);

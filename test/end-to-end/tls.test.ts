@@ -152,7 +152,7 @@ describe("on SIGHUP, three threads", () => {
     ]);
     // A request that has begun: the end of its body is still to come.
     const create = writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
-    busy.sendRest(create.slice(0, -5));
+    busy.sendPart(create.slice(0, -5));
     const health = writeRequest("GET /healthz", { token });
     expect((await idle.ask(health)).status).toBe(200);
 

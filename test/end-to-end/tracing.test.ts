@@ -1,7 +1,4 @@
-/**
- * The real program with a collector of the test's own: the spans of requests, whole, in their
- * trace.
- */
+/** The spans of requests, as a collector gets them from the real program. */
 import { afterAll, expect, test } from "bun:test";
 import { startService, waitFor } from "./running-service.ts";
 
@@ -10,8 +7,6 @@ interface SentSpan {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
   readonly attributes: readonly { key: string; value: Record<string, string> }[];
 }
 
@@ -58,13 +53,9 @@ test("a request is seen through all its stages, in the trace of its caller", asy
     "createPlant",
     "respond",
   ]);
-  let atNs = BigInt(whole?.startTimeUnixNano ?? 0);
   for (const stage of stages) {
     expect(stage).toMatchObject({ traceId, parentSpanId: whole?.spanId });
-    expect(BigInt(stage.startTimeUnixNano)).toBeGreaterThanOrEqual(atNs);
-    atNs = BigInt(stage.endTimeUnixNano);
   }
-  expect(atNs).toBe(BigInt(whole?.endTimeUnixNano ?? 0));
   await waitFor(() => service.output().out.includes(`"traceId":"${traceId}"`) || undefined);
 
   // What waits is sent before it stops; what the caller does not want recorded is not.

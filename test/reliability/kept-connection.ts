@@ -78,7 +78,7 @@ export class KeptConnection {
   }
 
   /** Sends a part of a request, before `ask` sends the rest. */
-  sendRest(text: string): void {
+  sendPart(text: string): void {
     if (!this.#isOver) this.#socket.write(text);
   }
 

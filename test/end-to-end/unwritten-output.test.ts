@@ -1,0 +1,99 @@
+/** Output that cannot be written, or that nobody reads: it is said, and the service goes on. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pickPorts } from "../processes.ts";
+import { skipsUnless } from "../skipping.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { realProgram, startService, waitFor } from "./running-service.ts";
+
+setDefaultTimeout(120_000);
+
+const root = join(import.meta.dir, "../..");
+const folder = makeTemporaryFolder();
+const service = await startService();
+await service.call("POST /plants", { body: '{"name":"Fern"}' });
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+/** The program, by "$@", within a line of the shell. */
+async function runInShell(line: string, args: readonly string[], url = service.url) {
+  const child = Bun.spawn(["sh", "-c", line, "sh", process.execPath, realProgram, ...args], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH, PLANTSTORE_URL: url, PLANTSTORE_TOKEN: service.token },
+    stderr: "pipe",
+  });
+  return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
+}
+
+describe.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))("on a full disk", () => {
+  test.each(["plants list", "export", `backup - --database ${service.database}`])(
+    "%s says so, and ends with 1",
+    async (line) => {
+      const finished = await runInShell('"$@" > /dev/full', line.split(" "));
+      const errors = "plantstore: Cannot write standard output: the disk is full.\n";
+      expect(finished).toEqual({ exitCode: 1, errors });
+    },
+  );
+});
+
+test("an export into a pipe ends with 141 when its reader goes away", async () => {
+  let pages = 0;
+  using endless = Bun.serve({
+    port: 0,
+    async fetch() {
+      // Its reader goes in between.
+      await Bun.sleep(300);
+      const link = `</plants?after=${++pages}>; rel="next"`;
+      return new Response(`[{"id":${pages},"name":"Fern","tag":""}]`, { headers: { link } });
+    },
+  });
+  const line = 'mkfifo pipe && { head -n 1 pipe > first & } && "$@"';
+  const finished = await runInShell(line, ["export", "pipe"], `${endless.url.origin}`);
+  expect(finished.exitCode).toBe(141);
+});
+
+async function waitUntilReady(url: string): Promise<void> {
+  await waitFor(() => fetch(`${url}/healthz`).then(Boolean, () => undefined));
+}
+
+test.each([
+  ["a pipe that nobody reads", "unread"],
+  ["a full disk", "/dev/full"],
+])("a log in %s does not hold up the service, nor its stop", async (_, place) => {
+  // The log that would show the port goes nowhere.
+  const [port = 0] = pickPorts(1);
+  const path = resolve(folder.path, place);
+  if (place === "unread") await Bun.$`mkfifo ${path}`;
+  // Open for reading as well, so that it can be opened at all, and never read.
+  const unread = openSync(path, constants.O_RDWR);
+  const database = join(folder.path, `logging-${port}.db`);
+  const args = ["serve", "--port", String(port), "--database", database, "--log", "json"];
+  const child = Bun.spawn([process.execPath, realProgram, ...args, "--threads", "2"], {
+    stdout: openSync(path, "w"),
+    stderr: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await waitUntilReady(url);
+  // A pipe holds 64 KiB, which is fewer than 400 lines.
+  for (let count = 0; count < 1_000; count += 100) {
+    const calls = Array.from({ length: 100 }, async () => (await fetch(`${url}/plants`)).status);
+    expect(new Set(await Promise.all(calls))).toEqual(new Set([401]));
+  }
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+  closeSync(unread);
+});
+
+test("npm start passes a signal on, so that the service stops as it should", async () => {
+  const [port = 0] = pickPorts(1);
+  const database = join(folder.path, "npm.db");
+  const command = ["npm", "start", "--", "--port", String(port), "--database", database];
+  const child = Bun.spawn(command, { cwd: root, stdout: "pipe", stderr: "ignore" });
+  await waitUntilReady(`http://127.0.0.1:${port}`);
+  child.kill("SIGTERM");
+  await child.exited;
+  expect(await new Response(child.stdout).text()).toContain('"event":"stopped"');
+});
