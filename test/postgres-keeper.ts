@@ -1,7 +1,6 @@
 /**
  * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own,
- * so that the server and its data go away also when the tests crash or are killed. Each line of its
- * input starts the server again, on the data that it left.
+ * so that the server and its data go away also when the tests crash or are killed.
  */
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -47,7 +46,7 @@ try {
   if (order.standbyOf) await copyAsStandby(order.standbyOf, folder);
   else if (!existsSync(join(folder, "PG_VERSION"))) await initialise();
   await start();
-  for await (const _ of Bun.stdin.stream()) await start();
+  await Bun.stdin.text();
 } catch (error) {
   process.stderr.write(`${log}${error}\n`);
   process.stdout.write("failed\n");
@@ -67,7 +66,6 @@ async function initialise(): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  log = "";
   const isStandbyReady = new Promise<void>((resolve) => {
     onStandbyReady = resolve;
   });

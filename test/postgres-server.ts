@@ -14,8 +14,6 @@ export interface PostgresServer {
   readonly folder: string;
   /** The address of a database on it, for the role that may do everything. */
   url(database: string): string;
-  /** After it was killed or stopped: on the data that it left. */
-  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -71,26 +69,14 @@ export async function startPostgres(
     { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
-  const readState = async () => {
-    const text = new TextDecoder().decode((await output.read()).value);
-    const [port, pid, folder] = text.trim().split(" ");
-    if (!port || !pid || !folder) throw new Error("PostgreSQL did not start.");
-    return { port: Number(port), pid: Number(pid), folder };
-  };
-  let state = await readState();
-  const { port, folder } = state;
+  const text = new TextDecoder().decode((await output.read()).value);
+  const [port, pid, folder] = text.trim().split(" ");
+  if (!port || !pid || !folder) throw new Error("PostgreSQL did not start.");
   return {
-    port,
+    port: Number(port),
+    pid: Number(pid),
     folder,
-    get pid() {
-      return state.pid;
-    },
-    url: (database) => urlOf(port, database),
-    async startAgain() {
-      shell.stdin.write("start\n");
-      await shell.stdin.flush();
-      state = await readState();
-    },
+    url: (database) => urlOf(Number(port), database),
     async stop() {
       shell.stdin.end();
       while (!(await output.read()).done);

@@ -3,8 +3,6 @@
  * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name, or
  * that of the batch that it was sent in.
  */
-import { placeOfKey, toBytes } from "../../src/storage/keys.ts";
-
 /** `unknown`: a request is under way, or its response leaves open what happened. */
 export type State = "present" | "absent" | "unknown";
 
@@ -204,26 +202,6 @@ export class Ledger {
     }
     return faults;
   }
-
-  /** A key is stored with its plant, or neither is. `keys` maps what `keyOf` returns to an id. */
-  auditKeys(plants: readonly ListedPlant[], keys: ReadonlyMap<string, string>): string[] {
-    const listed = new Map(plants.map(({ name, id }) => [name, id]));
-    const sent = new Set<string>();
-    const faults: string[] = [];
-    for (const { name, id, keyedBody, batch, wasPresent } of this.#plants.values()) {
-      if (keyedBody === undefined) continue;
-      const key = keyOf(name, batch);
-      sent.add(key);
-      const [stored, listedId] = [keys.get(key), listed.get(name)];
-      const isDue = listedId !== undefined || wasPresent;
-      if (stored === undefined && isDue) faults.push(`key lost: ${name}`);
-      if (stored !== undefined && (!isDue || stored !== (listedId ?? id))) {
-        faults.push(`key without its plant: ${name}`);
-      }
-    }
-    for (const key of keys.keys()) if (!sent.has(key)) faults.push(`never sent: key ${key}`);
-    return faults;
-  }
 }
 
 /** What is wrong with a list, where these are the promises. */
@@ -251,10 +229,4 @@ function compare(
     }
   }
   return faults;
-}
-
-/** Where a key is stored: the hash of a row and, for the line of a batch, a place in that row. */
-export function keyOf(name: string, batch?: BatchLine): string {
-  const { row, entry } = placeOfKey(batch ?? { key: name });
-  return `${toBytes(row).toString("hex")}/${entry}`;
 }
