@@ -236,8 +236,8 @@ test
   (_, build) => isFound(build),
 );
 
-test.skipIf(skipsOutsideLinux())("a leak of a small object per request is found", async () => {
-  const by = `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(20).fill(0) });`;
+test.skipIf(skipsOutsideLinux())("a leak of a kilobyte per request is found", async () => {
+  const by = `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`;
   using broken = changeProgram([{ file: "http/exchange.ts", text: route, by }]);
   const { heapBytesPerResponse } = await soak({ ...shortRun, program: broken.program });
   expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
