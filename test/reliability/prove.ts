@@ -14,7 +14,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   containers: [
     "the image and compose.yaml, built and run by Podman",
     5,
-    "podman, podman-compose, an image registry, npm's registry",
+    "root, Debian's podman, podman-compose, debootstrap and iptables, and npm's registry",
   ],
   failover: ["PostgreSQL's primary is lost under load", 15],
   faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],

@@ -1,7 +1,9 @@
 /** A few seconds of the long run: every response is the expected one, and no memory leaks. */
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { skipsOutsideLinux } from "../../skipping.ts";
 import { shortRun, soak } from "./soak.ts";
+
+setDefaultTimeout(120_000);
 
 test.skipIf(skipsOutsideLinux())("under a steady load no response leaves much behind", async () => {
   const { responses, faults, samples, heapBytesPerResponse } = await soak(shortRun);
