@@ -44,19 +44,21 @@ describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
     });
 
     test.each([
-      ["is full", { kinds: ["write"], error: "ENOSPC" }, [507, 507, 200, 200]],
-      ["is full, for the user", { kinds: ["write"], error: "EDQUOT" }, [503, 503, 200, 503]],
-      ["is read-only", { kinds: changes, error: "EROFS" }, [503, 503, 200, 503]],
-      ["fails to sync", { kinds: ["sync"], error: "EIO" }, [503, 503, 200, 503]],
+      ["is full", ["write"], "ENOSPC", [507, 507, 200, 200], "Nothing was changed"],
+      ["is full, for the user", ["write"], "EDQUOT", [503, 503, 200, 503], "outcome is unknown"],
+      ["is read-only", changes, "EROFS", [503, 503, 200, 503], "outcome is unknown"],
+      ["fails to sync", ["sync"], "EIO", [503, 503, 200, 503], "outcome is unknown"],
     ] as const)(
       "fail while the disk %s: writes are refused, reads go on, and it recovers",
-      async (_, failing, statuses) => {
+      async (_, kinds, error, statuses, detail) => {
         using folder = makeTemporaryFolder();
         using io = new InterposedIo(folder.path);
         const database = join(folder.path, "plants.db");
         await using service = await startService({ database, variables: io.variables });
         await service.call("POST /plants", { body: '{"name":"Fern"}' });
-        io.fail(failing);
+        io.fail({ kinds, error });
+        const refused = await service.call("POST /plants", { body: '{"name":"Fern"}' });
+        expect(await refused.text()).toContain(detail);
         for (let round = 0; round < 3; round++)
           expect(await callAll(service)).toEqual([...statuses]);
         // Another thread may respond, and learns of it within a second.
