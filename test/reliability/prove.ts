@@ -21,7 +21,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   generated: ["random requests, made from those of the contract", 40],
   histories: ["concurrent clients, compared with a model", 20],
   hostile: ["thousands of slow and idle connections", 12],
-  kills: ["kill -9 and SIGTERM at any moment", 35],
+  kills: ["kill -9 and SIGTERM at any moment", 40],
   migrations: ["ten instances start at once on an empty database", 3],
   overload: ["ten times the load that the service can take", 5],
   patroni: [
@@ -34,10 +34,10 @@ const proofs: Readonly<Record<string, Listed>> = {
     10,
     "Debian's postgresql and pgbouncer",
   ],
-  "power-cuts": ["the disk as a power cut may leave it", 15, "Linux on x64 or arm64"],
+  "power-cuts": ["the disk as a power cut may leave it", 45, "Linux on x64 or arm64"],
   proxies: ["instances restart behind nginx and HAProxy", 3, "Debian's nginx and haproxy"],
   readme: ["the README's commands, as a new user runs them", 5, "npm's registry"],
-  "self-tests": ["builds that are broken on purpose fail the suites", 5],
+  "self-tests": ["builds that are broken on purpose fail the suites", 1],
   upgrade: [
     "instances of an older version are replaced under load",
     3,
