@@ -224,8 +224,8 @@ async function play(steps: readonly Step[], expected: string): Promise<string> {
       else socket.write(Buffer.from(step.replaceAll(tokenMark, service.token), "latin1"));
     }
     const count = expected.split(" ").length - 1;
+    await untilResponses(expected.endsWith("closed") ? Number.POSITIVE_INFINITY : count);
     if (expected.endsWith("waiting")) await Bun.sleep(silenceMs);
-    else await untilResponses(expected.endsWith("closed") ? Number.POSITIVE_INFINITY : count);
     if (expected.endsWith("open") && !isClosed) {
       socket.write(probe);
       await waitFor(() => isClosed || received.includes(probeId) || undefined);
