@@ -42,12 +42,13 @@ const arrows: Readonly<Record<string, string>> = {
   serve: "config log metrics version server rate-limit storage domain",
   server: "config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
-  http: "log metrics json-text tracing auth rate-limit domain",
+  http: "async log metrics json-text tracing auth rate-limit domain",
   console: "auth client plant-file",
   "plant-file": "client domain json-text",
   auth: "domain",
   "rate-limit": "domain",
-  storage: "domain",
+  storage: "async domain",
+  async: "domain",
 };
 
 /** Packages and runtime modules that a room may import; a room that is not named may import any. */

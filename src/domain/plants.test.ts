@@ -24,7 +24,12 @@ beforeEach(async () => {
   storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
   const writer = new GroupCommit(storage, groupCommitDefaults);
-  plants = new Plants(storage, writer, () => nowMs);
+  plants = new Plants(
+    storage,
+    writer,
+    async () => {},
+    () => nowMs,
+  );
 });
 
 afterEach(async () => {
@@ -67,7 +72,7 @@ describe("an outcome of the writer", () => {
         return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed: false }));
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
-      const failing = new Plants(storage, writer);
+      const failing = new Plants(storage, writer, async () => {});
       async function* slices(count: number) {
         for (let line = 0; line < count; line++) yield [{ line, draft: fern() }];
       }
@@ -88,7 +93,7 @@ describe("an outcome of the writer", () => {
     [{ kind: "full", limit: "keys", max: 10_000 }, "storage-full", /Retry without .* or wait/],
   ])("%j says what to do", async (outcome, code, message) => {
     const writer = { write: async () => outcome, writeAll: async () => [outcome] };
-    const creating = new Plants(storage, writer).create(alice, fern(), "key");
+    const creating = new Plants(storage, writer, async () => {}).create(alice, fern(), "key");
     const refused = await creating.catch((error) => error);
     expect(refused).toMatchObject({ code, message: expect.stringMatching(message) });
   });

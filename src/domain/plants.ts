@@ -46,7 +46,7 @@ export interface Listing {
   readonly next?: ListQuery | undefined;
 }
 
-/** Not an async generator: a suspended one keeps the item that it yielded last. */
+/** An async generator would keep its last item in memory while suspended. */
 export interface Source<Item> {
   /** Absent after the last item. */
   next(): Promise<Item | undefined>;
@@ -81,11 +81,17 @@ export class Plants {
   readonly #nowMs: () => number;
   readonly #lists: Lists;
 
-  constructor(reader: PlantReader, writer: PlantWriter, nowMs: () => number = Date.now) {
+  /** `turn` resolves when a garden may go on with long work. */
+  constructor(
+    reader: PlantReader,
+    writer: PlantWriter,
+    turn: (garden: string) => Promise<unknown>,
+    nowMs: () => number = Date.now,
+  ) {
     this.#reader = reader;
     this.#writer = writer;
     this.#nowMs = nowMs;
-    this.#lists = new Lists(reader);
+    this.#lists = new Lists(reader, turn);
   }
 
   /**
@@ -253,10 +259,12 @@ interface ListScope {
 /** Reads lists page by page, and keeps the pages of all open lists within bounds. */
 class Lists {
   readonly #reader: PlantReader;
+  readonly #turn: (garden: string) => Promise<unknown>;
   #open = 0;
 
-  constructor(reader: PlantReader) {
+  constructor(reader: PlantReader, turn: (garden: string) => Promise<unknown>) {
     this.#reader = reader;
+    this.#turn = turn;
   }
 
   async all(scope: ListScope, after: PlantId | undefined): Promise<Listing> {
@@ -311,7 +319,7 @@ class Lists {
       const found = await this.#reader.seek(scope.garden, last ?? after, step, scope.tag);
       if (found === undefined) break;
       last = found;
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.#turn(scope.garden);
     }
     return last;
   }

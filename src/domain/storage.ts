@@ -117,8 +117,7 @@ export interface PlantStorage extends PlantReader {
    * storage, with one outcome for each write. When it rejects, nothing of it is visible; after
    * `unavailable` the outcome may be unknown, and the same idempotency key settles it.
    *
-   * Fails with `GardenLocked`, soon, if another program has locked what the writes need. With
-   * `isApart` it waits for that as long as it may, and joins no other writes to these.
+   * Fails with `GardenLocked`, soon, if another program has locked what the writes need.
    *
    * An assigned id is one more than the highest id from 1 to `assignedIdMax` that the garden ever
    * assigned or was given, so later plants are higher, even after deletions. Once `assignedIdMax`
@@ -131,7 +130,7 @@ export interface PlantStorage extends PlantReader {
    * An idempotency key is remembered only with a plant that was created, in the same transaction,
    * and only as a hash, like the request: the id, name and tag that were sent.
    */
-  apply(writes: readonly Write[], options?: ApplyOptions): Promise<readonly Outcome[]>;
+  apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /**
    * The garden's version; absent where the engine has none that is cheaper than reading, because
@@ -142,11 +141,6 @@ export interface PlantStorage extends PlantReader {
 
   /** Forgets a bounded number of expired idempotency keys. Returns whether more may be left. */
   forgetKeys(nowMs: number): Promise<boolean>;
-}
-
-export interface ApplyOptions {
-  /** The writes are tried again on their own, after a group failed that they were part of. */
-  readonly isApart?: boolean | undefined;
 }
 
 /** Another program has locked a garden of these writes. Nothing changed. */

@@ -1,18 +1,19 @@
 /**
- * The pipeline of a request, stage by stage: the queue, host, path, method, token, rate, scope,
- * content type and body, the operation, the response. What waited too long in the queue is refused
- * after the scope. One catch turns an error into a problem, and one log line ends it.
+ * A request's way through the service, stage by stage: its turn, host, path, method, token, rate,
+ * scope, content type and body, the operation, the response. A request that waited too long is
+ * refused after the scope. One `catch` turns an error into a problem, and one log line ends it.
  */
 import { type Authenticator, tokenRefused } from "../auth/authenticator.ts";
-import { type Caller, permits } from "../domain/caller.ts";
+import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { BeginTrace } from "../tracing/request-trace.ts";
-import { checkFraming, hasBody } from "./body.ts";
+import { type Arrival, createReceive } from "./arrival.ts";
+import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
-import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
+import { createFinish, createOverloadLog } from "./finish.ts";
 import {
   type AllowedOrigins,
   createLimitHeaders,
@@ -22,14 +23,17 @@ import {
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
-import { checkHost, createRequestIds, readBearerToken, readInput, readTarget } from "./request.ts";
-import { createRouter, openPaths } from "./router.ts";
-import { streamText } from "./stream.ts";
+import { checkHost, readInput } from "./request.ts";
+import { type Reservation, ReservedBytes } from "./reserved-bytes.ts";
+import { createRouter, openPaths, type Route } from "./router.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { streamChunks } from "./stream.ts";
 import { redirectToConsole, webPages } from "./web-pages.ts";
 
 interface AppDeps {
   readonly context: Context;
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
+  readonly scheduler: Scheduler;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
@@ -45,150 +49,146 @@ interface AppDeps {
 export interface App {
   /**
    * Paths that need no token are refused where the path isn't exact: it was resolved from one that
-   * a proxy's rules may not have recognised.
+   * a proxy's rules may not have recognized.
    */
-  fetch(request: Request, isPathExact?: boolean): Response | Promise<Response>;
+  fetch(request: Request, isPathExact?: boolean): Promise<Response>;
   readonly openPaths: readonly string[];
 }
 
+/** What a request has shown so far, besides what was known when it arrived. */
+interface Progress {
+  readonly caller: Caller | undefined;
+  /** The caller's rate limit, with this request counted. */
+  readonly level: number | undefined;
+}
+
 export function createApp(deps: AppDeps): App {
-  const { context, authenticator, log, metrics, limiter } = deps;
-  const { admission } = context;
+  const { context, authenticator, scheduler, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...webPages, ...(context.basePath ? [redirectToConsole] : [])];
-  const findRoute = createRouter(context.basePath, all);
+  const receive = createReceive(
+    createRouter(context.basePath, all),
+    authenticator,
+    deps.beginTrace,
+  );
   const cache = new ResponseCache();
+  const reservedBytes = new ReservedBytes();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
-  const requestIdOf = createRequestIds();
   const logOverload = createOverloadLog(log);
-  const finishExchange = createFinish(log, metrics);
+  const finish = createFinish(log, metrics);
 
-  /** Synchronous where nothing must be looked up: a promise costs as much as a cached list. */
-  function route(exchange: Exchange): Reply | Promise<Reply> {
-    const { request } = exchange;
-    const host = request.headers.get("host");
-    const { path, query } = readTarget(request.url);
-    const match = findRoute(path);
-    // Health checks of load balancers often send HTTP/1.0 without it.
-    if (host !== null || !match?.route.isOpen) checkHost(host);
-    if (exchange.body !== "none") checkFraming(request.headers);
-    exchange.query = query;
-    if (!match) throw new PlantStoreError("not-found", "There is nothing at this path.");
-    const { route } = match;
-    exchange.route = route;
-    exchange.variable = match.variable;
-
-    if (request.method === "OPTIONS" && !route.isOpen) {
-      return { status: 204, headers: preflightHeaders(route.allow) };
+  /** Without an `await` where nothing must be looked up: it takes as long as a cached list. */
+  async function handle(arrival: Arrival, isLate: boolean): Promise<Response> {
+    const { body, trace } = arrival;
+    let caller: Caller | undefined;
+    let level: number | undefined;
+    let tokenError: string | undefined;
+    let reserved: Reservation | undefined;
+    let reply: Reply;
+    try {
+      const route = checkTarget(arrival);
+      const operation = checkMethod(arrival, route);
+      if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
+      else {
+        if (operation.scope) {
+          trace?.enter("authenticate");
+          caller = arrival.cachedCaller ?? (await authenticate(arrival));
+          level = limiter?.take(caller);
+          checkCaller(caller, operation.scope, level);
+          if (isLate) throw overloaded;
+          reserved = operation.body && reservedBytes.open(caller.garden);
+        }
+        reply =
+          findCached(arrival, operation, caller) ??
+          (await runOperation(arrival, operation, caller, reserved));
+      }
+    } catch (error) {
+      const shown = toPlantStoreError(error);
+      ({ tokenError } = shown);
+      report(shown, arrival);
+      reply = explain(shown, arrival, level);
     }
-    const operation = route.operations.get(request.method);
-    if (!operation) {
-      throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
-    }
-    exchange.operation = operation;
-
-    if (!operation.scope) {
-      if (!exchange.isPathExact && match.variable === "") throw inexactPath;
-      return runOperation(operation, exchange);
-    }
-    exchange.trace?.enter("authenticate");
-    const token = readBearerToken(request.headers);
-    if (token === undefined) return explain(tokenRefused, exchange);
-    exchange.token = token;
-    const caller = authenticator.findCached(token);
-    if (caller) return authorize(caller, operation, exchange);
-    return lookUp(token, exchange.deadlineMs).then((found) =>
-      authorize(found, operation, exchange),
-    );
-  }
-
-  /** A token that isn't cached costs a read like any other, of nobody in particular. */
-  function lookUp(token: string, deadlineMs: number): Promise<Caller> {
-    return admission.withPermit("read", "", deadlineMs, () => authenticator.authenticate(token));
-  }
-
-  /** The token must still be valid when a body has arrived, or a list goes on. */
-  async function confirmToken({ token = "" }: Exchange): Promise<void> {
-    if (!authenticator.findCached(token)) await lookUp(token, admission.deadline());
-  }
-
-  /** Checks the caller's rate limit and scope, then whether the request waited too long. */
-  function authorize(
-    caller: Caller,
-    operation: Operation,
-    exchange: Exchange,
-  ): Reply | Promise<Reply> {
-    exchange.caller = caller;
-    if (limiter) {
-      // Every request of the caller counts, even if it is refused later.
-      exchange.level = limiter.take(caller);
-      if (!limiter.permits(exchange.level)) return explain(tooMany, exchange);
-    }
-    if (operation.scope && !permits(caller, operation.scope)) {
-      throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
-    }
-    if (!exchange.isAdmitted) return explain(overloaded, exchange);
-    const isCacheable = operation.isCacheable && exchange.body === "none";
-    return isCacheable ? findOrRun(caller, operation, exchange) : runOperation(operation, exchange);
-  }
-
-  /** The cached reply, or a new one. */
-  function findOrRun(
-    caller: Caller,
-    operation: Operation,
-    exchange: Exchange,
-  ): Reply | Promise<Reply> {
-    // Read before the plants are: a list that misses a later commit must not count as current.
-    const version = context.readVersion(caller.garden);
-    if (!version) return runOperation(operation, exchange);
-    // A garden's name holds no line break.
-    const key = `${caller.garden}\n${operation.name}?${exchange.query}`;
-    const cached = cache.find(key, version);
-    if (cached) return cached;
-    const making = runOperation(operation, exchange);
-    if (!cache.isWanted(key)) return making;
-    return making.then((reply) => {
-      const ready = prepare(reply, exchange);
-      cache.add(key, version, ready);
-      return ready;
+    // Not together with others: see `Scheduler`.
+    if (body.isPending) await scheduler.turn(arrival.queue);
+    const { status } = reply;
+    return respond(arrival, reply, { caller, level }, (error) => {
+      reserved?.[Symbol.dispose]();
+      finish(arrival, { status, caller, tokenError, error });
     });
   }
 
-  async function runOperation(operation: Operation, exchange: Exchange): Promise<Reply> {
-    const { scope, body } = operation;
-    exchange.trace?.enter("read request");
-    const input = await readInput(operation, exchange, admission);
-    if (scope && body) await confirmToken(exchange);
-    exchange.trace?.enter(operation.name);
-    if (!scope) return operation.run(context, input);
-    const permit = operation.isLong?.(input) ? "list" : scope;
-    const run = () => operation.run(context, input);
-    return admission.withPermit(permit, exchange.caller?.user ?? "", exchange.deadlineMs, run);
+  /** A token that isn't cached is a read like any other. */
+  async function authenticate({ token }: Arrival): Promise<Caller> {
+    if (token === undefined) throw tokenRefused;
+    return authenticator.authenticate(token);
+  }
+
+  /** Every request of the caller counts, even if it is refused later. */
+  function checkCaller(caller: Caller, scope: Scope, level: number | undefined): void {
+    if (level !== undefined && !limiter?.permits(level)) throw tooMany;
+    if (permits(caller, scope)) return;
+    throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
+  }
+
+  /** The cached response, if it is still current. */
+  function findCached(
+    arrival: Arrival,
+    operation: Operation,
+    caller: Caller | undefined,
+  ): Reply | undefined {
+    if (!caller || !isCacheable(arrival, operation)) return undefined;
+    const version = context.readVersion(caller.garden);
+    return version && cache.find(cacheKey(arrival, caller), version);
+  }
+
+  async function runOperation(
+    arrival: Arrival,
+    operation: Operation,
+    caller: Caller | undefined,
+    reserved: Reservation | undefined,
+  ): Promise<Reply> {
+    const { body, trace, token } = arrival;
+    trace?.enter("read request");
+    const hadBody = body.isPending;
+    const input = await readInput(operation, arrival, caller, reserved, scheduler);
+    // The token must still be valid when the body has arrived.
+    if (hadBody && token !== undefined && !authenticator.findCached(token)) {
+      await authenticator.authenticate(token);
+    }
+    trace?.enter(operation.name);
+    if (!caller || !isCacheable(arrival, operation)) return operation.run(context, input);
+    const key = cacheKey(arrival, caller);
+    // Read the version first: if a commit lands in between, the cached list counts as stale.
+    const version = context.readVersion(caller.garden);
+    const reply = await operation.run(context, input);
+    if (!version || !cache.isWanted(key)) return reply;
+    const prepared = prepare(reply, arrival.request);
+    cache.add(key, version, prepared);
+    return prepared;
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
-  function prepare(reply: Reply, { request }: Exchange): Reply {
+  function prepare(reply: Reply, request: Request): Reply {
     if (deps.allowedOrigins !== "*") return reply;
     const prepared = new Headers(sharedHeaders("private", reply.contentType, request.headers));
     for (const name in reply.headers) prepared.set(name, reply.headers[name] as string);
     return { ...reply, prepared };
   }
 
-  function explain(error: unknown, exchange: Exchange): Reply {
-    const shown = toPlantStoreError(error);
-    const { code, limit, tokenError } = shown;
-    if (shown === overloaded) logOverload();
+  /** Logs and counts what the request's own log line doesn't say. */
+  function report(error: PlantStoreError, { requestId }: Arrival): void {
+    const { code, limit, tokenError } = error;
+    if (error === overloaded) logOverload();
     else if (limit === "requests") metrics.countLimited(limit);
-    else if (tokenError !== undefined) exchange.tokenError = tokenError;
-    else if (limit === undefined && failureCodes.has(code)) {
-      log.event("error", "request failed", {
-        requestId: exchange.requestId,
-        code,
-        error: code === "internal" ? shown.cause : shown,
-      });
+    else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
+      const shown = code === "internal" ? error.cause : error;
+      log.event("error", "request failed", { requestId, code, error: shown });
     }
-    const { requestId, token, route, level } = exchange;
-    return problemReply(shown, {
+  }
+
+  function explain(error: PlantStoreError, arrival: Arrival, level: number | undefined): Reply {
+    const { requestId, token, route } = arrival;
+    return problemReply(error, {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
@@ -197,25 +197,29 @@ export function createApp(deps: AppDeps): App {
   }
 
   /**
-   * Makes a chunk of a long response, in turn with others. A list ends when its token does; the
+   * Waits until the next chunk of a long response may be made. A list ends when its token does; the
    * results of a bulk request don't, because their plants are stored.
    */
-  function pace<Chunk>(exchange: Exchange, make: () => Promise<Chunk>): Promise<Chunk> {
-    const user = exchange.caller?.user ?? "";
-    if (exchange.operation?.scope !== "read") return admission.turn(user).then(make);
-    return admission.nextChunk(user, () => confirmToken(exchange).then(make));
+  async function turn({ queue, operation, token }: Arrival): Promise<void> {
+    await scheduler.turn(queue);
+    if (operation?.scope !== "read" || token === undefined) return;
+    if (!authenticator.findCached(token)) await authenticator.authenticate(token);
   }
 
-  function respond(exchange: Exchange, reply: Reply): Response {
-    const { request, requestId } = exchange;
+  function respond(
+    arrival: Arrival,
+    reply: Reply,
+    { caller, level }: Progress,
+    onEnd: (error?: unknown) => void,
+  ): Response {
+    const { request, requestId, operation, trace } = arrival;
     const { status, contentType, body } = reply;
-    exchange.trace?.enter("respond");
-    const visibility = exchange.operation?.scope ? "private" : "public";
-    const finish = (error?: unknown) => finishExchange(exchange, status, error);
-    let content: string | Blob | ReadableStream | null = null;
-    if (typeof body === "string" || body instanceof Blob) content = body;
+    trace?.enter("respond");
+    const visibility = operation?.scope ? "private" : "public";
+    let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
+    if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
-    else if (body) content = streamText(body, (make) => pace(exchange, make), finish);
+    else if (body) content = streamChunks(body, () => turn(arrival), onEnd);
 
     const response = new Response(content, {
       status,
@@ -226,61 +230,53 @@ export function createApp(deps: AppDeps): App {
     if (!reply.prepared) {
       for (const name in reply.headers) headers.set(name, reply.headers[name] as string);
     }
-    if (setLimitHeaders && exchange.caller) setLimitHeaders(headers, exchange.level);
+    if (setLimitHeaders && caller) setLimitHeaders(headers, level);
     // HEAD of a stream: as GET would have it. The runtime would send a length of 0.
-    if (typeof body === "object" && content === null) headers.set("Transfer-Encoding", "chunked");
+    if (body && content === null) headers.set("Transfer-Encoding", "chunked");
     // The runtime adds a date to all other responses.
     if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
-    if (mustClose(exchange)) headers.set("Connection", "close");
-    if (!(content instanceof ReadableStream)) finish();
+    // After a CONNECT the runtime sees no more requests.
+    if (arrival.body.mustClose || request.method === "CONNECT") headers.set("Connection", "close");
+    if (!(content instanceof ReadableStream)) onEnd();
     return response;
-  }
-
-  function handle(exchange: Exchange): Response | Promise<Response> {
-    try {
-      const reply = route(exchange);
-      return reply instanceof Promise ? respondLater(exchange, reply) : respond(exchange, reply);
-    } catch (error) {
-      return respond(exchange, explain(error, exchange));
-    }
-  }
-
-  async function respondLater(exchange: Exchange, reply: Promise<Reply>): Promise<Response> {
-    try {
-      return respond(exchange, await reply);
-    } catch (error) {
-      return respond(exchange, explain(error, exchange));
-    }
   }
 
   return {
     openPaths: openPaths(context.basePath, all),
     fetch(request, isPathExact = true) {
-      const exchange: Exchange = {
-        request,
-        requestId: requestIdOf(request.headers),
-        startedAtMs: performance.now(),
-        deadlineMs: admission.deadline(),
-        trace: deps.beginTrace?.(request.headers),
-        isPathExact,
-        isAdmitted: true,
-        query: "",
-        route: undefined,
-        variable: "",
-        operation: undefined,
-        token: undefined,
-        tokenError: undefined,
-        caller: undefined,
-        level: undefined,
-        body: hasBody(request.headers) ? "unread" : "none",
-        held: undefined,
-      };
-      return admission.start(exchange.deadlineMs, (isAdmitted) => {
-        exchange.isAdmitted = isAdmitted;
-        return handle(exchange);
-      });
+      const nowMs = performance.now();
+      const arrival = receive(request, isPathExact, nowMs);
+      if (scheduler.mayRun(nowMs)) return handle(arrival, false);
+      return scheduler.turn(arrival.queue).then((isLate) => handle(arrival, isLate));
     },
   };
+}
+
+/** Fails if the request's host, framing or path is wrong. */
+function checkTarget({ request, route, body, isPathExact, variable }: Arrival): Route {
+  const host = request.headers.get("host");
+  // Load balancers' health checks often send HTTP/1.0 without it.
+  if (host !== null || !route?.isOpen) checkHost(host);
+  if (body.isPending) checkFraming(request.headers);
+  if (!route) throw new PlantStoreError("not-found", "There is nothing at this path.");
+  if (route.isOpen && !isPathExact && variable === "") throw inexactPath;
+  return route;
+}
+
+/** The operation; absent for the preflight request of a browser. */
+function checkMethod({ request, operation }: Arrival, route: Route): Operation | undefined {
+  const isPreflight = request.method === "OPTIONS" && !route.isOpen;
+  if (operation || isPreflight) return operation;
+  throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
+}
+
+function isCacheable({ body }: Arrival, operation: Operation): boolean {
+  return operation.isCacheable === true && !body.isPending;
+}
+
+/** A garden's name holds no line break. */
+function cacheKey({ operation, query }: Arrival, { garden }: Caller): string {
+  return `${garden}\n${operation?.name}?${query}`;
 }
 
 /** Failures of the service, not of the request. */

@@ -1,6 +1,6 @@
 /** Reads a request's body: of the right type, bounded in size and time, and valid UTF-8. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
-import type { Holding } from "./admission.ts";
+import type { Reservation } from "./reserved-bytes.ts";
 
 export const bodyTimeoutMs = 15_000;
 
@@ -43,18 +43,57 @@ function declaredBytes(headers: Headers): number | undefined {
   return /^\d+$/.test(length) ? Number(length) : Number.NaN;
 }
 
-export function hasBody(headers: Headers): boolean {
+function hasBody(headers: Headers): boolean {
   const bytes = declaredBytes(headers);
   return (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
 }
 
-/**
- * Whether the unread rest of a body may be too long to skip. A shorter rest is let through, so that
- * a proxy that is still sending it sees the response.
- */
-export function mayExceedLimits(headers: Headers): boolean {
-  const bytes = declaredBytes(headers);
-  return bytes === undefined ? headers.has("transfer-encoding") : !(bytes <= jsonLines.bytesMax);
+/** A request's body: none, not read yet, or read. */
+export class IncomingBody {
+  readonly #request: Request;
+  /** Whether there is a body that hasn't been read whole. */
+  isPending: boolean;
+
+  constructor(request: Request) {
+    this.#request = request;
+    this.isPending = hasBody(request.headers);
+  }
+
+  /**
+   * Whether the connection must be closed after the response, because the rest of the body could be
+   * taken for the next request. A short rest is read and dropped, so that a proxy that is still
+   * sending it sees the response.
+   */
+  get mustClose(): boolean {
+    if (!this.isPending) return false;
+    const bytes = declaredBytes(this.#request.headers);
+    return this.#request.bodyUsed || bytes === undefined || !(bytes <= jsonLines.bytesMax);
+  }
+
+  /**
+   * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`.
+   * `reserved` counts what has arrived of a body that is longer than any plant.
+   */
+  read({ bytesMax }: BodyType, reserved: Reservation): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const reading = readBytes(this.#request, bytesMax, reserved);
+      const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
+      addDeadline(onLate);
+      reading.then(
+        (bytes) => {
+          deadlines.delete(onLate);
+          this.isPending = false;
+          const text = decode(bytes);
+          if (text === undefined) reject(invalid("must be valid UTF-8"));
+          else resolve(text);
+        },
+        (error) => {
+          deadlines.delete(onLate);
+          reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+        },
+      );
+    });
+  }
 }
 
 /**
@@ -79,30 +118,6 @@ export function checkContentType(headers: Headers, { contentType, name, pattern 
   );
 }
 
-/**
- * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`. `held`
- * counts what has arrived of a body that is longer than any plant.
- */
-export function readBody(request: Request, { bytesMax }: BodyType, held: Holding): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reading = readBytes(request, bytesMax, held);
-    const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
-    addDeadline(onLate);
-    reading.then(
-      (bytes) => {
-        deadlines.delete(onLate);
-        const text = decode(bytes);
-        if (text === undefined) reject(invalid("must be valid UTF-8"));
-        else resolve(text);
-      },
-      (error) => {
-        deadlines.delete(onLate);
-        reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
-      },
-    );
-  });
-}
-
 function decode(bytes: Uint8Array): string | undefined {
   try {
     return decoder.decode(bytes);
@@ -111,13 +126,13 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-function readBytes(request: Request, bytesMax: number, held: Holding): Promise<Uint8Array> {
+function readBytes(request: Request, bytesMax: number, reserved: Reservation): Promise<Uint8Array> {
   const bytes = declaredBytes(request.headers);
   if (Number.isNaN(bytes))
     throw refuse({ header: "Content-Length", detail: "must be given once, as a number." });
   if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
   const isSmall = bytes !== undefined && bytes <= smallBodyBytes;
-  return isSmall ? request.bytes() : readChunks(request, bytesMax, held);
+  return isSmall ? request.bytes() : readChunks(request, bytesMax, reserved);
 }
 
 /** Every valid plant fits, with each character escaped; longer bodies are lines or not valid. */
@@ -125,18 +140,22 @@ export const smallBodyBytes = 4 * 1024;
 
 const chunksPerTick = 16;
 
-async function readChunks(request: Request, bytesMax: number, held: Holding): Promise<Uint8Array> {
+async function readChunks(
+  request: Request,
+  bytesMax: number,
+  reserved: Reservation,
+): Promise<Uint8Array> {
   const { signal } = request;
-  const isLong = declaredBytes(request.headers) !== undefined;
+  const hasLength = declaredBytes(request.headers) !== undefined;
   // Where nothing is left, a long body is refused before it is read.
-  if (isLong) held.add(smallBodyBytes);
+  if (hasLength) reserved.add(smallBodyBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
     // Plants always find room.
-    if (isLong || bytes > smallBodyBytes) held.add(chunk.byteLength);
+    if (hasLength || bytes > smallBodyBytes) reserved.add(chunk.byteLength);
     chunks.push(chunk);
     // Until the next tick, bytes collect into one chunk: there can be 64 thousand single ones.
     if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);

@@ -12,7 +12,7 @@ export const linesMax = 10_000;
 /** More than any valid plant needs, with each character escaped. */
 export const lineCharactersMax = 4_096;
 const lineErrorsMax = 10;
-/** How much of a body is validated in one turn: a millisecond or two, whatever it holds. */
+/** How much of a body is validated in one slice: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
 const turnLinesMax = 48;
 const chunkCharacters = 16 * 1024;
@@ -46,12 +46,12 @@ export class Bulk {
   }
 
   /** What it takes in memory besides its text, until its results are sent. */
-  get heldBytes(): number {
+  get reservedBytes(): number {
     return this.#states.byteLength + this.#ids.byteLength + streamBytes;
   }
 
   /** The valid plants, slice by slice. `turn` lets other requests run. */
-  async *readSlices(turn: () => Promise<void>): AsyncGenerator<NumberedDraft[], void> {
+  async *readSlices(turn: () => Promise<unknown>): AsyncGenerator<NumberedDraft[], void> {
     let slice: NumberedDraft[] = [];
     let line = 0;
     let lines = 0;

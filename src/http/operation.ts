@@ -4,9 +4,9 @@ import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Plants, Source } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
-import type { Admission, Holding } from "./admission.ts";
 import type { BodyType } from "./body.ts";
 import type { Parameters } from "./parameters.ts";
+import type { Reservation } from "./reserved-bytes.ts";
 
 /** What operations run on. */
 export interface Context {
@@ -18,7 +18,8 @@ export interface Context {
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
   readonly renderOpenApi: () => Promise<string>;
-  readonly admission: Admission;
+  /** Resolves when it's this garden's turn to go on with long work. */
+  readonly turn: (garden: string) => Promise<unknown>;
 }
 
 /** A response without the headers that all responses share. */
@@ -28,11 +29,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers but the request id, for a response that is sent more than once. */
   readonly prepared?: Headers | undefined;
-  /**
-   * Complete text, or a stream of chunks, made as the client reads them. A file is a blob, which
-   * all its readers share; the runtime copies text and bytes for each of them.
-   */
-  readonly body?: string | Blob | Source<string> | undefined;
+  /** Complete, or a source of chunks that are made as the client reads them. */
+  readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
   /** A page that new plants with assigned ids come after: see `GardenVersion.withoutAppends`. */
   readonly isBeforeAppends?: boolean;
 }
@@ -50,8 +48,6 @@ export interface Operation {
   readonly isCacheable?: boolean;
   /** Whether monitoring calls it every few seconds, so that a success is logged as `debug`. */
   readonly isProbe?: boolean;
-  /** Whether the response may be a stream that takes long to make. */
-  readonly isLong?: (input: Input) => boolean;
   readonly run: (context: Context, input: Input) => Promise<Reply>;
 }
 
@@ -61,8 +57,8 @@ export interface Input {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
   readonly isHead: boolean;
-  /** What the request holds in memory until its response is sent; absent if it has no body. */
-  readonly held: Holding | undefined;
+  /** What the request takes in memory until its response is sent; absent if it has no body. */
+  readonly reserved: Reservation | undefined;
 }
 
 export interface RequestBody<Schema extends v.GenericSchema> {
@@ -132,7 +128,7 @@ export function plantOperation<
         readonly parameters: Values<Declared>;
         readonly body: v.InferOutput<Schema>;
         readonly isHead: boolean;
-        readonly held: Holding | undefined;
+        readonly reserved: Reservation | undefined;
       },
     ) => Promise<Reply>;
   },

@@ -33,8 +33,6 @@ import { serviceOperations } from "./service-operations.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
-/** Longer lists need the permit `list`; up to here a list is a chunk or two. */
-const shortListMax = 500;
 /** HEAD of a longer page doesn't say whether there is a next one. */
 const headLimitMax = 2_000;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
@@ -166,10 +164,10 @@ const createPlants = plantOperation({
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants, admission }, { caller, body, parameters, held }) {
+  async run({ plants, turn }, { caller, body, parameters, reserved }) {
     const bulk = new Bulk(body);
-    held?.add(bulk.heldBytes);
-    const slices = bulk.readSlices(() => admission.turn(caller.user));
+    reserved?.add(bulk.reservedBytes);
+    const slices = bulk.readSlices(() => turn(caller.garden));
     await plants.createMany(caller, slices, parameters["Idempotency-Key"], bulk.note);
     return { status: 200, contentType: jsonLines.contentType, body: bulk.renderResults() };
   },
@@ -226,7 +224,6 @@ const listPlants = plantOperation({
     },
   },
   isCacheable: true,
-  isLong: ({ parameters: { limit } }) => limit === undefined || Number(limit) > shortListMax,
   async run({ plants, basePath }, { caller, parameters, isHead }) {
     const { after, tag, fields } = parameters;
     const requested = parameters.limit === undefined ? undefined : Number(parameters.limit);

@@ -1,12 +1,20 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
-import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
+import type { Caller } from "../domain/caller.ts";
+import {
+  errorsMax,
+  overloaded,
+  PlantStoreError,
+  refuse,
+  type ValidationError,
+} from "../domain/errors.ts";
 import { parseJsonObject, startsObject } from "../json-text.ts";
-import type { Admission } from "./admission.ts";
-import { checkContentType, jsonLines, readBody, smallBodyBytes } from "./body.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Arrival } from "./arrival.ts";
+import { checkContentType, jsonLines } from "./body.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
+import type { Reservation } from "./reserved-bytes.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 export interface Target {
   readonly path: string;
@@ -55,47 +63,38 @@ export function createRequestIds(): (headers: Headers) => string {
   };
 }
 
-/** Synchronous if the operation takes no body. */
-export function readInput(
+export async function readInput(
   operation: Operation,
-  exchange: Exchange,
-  admission: Admission,
-): Input | Promise<Input> {
-  const { request, caller } = exchange;
+  arrival: Arrival,
+  caller: Caller | undefined,
+  reserved: Reservation | undefined,
+  scheduler: Scheduler,
+): Promise<Input> {
+  const { request, body: incoming } = arrival;
   const { headers } = request;
   const isHead = request.method === "HEAD";
   const errors: ValidationError[] = [];
   if (operation.body) checkContentType(headers, operation.body.type);
-  else if (exchange.body !== "none") {
+  else if (incoming.isPending) {
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
-  const parameters = readParameters(operation, exchange, errors);
-  const complete = (body: unknown): Input => {
-    const [first] = errors;
-    if (first) throw refuse(first, errors);
-    return { caller, headers, parameters, body, isHead, held: exchange.held };
-  };
-  if (!operation.body) return complete(undefined);
-
-  const { type, schema } = operation.body;
-  const user = caller?.user ?? "";
-  exchange.held = admission.hold(user);
-  return readBody(request, type, exchange.held).then(
-    (text) => {
-      exchange.body = "read";
-      exchange.deadlineMs = admission.deadline();
-      // Lines are validated one by one, while they are worked on.
-      if (type === jsonLines) return complete(text);
-      const validate = () => complete(validateObject(schema, text, errors, "body", parameters.id));
-      // Hundreds of long bodies can end in the same tick, and each takes milliseconds.
-      return text.length > smallBodyBytes ? admission.turn(user).then(validate) : validate();
-    },
-    (error) => {
+  const parameters = readParameters(operation, arrival, errors);
+  let body: unknown;
+  if (operation.body && reserved) {
+    const { type, schema } = operation.body;
+    const text = await incoming.read(type, reserved).catch((error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
       errors.push(...error.errors);
-      return complete(undefined);
-    },
-  );
+    });
+    // Thousands of bodies can arrive in the same tick.
+    if (!scheduler.mayRun() && (await scheduler.turn(arrival.queue))) throw overloaded;
+    // Lines are validated one by one, while they are worked on.
+    if (text === undefined || type === jsonLines) body = text;
+    else body = validateObject(schema, text, errors, "body", parameters.id);
+  }
+  const [first] = errors;
+  if (first) throw refuse(first, errors);
+  return { caller, headers, parameters, body, isHead, reserved };
 }
 
 /** One error for each field or parameter is enough. */
@@ -103,7 +102,7 @@ const oneErrorEach = { abortPipeEarly: true } as const;
 
 function readParameters(
   { parameters = {} }: Operation,
-  { request, query, variable }: Exchange,
+  { request, query, variable }: Arrival,
   errors: ValidationError[],
 ): Record<string, unknown> {
   const texts = readQuery(parameters, query, errors);

@@ -1,6 +1,6 @@
-/** Text that is sent at the client's pace, to one who leaves. */
+/** A client that leaves in the middle of a stream. */
 import { expect, test } from "bun:test";
-import { streamText } from "./stream.ts";
+import { streamChunks } from "./stream.ts";
 
 /** Lets everything that can go on without the test go on. */
 async function settle(): Promise<void> {
@@ -19,9 +19,9 @@ test("a client that leaves while a chunk is being made frees the source and ends
       isFreed = true;
     },
   };
-  const stream = streamText(
+  const stream = streamChunks(
     source,
-    (make) => make(),
+    async () => {},
     () => ends++,
   );
   const reader = stream.getReader();

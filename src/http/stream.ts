@@ -1,23 +1,20 @@
 /**
- * Sends text chunk by chunk, at the pace of the client: the next chunk is made when the last one
+ * Sends a response chunk by chunk, at the client's pace: the next chunk is made when the last one
  * has left, so a slow reader holds no more than one in memory.
  */
 import type { Source } from "../domain/plants.ts";
 
 const encoder = new TextEncoder();
 
-type MakeChunk = () => Promise<string | undefined>;
-
 /**
- * `pace` makes each chunk after the first when it is its turn. `onEnd` runs once: when all was
- * sent, when the client left, or with the error of a failed source.
+ * `turn` resolves when the next chunk may be made; the first one doesn't wait. `onEnd` runs once:
+ * when everything was sent, when the client left, or with the error of a failed source.
  */
-export function streamText(
-  source: Source<string>,
-  pace: (make: MakeChunk) => ReturnType<MakeChunk>,
+export function streamChunks(
+  source: Source<string | Uint8Array>,
+  turn: () => Promise<unknown>,
   onEnd: (error?: unknown) => void,
 ): ReadableStream {
-  const makeChunk = () => source.next();
   let hasBegun = false;
   let hasEnded = false;
   function end(error?: unknown): void {
@@ -30,16 +27,18 @@ export function streamText(
     {
       async pull(controller) {
         try {
-          const making = hasBegun ? pace(makeChunk) : makeChunk();
+          if (hasBegun) await turn();
           hasBegun = true;
-          const chunk = await making;
+          const chunk = await source.next();
           // The client may have disconnected.
           if (hasEnded) return;
-          if (chunk !== undefined) return controller.enqueue(encoder.encode(chunk));
+          if (chunk !== undefined) {
+            return controller.enqueue(typeof chunk === "string" ? encoder.encode(chunk) : chunk);
+          }
           controller.close();
           end();
         } catch (error) {
-          // The status has gone out: all that is left is to break off, so that the client sees it.
+          // The status has been sent, so the client can see the failure only by the missing end.
           controller.error(error);
           end(error);
         }

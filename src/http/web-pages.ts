@@ -4,6 +4,7 @@
  */
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
+import type { Source } from "../domain/plants.ts";
 import type { Operation, Reply } from "./operation.ts";
 import type { PageSource } from "./page-sources.ts";
 
@@ -81,10 +82,12 @@ export const webPages: readonly Operation[] = [
   },
 ];
 
+const encoder = new TextEncoder();
+
 interface PageFile {
   readonly contentType: string;
-  readonly plain: Blob;
-  readonly gzipped: Blob;
+  readonly plain: Uint8Array<ArrayBuffer>;
+  readonly gzipped: Uint8Array<ArrayBuffer>;
   readonly etag: string;
 }
 
@@ -124,9 +127,9 @@ async function createFile(contentType: string, text: string): Promise<PageFile> 
   const { gzip } = await import("node:zlib");
   const { promisify } = await import("node:util");
   // Off the event loop: the renderer is megabytes long.
-  const gzipped = new Blob([await promisify(gzip)(text, { level: 9 })]);
+  const gzipped = new Uint8Array(await promisify(gzip)(text, { level: 9 }));
   // Weak, because the plain and the compressed form share it.
-  return { contentType, plain: new Blob([text]), gzipped, etag: `W/"${hash(text)}"` };
+  return { contentType, plain: encoder.encode(text), gzipped, etag: `W/"${hash(text)}"` };
 }
 
 function hash(text: string): string {
@@ -150,10 +153,31 @@ function fileReply(file: PageFile, more: Record<string, string>, requestHeaders:
   // Without W/: whether a tag is weak does not matter here.
   if (known === "*" || known?.includes(etag.slice(2))) return { status: 304, headers };
   if (!acceptsGzip(requestHeaders.get("accept-encoding") ?? "")) {
-    return { status: 200, contentType, headers, body: file.plain };
+    return { status: 200, contentType, headers, body: toBody(file.plain) };
   }
   const gzipHeaders = { ...headers, "Content-Encoding": "gzip" };
-  return { status: 200, contentType, headers: gzipHeaders, body: file.gzipped };
+  return { status: 200, contentType, headers: gzipHeaders, body: toBody(file.gzipped) };
+}
+
+/**
+ * The runtime hands a whole body to the kernel at once, and with megabytes that takes milliseconds,
+ * in which nothing else runs. So a large file is sent in chunks.
+ */
+const chunkBytes = 64 * 1024;
+
+function toBody(bytes: Uint8Array<ArrayBuffer>): Reply["body"] {
+  if (bytes.byteLength <= chunkBytes) return bytes;
+  let at = 0;
+  const chunks: Source<Uint8Array> = {
+    async next() {
+      if (at >= bytes.byteLength) return undefined;
+      const chunk = bytes.subarray(at, at + chunkBytes);
+      at += chunkBytes;
+      return chunk;
+    },
+    close() {},
+  };
+  return chunks;
 }
 
 /** Whether gzip is listed, and not with `q=0`. */

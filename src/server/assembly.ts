@@ -3,8 +3,8 @@ import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { Plants } from "../domain/plants.ts";
-import { Admission } from "../http/admission.ts";
 import { type App, createApp } from "../http/app.ts";
+import { Scheduler } from "../http/scheduler.ts";
 import { memoizeAsync } from "../http/web-pages.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -80,10 +80,12 @@ export function assemble(
   const buckets = config.buckets ?? createBucketMemory();
   const limiter = rate && new RateLimiter(rate, buckets);
   const spans = tracing && createSpanExporter(tracing, log, metrics);
+  const scheduler = new Scheduler();
+  const turn = (garden: string) => scheduler.turn(garden);
   const app = createApp({
     context: {
-      admission: new Admission(),
-      plants: new Plants(storage, writer),
+      plants: new Plants(storage, writer, turn),
+      turn,
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
       checkStorage: () => readiness.check(),
@@ -95,6 +97,7 @@ export function assemble(
       }),
     },
     authenticator,
+    scheduler,
     log,
     metrics,
     allowedOrigins: config.corsOrigins,

@@ -66,7 +66,7 @@ export class Readiness {
     if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.#storage.ping();
     if (this.#doubt[0] === 0) return;
-    await this.#storage.apply(trialWrites, { isApart: true }).catch((error) => {
+    await this.#storage.apply(trialWrites).catch((error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
     });
     this.noteCommit();

@@ -1,7 +1,8 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
+import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { type ApplyOptions, GardenLocked, type Outcome, type Write } from "../domain/storage.ts";
+import { GardenLocked, type Outcome, type Write } from "../domain/storage.ts";
 import { GroupCommit, type GroupCommitOptions, groupCommitDefaults } from "./group-commit.ts";
 
 const realImmediate = setImmediate;
@@ -14,18 +15,17 @@ function create(options: Partial<GroupCommitOptions> = {}) {
   /** The calls of `apply`. Each ends when the test says so. */
   const commits: {
     ids: number[];
-    isApart: boolean;
     succeed(): void;
     fail(error: unknown): void;
   }[] = [];
   const storage = {
-    apply(writes: readonly Write[], { isApart = false }: ApplyOptions = {}) {
+    apply(writes: readonly Write[]) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly Outcome[]>();
       const outcomes = writes.map(
         ({ id = 0n }): Outcome => ({ kind: "created", id, replayed: false }),
       );
       const ids = writes.map(({ id }) => Number(id));
-      commits.push({ ids, isApart, succeed: () => resolve(outcomes), fail: reject });
+      commits.push({ ids, succeed: () => resolve(outcomes), fail: reject });
       return promise;
     },
   };
@@ -128,64 +128,61 @@ describe("a failure", () => {
     commits[3]?.succeed();
     expect(await outcomes).toEqual([1, "this one is bad", 3]);
     expect(commits.map(({ ids }) => ids)).toEqual([[1, 2, 3], [1], [2], [3]]);
-    expect(commits.map(({ isApart }) => isApart)).toEqual([false, true, true, true]);
     expect(committed).toEqual([1, 1]);
   });
 });
 
-describe("a garden that is locked", () => {
-  const locked = new GardenLocked();
-
-  test("waits apart, with what is written to it, and the others go on", async () => {
-    const { group, commits, settled, writeAll } = create();
-    // The garden 2 turns out to be locked.
-    const first = writeAll(10, 20, 30, 21);
+describe("gardens", () => {
+  test("take turns in a group, and each has a bound in it", async () => {
+    const { commits, writeAll } = create({ groupWritesMax: 6, gardenWritesMax: 3 });
+    void writeAll(9);
     await ticks();
-    const early = writeAll(22);
-    for (const failure of [locked, undefined, locked, undefined]) {
-      const commit = commits.findLast(({ isApart }) => !isApart);
-      if (failure) commit?.fail(failure);
-      else commit?.succeed();
-      await ticks(8);
+    const outcomes = writeAll(10, 11, 12, 13, 14, 20, 21, 30);
+    commits[0]?.succeed();
+    for (const index of [1, 2]) {
+      await ticks();
+      commits[index]?.succeed();
     }
-    const later = writeAll(23, 40);
-    await ticks();
-    expect(commits.map(({ ids }) => ids)).toEqual([
-      ...[[10, 20, 30, 21], [10], [20, 21], [30], [20, 21, 22], [40]],
-    ]);
-    expect(commits.map(({ isApart }) => isApart)).toEqual([
-      ...[false, false, false, false, true, false],
-    ]);
-    commits[5]?.succeed();
-    await ticks();
-    expect(settled).toEqual([10, 30, 40]);
-    let isDrained = false;
-    const drained = group.drain().then(() => {
-      isDrained = true;
-    });
-    await ticks();
-    expect(isDrained).toBe(false);
-    commits[4]?.succeed();
-    await ticks(8);
-    commits[6]?.succeed();
-    expect(await Promise.all([first, early, later])).toEqual([[10, 20, 30, 21], [22], [23, 40]]);
-    expect(commits[6]).toMatchObject({ ids: [23], isApart: true });
-    await drained;
-    void writeAll(24, 50);
-    await ticks();
-    expect(commits[7]).toMatchObject({ ids: [24, 50], isApart: false });
+    expect(await outcomes).toEqual([10, 11, 12, 13, 14, 20, 21, 30]);
+    expect(commits.map(({ ids }) => ids)).toEqual([[9], [10, 20, 30, 11, 21, 12], [13, 14]]);
   });
 
-  test("is refused at once while as many are locked as may wait", async () => {
+  test("that are locked by another program are refused, for a second at once, and others go on", async () => {
     const { commits, writeAll } = create();
-    const outcomes = writeAll(1, 2, 3, 4, 5);
+    const outcomes = writeAll(10, 20, 30, 21);
     await ticks();
-    for (let index = 0; index < 6; index++) {
-      commits[index === 0 ? 0 : commits.findLastIndex(({ isApart }) => !isApart)]?.fail(locked);
+    commits[0]?.fail(new GardenLocked());
+    for (const failure of [undefined, new GardenLocked(), undefined]) {
       await ticks();
+      if (failure) commits.at(-1)?.fail(failure);
+      else commits.at(-1)?.succeed();
     }
-    for (const { isApart, succeed } of commits) if (isApart) succeed();
-    expect(await outcomes).toEqual([1, 2, 3, 4, expect.stringContaining("cannot keep up")]);
+    const locked = expect.stringContaining("has locked this garden");
+    expect(await outcomes).toEqual([10, locked, 30, locked]);
+    expect(await writeAll(22)).toEqual([locked]);
+    await Bun.sleep(1_000);
+    const later = writeAll(23);
+    await ticks();
+    commits.at(-1)?.succeed();
+    expect(await later).toEqual([23]);
+    expect(commits.map(({ ids }) => ids)).toEqual([[10, 20, 30, 21], [10], [20, 21], [30], [23]]);
+  });
+
+  test("with more than fits are refused what has waited half a second, and nothing else is", async () => {
+    const { commits, writeAll } = create({ gardenWritesMax: 1 });
+    void writeAll(9);
+    await ticks();
+    const early = writeAll(10, 11, 12, 20);
+    await Bun.sleep(queuedMsMax + 10);
+    const late = writeAll(13);
+    commits[0]?.succeed();
+    for (const index of [1, 2]) {
+      await ticks();
+      commits[index]?.succeed();
+    }
+    const overloaded = expect.stringContaining("cannot keep up");
+    expect(await early).toEqual([10, overloaded, overloaded, 20]);
+    expect(await late).toEqual([13]);
   });
 });
 

@@ -1,7 +1,9 @@
 /**
  * Gathers writes that wait at the same time into one durable commit and resolves each after it. It
- * knows no engine: a commit is whatever `apply` does. `http/admission.ts` bounds how many wait.
+ * knows no engine: a commit is whatever `apply` does. Gardens take turns in each group, so one that
+ * writes a lot only holds up itself.
  */
+import { FairQueue } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError, sendAgain } from "../domain/errors.ts";
 import {
   GardenLocked,
@@ -13,6 +15,8 @@ import {
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
+  /** One garden's writes in a group: a bulk request's slice. */
+  readonly gardenWritesMax: number;
   /** A commit that takes longer is reported to `onSlow` while it goes on. */
   readonly slowMs: number;
   /** How long a commit may take. After that its outcome is unknown. */
@@ -26,6 +30,7 @@ export interface GroupCommitOptions {
 
 export const groupCommitDefaults = {
   groupWritesMax: 1024,
+  gardenWritesMax: 256,
   slowMs: 3_000,
   deadlineMs: 10_000,
   onStart() {},
@@ -34,7 +39,8 @@ export const groupCommitDefaults = {
   onSlow() {},
 } as const;
 
-const firstResolved = 32;
+/** Resolving more in one tick delayed other requests by 10 ms. */
+const settledPerTick = 128;
 
 /**
  * Ticks between two commits, in which clients that just got a response send their next write.
@@ -43,8 +49,13 @@ const firstResolved = 32;
  */
 const gatheringTicks = 4;
 
-/** How many gardens can have a queue of their own. Each may hold a connection while it waits. */
-const lockedGardensMax = 4;
+/** How long a garden's writes are refused at once after another program has locked it. */
+const lockedMs = 1_000;
+
+const gardenLocked = new PlantStoreError(
+  "unavailable",
+  "Another program has locked this garden. Nothing was changed; try again shortly.",
+);
 
 interface Waiter {
   readonly garden: string;
@@ -59,22 +70,18 @@ type Group = readonly Waiter[];
 export class GroupCommit implements PlantWriter {
   readonly #storage: Pick<PlantStorage, "apply">;
   readonly #options: GroupCommitOptions;
-  /** The writes of all gardens that aren't locked. */
-  readonly #shared: CommitQueue;
-  /** Gardens that another program has locked: only their own writes wait for that. */
-  readonly #locked = new Map<string, CommitQueue>();
-  /** Groups that are durable, but whose waiters are not all resolved yet. */
-  #resolving = 0;
+  readonly #waiting = new FairQueue<Waiter>();
+  /** Gardens that another program has locked, and until when their writes are refused at once. */
+  readonly #lockedUntilMs = new Map<string, number>();
+  #isBusy = false;
+  /** Whether the commit under way is past its deadline. */
+  isStuck = false;
+  /** Groups whose waiters are not all settled yet. */
+  #settling = 0;
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
     this.#storage = storage;
     this.#options = options;
-    this.#shared = new CommitQueue(options, (group) => this.#commit(group));
-  }
-
-  /** Whether the commit under way is past its deadline. */
-  get isStuck(): boolean {
-    return this.#shared.isStuck;
   }
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
@@ -102,48 +109,98 @@ export class GroupCommit implements PlantWriter {
 
   /** Resolves once no write is waiting or under way. */
   async drain(): Promise<void> {
-    while (this.#shared.isBusy || this.#locked.size > 0 || this.#resolving > 0) await Bun.sleep(1);
+    while (this.#isBusy || this.#settling > 0) await Bun.sleep(1);
   }
 
   #enqueue(waiter: Waiter): void {
-    const queue = this.#locked.get(waiter.garden) ?? this.#shared;
-    queue.add([waiter]);
-  }
-
-  /** If a garden is locked, the group is split until only that garden's writes are left. */
-  async #commit(group: Group, isApart = false): Promise<void> {
-    const error = await this.#apply(group, isApart);
-    if (error === undefined) return;
-    const parts = Map.groupBy(group, ({ garden }) => garden);
-    if (error instanceof PlantStoreError || (isApart && group.length === 1)) {
-      reject(group, error);
-    } else if (isApart || !(error instanceof GardenLocked)) {
-      // One of the writes is at fault, not the storage: tried alone, only that one fails.
-      for (const waiter of group) await this.#commit([waiter], true);
-    } else if (parts.size > 1) {
-      for (const part of parts.values()) await this.#commit(part);
-    } else {
-      for (const [garden, part] of parts) this.#waitForLock(garden, part);
-    }
-  }
-
-  /** The garden has its own queue until that is empty; later writes join it. */
-  #waitForLock(garden: string, group: Group): void {
-    if (this.#locked.size >= lockedGardensMax) {
-      reject(group, overloaded);
+    const refusal = this.#refusal(waiter.garden);
+    if (refusal) {
+      waiter.reject(refusal);
       return;
     }
-    const queue = new CommitQueue(
-      this.#options,
-      (part) => this.#commit(part, true),
-      () => this.#locked.delete(garden),
-    );
-    this.#locked.set(garden, queue);
-    queue.add([...group, ...this.#shared.take(garden)]);
+    this.#waiting.push(waiter.garden, waiter);
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    // At the end of this tick, so that all requests that it brings share the commit.
+    setImmediate(() => this.#commitAll());
+  }
+
+  async #commitAll(): Promise<void> {
+    const { slowMs, deadlineMs, onSlow } = this.#options;
+    for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
+      const taken = group;
+      let timer = setTimeout(() => {
+        onSlow();
+        timer = setTimeout(() => this.#giveUp(taken), deadlineMs - slowMs);
+      }, slowMs);
+      await this.#commit(group);
+      clearTimeout(timer);
+      this.isStuck = false;
+      if (group.length > 1) await this.#gather();
+    }
+    this.#isBusy = false;
+  }
+
+  /** The next group. What has waited too long and still doesn't fit into it is refused. */
+  #takeGroup(): Group {
+    const { groupWritesMax, gardenWritesMax, onStart } = this.#options;
+    const group: Waiter[] = [];
+    const writesOf = new Map<string, number>();
+    let writes = 0;
+    const fits = (garden: string, waiter: Waiter) => {
+      const own = (writesOf.get(garden) ?? 0) + waiter.writes.length;
+      const isFirst = !writesOf.has(garden);
+      if (group.length > 0 && writes + waiter.writes.length > groupWritesMax) return false;
+      if (!isFirst && own > gardenWritesMax) return false;
+      writesOf.set(garden, own);
+      return true;
+    };
+    let oldestMs = Number.POSITIVE_INFINITY;
+    for (let next = this.#waiting.shift(fits); next; next = this.#waiting.shift(fits)) {
+      group.push(next.item);
+      writes += next.item.writes.length;
+      oldestMs = Math.min(oldestMs, next.queuedAtMs);
+    }
+    if (group.length > 0) onStart(performance.now() - oldestMs);
+    if (this.#waiting.length > 0) this.#reject(this.#waiting.removeLate(), overloaded);
+    return group;
+  }
+
+  /** Settles every waiter of the group. */
+  async #commit(group: Group): Promise<void> {
+    const error = await this.#apply(group);
+    if (error === undefined) return;
+    if (error instanceof PlantStoreError) return this.#reject(group, error);
+    const gardens = Map.groupBy(group, ({ garden }) => garden);
+    if (error instanceof GardenLocked) {
+      if (gardens.size > 1) {
+        for (const part of gardens.values()) await this.#commit(part);
+        return;
+      }
+      for (const garden of gardens.keys()) this.#lock(garden);
+      return this.#reject(group, gardenLocked);
+    }
+    if (group.length === 1) return this.#reject(group, error);
+    // One of the writes is at fault, not the storage: tried alone, only that one fails.
+    for (const waiter of group) await this.#commit([waiter]);
+  }
+
+  #lock(garden: string): void {
+    this.#lockedUntilMs.set(garden, performance.now() + lockedMs);
+  }
+
+  /** Why a write isn't even queued, if so. */
+  #refusal(garden: string): PlantStoreError | undefined {
+    if (this.isStuck) return overloaded;
+    const untilMs = this.#lockedUntilMs.get(garden);
+    if (untilMs === undefined) return undefined;
+    if (performance.now() < untilMs) return gardenLocked;
+    this.#lockedUntilMs.delete(garden);
+    return undefined;
   }
 
   /** Returns the error instead of throwing it. */
-  async #apply(group: Group, isApart: boolean): Promise<unknown> {
+  async #apply(group: Group): Promise<unknown> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];
@@ -153,103 +210,30 @@ export class GroupCommit implements PlantWriter {
     }
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#storage.apply(writes, { isApart });
+      outcomes = await this.#storage.apply(writes);
     } catch (error) {
       if (error instanceof PlantStoreError) this.#options.onFailure(error);
       return error ?? new Error("The storage failed without a reason.");
     }
     this.#options.onCommit(outcomes, performance.now() - startedAtMs);
-    const settle = (index: number) => group[index]?.resolve(outcomes, starts[index] as number);
-    this.#resolve(group.length, settle);
+    this.#settle(group, (waiter, index) => waiter.resolve(outcomes, starts[index] as number));
     return undefined;
   }
 
-  /**
-   * A few at first, then twice as many in each tick, so that other requests get in between: 256
-   * in one go delayed lists by 10 ms. The next commit does not wait for it.
-   */
-  #resolve(count: number, settle: (index: number) => void, from = 0, to = firstResolved): void {
-    for (let index = from; index < Math.min(to, count); index++) settle(index);
-    if (to >= count) return;
-    this.#resolving++;
+  #reject(group: Group, error: unknown): void {
+    this.#settle(group, ({ reject }) => reject(error));
+  }
+
+  /** A bounded number per tick. The next commit doesn't wait for the rest. */
+  #settle(group: Group, settle: (waiter: Waiter, index: number) => void, from = 0): void {
+    const to = Math.min(from + settledPerTick, group.length);
+    for (let index = from; index < to; index++) settle(group[index] as Waiter, index);
+    if (to === group.length) return;
+    this.#settling++;
     setImmediate(() => {
-      this.#resolving--;
-      this.#resolve(count, settle, to, to * 2);
+      this.#settling--;
+      this.#settle(group, settle, to);
     });
-  }
-}
-
-function reject(group: Group, error: unknown): void {
-  for (const waiter of group) waiter.reject(error);
-}
-
-/** Writes that wait while a group is committed, and then are the next group. */
-class CommitQueue {
-  readonly #options: GroupCommitOptions;
-  /** Settles every waiter of the group. */
-  readonly #commit: (group: Group) => Promise<void>;
-  readonly #onIdle: () => unknown;
-  #waiting: Waiter[] = [];
-  /** When the oldest waiting write was queued. */
-  #waitingSinceMs = 0;
-  isBusy = false;
-  isStuck = false;
-
-  constructor(
-    options: GroupCommitOptions,
-    commit: (group: Group) => Promise<void>,
-    onIdle: () => unknown = () => {},
-  ) {
-    this.#options = options;
-    this.#commit = commit;
-    this.#onIdle = onIdle;
-  }
-
-  add(waiters: Group): void {
-    if (this.isStuck) {
-      reject(waiters, overloaded);
-      return;
-    }
-    if (this.#waiting.length === 0) this.#waitingSinceMs = performance.now();
-    this.#waiting.push(...waiters);
-    if (this.isBusy) return;
-    this.isBusy = true;
-    // At the end of this tick, so that all requests that it brings share the commit.
-    setImmediate(() => this.#commitAll());
-  }
-
-  /** Removes the waiting writes of a garden and returns them. */
-  take(garden: string): Group {
-    const taken = this.#waiting.filter((waiter) => waiter.garden === garden);
-    this.#waiting = this.#waiting.filter((waiter) => waiter.garden !== garden);
-    return taken;
-  }
-
-  async #commitAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const { slowMs, deadlineMs, onStart, onSlow } = this.#options;
-      onStart(performance.now() - this.#waitingSinceMs);
-      const group = this.#takeGroup();
-      let timer = setTimeout(() => {
-        onSlow();
-        timer = setTimeout(() => this.#giveUp(group), deadlineMs - slowMs);
-      }, slowMs);
-      await this.#commit(group);
-      clearTimeout(timer);
-      this.isStuck = false;
-      if (group.length > 1) await this.#gather();
-    }
-    this.isBusy = false;
-    this.#onIdle();
-  }
-
-  #takeGroup(): Waiter[] {
-    let writes = 0;
-    const end = this.#waiting.findIndex((waiter, index) => {
-      writes += waiter.writes.length;
-      return index > 0 && writes > this.#options.groupWritesMax;
-    });
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
   /** Unless the next group is full already. */
@@ -263,10 +247,12 @@ class CommitQueue {
   /** A commit that does not end also holds up all that wait after it. */
   #giveUp(group: Group): void {
     this.isStuck = true;
-    const waiting = this.#waiting;
-    this.#waiting = [];
     const message = `The storage did not respond in time, so the outcome is unknown. ${sendAgain}`;
-    reject(group, new PlantStoreError("unavailable", message));
-    reject(waiting, overloaded);
+    this.#reject(group, new PlantStoreError("unavailable", message));
+    const waiting: Waiter[] = [];
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      waiting.push(next.item);
+    }
+    this.#reject(waiting, overloaded);
   }
 }

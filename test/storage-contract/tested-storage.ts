@@ -83,13 +83,13 @@ export function created(id: bigint, replayed = false): Outcome {
   return { kind: "created", id, replayed };
 }
 
-/** As group commit does: on a busy machine a garden may be locked for longer than a group waits. */
+/** On a busy machine a garden may be locked for longer than a group waits. */
 export async function applyPatiently(
   storage: Storage,
   writes: readonly Write[],
 ): Promise<readonly Outcome[]> {
   return storage.apply(writes).catch((error) => {
     if (!(error instanceof GardenLocked)) throw error;
-    return storage.apply(writes, { isApart: true });
+    return applyPatiently(storage, writes);
   });
 }

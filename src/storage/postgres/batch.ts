@@ -20,8 +20,6 @@ import { send } from "./statement.ts";
 export const lockTimeoutMs = 200;
 
 interface BatchOptions extends Limits {
-  /** Waits for locks up to the statement timeout, not `lockTimeoutMs`. */
-  readonly waitsForLocks: boolean;
   /** Called just before anything is sent that may make the writes last. */
   readonly announceCommit: () => void;
 }
@@ -47,7 +45,7 @@ export async function applyBatch(
 async function fetchAll(
   client: ClientBase,
   writes: readonly PreparedWrite[],
-  { olderKeysUntilMs, waitsForLocks }: BatchOptions,
+  { olderKeysUntilMs }: BatchOptions,
 ): Promise<LookUp> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind !== "delete"));
@@ -59,7 +57,7 @@ async function fetchAll(
     return rows.map((row) => ({ garden, row }));
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(waitsForLocks ? beginStatement : `${beginStatement}; ${waitBriefly}`),
+    client.query(`${beginStatement}; ${waitBriefly}`),
     queryFor(client, adding, addGardensStatement, [adding]),
     queryFor(client, gardens, lockGardensStatement, [gardens]),
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),

@@ -1,4 +1,5 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
+import { noGarden } from "../../async/fair-queue.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { PlantReader } from "../../domain/storage.ts";
 import type { Limits } from "../rules.ts";
@@ -76,6 +77,7 @@ const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (
 function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
   return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
     const { rows } = await runner.read(
+      `${noGarden}lists`,
       // One row for each list, with its columns as JSON: that is parsed faster than many rows.
       `SELECT ids, names, tags
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
@@ -126,11 +128,12 @@ function createReader(
       const startedAtMs = performance.now();
       if (textMax === undefined) {
         const group = tag === undefined ? lists.ofGarden : lists.ofTag;
-        const plants = await group.read({ garden, tag, first, count });
+        const plants = await group.read(garden, { garden, tag, first, count });
         onRead(performance.now() - startedAtMs);
         return plants;
       }
       const { rows } = await runner.read(
+        garden,
         `SELECT id, name, tag FROM (
            SELECT *, row_number() OVER by_id AS row,
              sum(length(name) + length(tag)) OVER by_id AS text
@@ -148,6 +151,7 @@ function createReader(
       if (first === undefined) return undefined;
       const startedAtMs = performance.now();
       const { rows } = await runner.read(
+        garden,
         `SELECT max(id) AS id FROM (SELECT id FROM ${source}
            WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS sought`,
         [garden, tag, first, count],
@@ -156,7 +160,8 @@ function createReader(
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },
     async countPlants(garden) {
-      const { rows } = await runner.read("SELECT plants FROM gardens WHERE garden = $1", [garden]);
+      const text = "SELECT plants FROM gardens WHERE garden = $1";
+      const { rows } = await runner.read(garden, text, [garden]);
       return Number(rows[0]?.plants ?? 0);
     },
   };

@@ -3,6 +3,7 @@
  * new primary.
  */
 import { type ClientBase, DatabaseError, Pool, type PoolClient } from "pg";
+import { FairSemaphore } from "../../async/fair-semaphore.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits, type PoolUse } from "../storage.ts";
 import {
@@ -38,14 +39,12 @@ interface UseOptions {
   readonly dueAtMs?: number;
   /** Whether to search for the new primary if the known one is lost. */
   readonly waitsForPrimary?: boolean;
-  /** Leaves one connection for work that doesn't set this. */
-  readonly leavesOne?: boolean;
 }
 
 export class PrimaryPool {
   readonly #limits: ConnectionLimits;
   /** Leaves one connection free, so that writes always find one. */
-  readonly #others: Semaphore;
+  readonly #reads: FairSemaphore;
   #target: Target;
   #pool: Pool | undefined;
   #search: Search | undefined;
@@ -59,7 +58,7 @@ export class PrimaryPool {
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#target = { url, limits, schema: undefined };
     this.#limits = limits;
-    this.#others = new Semaphore(Math.max(1, limits.poolSize - 1));
+    this.#reads = new FairSemaphore(Math.max(1, limits.poolSize - 1));
   }
 
   /**
@@ -101,7 +100,7 @@ export class PrimaryPool {
       connectionsMax: this.#limits.poolSize,
       busy: totalCount - idleCount,
       idle: idleCount,
-      waiting: waitingCount + this.#others.waiting,
+      waiting: waitingCount + this.#reads.waiting,
     };
   }
 
@@ -117,9 +116,8 @@ export class PrimaryPool {
    */
   async use<Result>(
     work: (client: PoolClient) => Promise<Result>,
-    { dueAtMs = this.dueAtMs(), waitsForPrimary = true, leavesOne = false }: UseOptions = {},
+    { dueAtMs = this.dueAtMs(), waitsForPrimary = true }: UseOptions = {},
   ): Promise<Result> {
-    if (leavesOne) return this.#others.run(() => this.use(work, { dueAtMs, waitsForPrimary }));
     const [pool, client] = await this.#acquire(dueAtMs, waitsForPrimary);
     const sinceMs = performance.now();
     let isBroken = false;
@@ -138,6 +136,15 @@ export class PrimaryPool {
     } finally {
       client.release(isBroken);
     }
+  }
+
+  /** The same for a garden's read. It waits for its turn, or fails with `overloaded`. */
+  read<Result>(
+    garden: string,
+    work: (client: PoolClient) => Promise<Result>,
+    dueAtMs: number,
+  ): Promise<Result> {
+    return this.#reads.run(garden, () => this.use(work, { dueAtMs }));
   }
 
   /**
@@ -282,31 +289,5 @@ async function before<Result>(dueAtMs: number, work: Promise<Result>): Promise<R
     return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** Bounds how many run at a time; first come, first served. */
-class Semaphore {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(places: number) {
-    this.#free = places;
-  }
-
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
   }
 }

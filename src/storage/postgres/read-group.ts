@@ -2,6 +2,8 @@
  * Sends reads that wait at the same time as one statement. The statement starts after all of them,
  * so each read sees everything that was acknowledged before it.
  */
+import { FairQueue, isLate } from "../../async/fair-queue.ts";
+import { overloaded } from "../../domain/errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /** Bounds how long the rows of one statement hold up the event loop. */
@@ -27,7 +29,7 @@ type Send<Key, Result> = (keys: readonly Key[], dueAtMs: number) => Promise<read
 export class ReadGroup<Key, Result> {
   readonly #runner: Pick<TransactionRunner, "dueAtMs">;
   readonly #send: Send<Key, Result>;
-  readonly #waiting: Waiter<Key, Result>[] = [];
+  readonly #waiting = new FairQueue<Waiter<Key, Result>>();
   #isSending = false;
 
   constructor(runner: Pick<TransactionRunner, "dueAtMs">, send: Send<Key, Result>) {
@@ -35,9 +37,10 @@ export class ReadGroup<Key, Result> {
     this.#send = send;
   }
 
-  read(key: Key): Promise<Result> {
+  /** Fails with `overloaded` if it waited too long for the garden's turn. */
+  read(garden: string, key: Key): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ key, dueAtMs: this.#runner.dueAtMs(), resolve, reject });
+      this.#waiting.push(garden, { key, dueAtMs: this.#runner.dueAtMs(), resolve, reject });
       if (!this.#isSending) this.#sendAll();
     });
   }
@@ -47,7 +50,7 @@ export class ReadGroup<Key, Result> {
     // At the end of this tick, so that all requests that it brings share a statement.
     await ticks(1);
     while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, groupReadsMax);
+      const group = this.#takeGroup();
       const sent = this.#sendGroup(group);
       if (this.#waiting.length >= groupReadsMax) continue;
       await Promise.race([sent, Bun.sleep(patienceMs)]);
@@ -56,10 +59,20 @@ export class ReadGroup<Key, Result> {
     this.#isSending = false;
   }
 
+  #takeGroup(): Waiter<Key, Result>[] {
+    const group: Waiter<Key, Result>[] = [];
+    while (group.length < groupReadsMax) {
+      const next = this.#waiting.shift();
+      if (!next) break;
+      if (isLate(next)) next.item.reject(overloaded);
+      else group.push(next.item);
+    }
+    return group;
+  }
+
   async #sendGroup(group: readonly Waiter<Key, Result>[]): Promise<void> {
     try {
-      // The first has waited longest, so all of them end in time.
-      const [{ dueAtMs } = { dueAtMs: 0 }] = group;
+      const dueAtMs = Math.min(...group.map((waiter) => waiter.dueAtMs));
       const keys = group.map(({ key }) => key);
       const results = await this.#send(keys, dueAtMs);
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result);

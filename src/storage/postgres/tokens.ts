@@ -1,4 +1,5 @@
 /** Tokens in PostgreSQL: found by hash, listed, added, revoked. */
+import { noGarden } from "../../async/fair-queue.ts";
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
 import { ReadGroup } from "./read-group.ts";
@@ -20,12 +21,12 @@ const advice = "See plantstore token list.";
 export function createTokenStorage(runner: TransactionRunner): TokenStorage {
   const lookUps = new ReadGroup(runner, async (hashes: readonly string[], dueAtMs) => {
     const text = `SELECT ${columns} FROM tokens WHERE hash = ANY($1::text[])`;
-    const { rows } = await runner.read(text, [hashes], dueAtMs);
+    const { rows } = await runner.read(noGarden, text, [hashes], dueAtMs);
     const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
     return hashes.map((hash) => tokens.get(hash));
   });
   return {
-    findToken: (hash) => lookUps.read(hash),
+    findToken: (hash) => lookUps.read(noGarden, hash),
 
     async hasTokens() {
       const { rows } = await runner.query("SELECT 1 FROM tokens LIMIT 1");

@@ -19,8 +19,8 @@ type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<
 
 interface RunOptions {
   readonly dueAtMs?: number;
-  /** For reads and for writes that wait for a lock: leaves one connection for other writes. */
-  readonly leavesOne?: boolean;
+  /** Whose read it is, for its turn; absent for everything else, which waits for nobody. */
+  readonly readBy?: string;
   /** Ends the message of an unknown outcome where a command, not a request, did the write. */
   readonly advice?: string | undefined;
 }
@@ -42,9 +42,14 @@ export class TransactionRunner {
     return this.run((client) => send(client, text, values));
   }
 
-  /** The same for a request. There may be many, so one connection is left for writes. */
-  read(text: string, values: readonly unknown[], dueAtMs = this.dueAtMs()): Promise<QueryResult> {
-    return this.run((client) => send(client, text, values), { leavesOne: true, dueAtMs });
+  /** The same for a request's read. Gardens take turns, and one connection is left for writes. */
+  read(
+    garden: string,
+    text: string,
+    values: readonly unknown[],
+    dueAtMs = this.dueAtMs(),
+  ): Promise<QueryResult> {
+    return this.run((client) => send(client, text, values), { readBy: garden, dueAtMs });
   }
 
   /** One statement as a transaction of its own. */
@@ -63,17 +68,18 @@ export class TransactionRunner {
    * tries together end by `dueAtMs`.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { dueAtMs = this.dueAtMs(), leavesOne = false, advice } = options;
+    const { dueAtMs = this.dueAtMs(), readBy, advice } = options;
     for (let tries = 1; ; tries++) {
       let isCommitting = false;
       const announceCommit = () => {
         isCommitting = true;
       };
       try {
-        const [result, warning] = await this.#pool.use(
-          (client) => withWarnings(client, () => work(client, announceCommit)),
-          { dueAtMs, leavesOne },
-        );
+        const useClient = (client: ClientBase) =>
+          withWarnings(client, () => work(client, announceCommit));
+        const [result, warning] = await (readBy === undefined
+          ? this.#pool.use(useClient, { dueAtMs })
+          : this.#pool.read(readBy, useClient, dueAtMs));
         if (isCommitting && warning !== undefined) throw warning;
         return result;
       } catch (error) {

@@ -17,7 +17,7 @@ import { applyBatch, columns, lockTimeoutMs, pair, sortedGardens } from "./batch
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
-/** Few enough that waiting writes don't notice. */
+/** Small, so that waiting writes aren't held up. */
 const forgottenKeysMax = 1_000;
 
 const lockNotAvailable = "55P03";
@@ -28,28 +28,24 @@ export function createWriter(
   runner: TransactionRunner,
   limits: Limits,
 ): Pick<PlantStorage, "apply" | "forgetKeys"> {
-  async function apply(
-    writes: readonly PreparedWrite[],
-    isApart: boolean,
-  ): Promise<readonly Outcome[]> {
+  async function apply(writes: readonly PreparedWrite[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both ways together still end in time.
     const dueAtMs = runner.dueAtMs();
-    if (!isApart && isAllDeletes(writes)) return deleteAll(runner, writes);
-    if (!isApart && isAllPlain(writes, limits)) {
+    if (isAllDeletes(writes)) return deleteAll(runner, writes);
+    if (isAllPlain(writes, limits)) {
       const outcomes = await createAll(runner, writes, limits);
       if (outcomes) return outcomes;
     }
     return runner.run(
-      (client, announceCommit) =>
-        applyBatch(client, writes, { ...limits, waitsForLocks: isApart, announceCommit }),
-      { dueAtMs, leavesOne: isApart },
+      (client, announceCommit) => applyBatch(client, writes, { ...limits, announceCommit }),
+      { dueAtMs },
     );
   }
 
   return {
-    async apply(writes, { isApart = false } = {}) {
+    async apply(writes) {
       try {
-        return await apply(prepare(writes), isApart);
+        return await apply(prepare(writes));
       } catch (error) {
         if (!hasState((error as Error).cause, lockNotAvailable)) throw error;
         throw new GardenLocked("A garden is locked.", { cause: error });

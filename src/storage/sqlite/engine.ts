@@ -113,9 +113,9 @@ function createStorage(
       worker?.check();
       await tokens.countTokenChanges();
     }),
-    async apply(writes, options) {
+    async apply(writes) {
       checkStillThere();
-      return startedWorker().apply(writes, options);
+      return startedWorker().apply(writes);
     },
     share() {
       const shared = startedWorker().share();

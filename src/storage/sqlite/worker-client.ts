@@ -1,6 +1,6 @@
 /** A thread's connection to the worker: sends it requests and waits for the replies. */
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
-import type { ApplyOptions, Outcome, TokenUse, Write } from "../../domain/storage.ts";
+import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import type { OpenOptions } from "../storage.ts";
 import { unknownOutcome } from "./errors.ts";
 import { GardenVersions } from "./versions.ts";
@@ -14,7 +14,7 @@ export type WorkerRequest =
       readonly versions: SharedArrayBuffer;
     }
   | { readonly kind: "join"; readonly port: MessagePort }
-  | { readonly kind: "apply"; readonly writes: string; readonly isApart: boolean }
+  | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
   | { readonly kind: "vacuum-into"; readonly target: string }
@@ -90,11 +90,8 @@ export class WorkerClient {
     return { port: port2, versions: this.versions.memory };
   }
 
-  async apply(
-    writes: readonly Write[],
-    { isApart = false }: ApplyOptions = {},
-  ): Promise<readonly Outcome[]> {
-    const outcomes = await this.#request({ kind: "apply", writes: packWrites(writes), isApart });
+  async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
+    const outcomes = await this.#request({ kind: "apply", writes: packWrites(writes) });
     return unpackOutcomes(outcomes as string);
   }
 

@@ -25,7 +25,6 @@ type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 interface Group {
   readonly port: Port;
   readonly writes: readonly PreparedWrite[];
-  readonly isApart: boolean;
 }
 
 let path = "";
@@ -101,16 +100,11 @@ function vacuumInto(target: string): void {
   }
 }
 
-/**
- * Groups that came in during the last commit share the next one, whichever thread they are from.
- */
+/** Groups that came in during the last commit share the next one, whichever thread sent them. */
 function commitWaiting(): void {
   const groups = waiting;
   waiting = [];
-  while (groups.length > 0) {
-    const apart = groups.findIndex(({ isApart }) => isApart);
-    commit(groups.splice(0, apart < 0 ? groups.length : Math.max(1, apart)));
-  }
+  if (groups.length > 0) commit(groups);
 }
 
 function commit(groups: readonly Group[]): void {
@@ -118,8 +112,13 @@ function commit(groups: readonly Group[]): void {
   try {
     outcomes = apply(groups.flatMap((group) => group.writes));
   } catch (thrown) {
-    const reply = toReply(handleFailure(thrown));
-    for (const { port } of groups) port.postMessage(reply);
+    const error = handleFailure(thrown);
+    // If a write is at fault, not the storage, only its own group fails.
+    if (groups.length > 1 && !(error instanceof PlantStoreError)) {
+      for (const group of groups) commit([group]);
+      return;
+    }
+    for (const { port } of groups) port.postMessage(toReply(error));
     return;
   }
   // Outside the catch above, which would reply twice.
@@ -164,8 +163,7 @@ function toReply(error: unknown): WorkerReply {
 function listenTo(port: Port): void {
   port.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
     if (request.kind === "apply") {
-      const { isApart } = request;
-      waiting.push({ port, writes: unpackWrites(request.writes), isApart });
+      waiting.push({ port, writes: unpackWrites(request.writes) });
       if (waiting.length === 1) setImmediate(commitWaiting);
       return;
     }

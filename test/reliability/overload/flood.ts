@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { Client } from "pg";
-import { admissionDefaults } from "../../../src/http/admission.ts";
+import { queuedMsMax } from "../../../src/async/fair-queue.ts";
 import type { RunningService } from "../../end-to-end/running-service.ts";
 import { writeRequest } from "../kept-connection.ts";
 import { listPlants } from "../plant-client.ts";
@@ -17,9 +17,9 @@ const durationMs = 2_500;
 /** The memory that a client may take, with its connection. */
 const clientBytesMax = 64 * 1024;
 /** By then, the service has noticed the stall. */
-const noticedMs = admissionDefaults.waitMs + 100;
+const noticedMs = queuedMsMax + 100;
 /** In flight, those that waited less than half a second at the end, and some that came after it. */
-const waitingMax = 3 * admissionDefaults.inFlightMax;
+const waitingMax = 3_072;
 const body = '{"name":"Fern"}';
 
 /** Returns what went wrong. `stall` is one of those below. */

@@ -1,0 +1,60 @@
+/**
+ * A queue for each garden, served in turn: whoever sends a thousand requests waits behind their own
+ * requests, and nobody else does. The scheduler, group commit and PostgreSQL's reads all use it.
+ */
+
+/** What has waited longer when its turn comes is refused, in each of the three places. */
+export const queuedMsMax = 500;
+
+interface Entry<Item> {
+  readonly item: Item;
+  readonly queuedAtMs: number;
+}
+
+/** A garden's name holds no line break, so a name that starts with one is nobody's garden. */
+export const noGarden = "\n";
+
+export class FairQueue<Item> {
+  /** By garden. The garden whose turn is next comes first. */
+  readonly #queues = new Map<string, Entry<Item>[]>();
+  length = 0;
+
+  push(garden: string, item: Item): void {
+    const entry = { item, queuedAtMs: performance.now() };
+    const queue = this.#queues.get(garden);
+    if (queue) queue.push(entry);
+    else this.#queues.set(garden, [entry]);
+    this.length++;
+  }
+
+  /** Removes the first item of the garden whose turn it is. Gardens that don't fit are passed over. */
+  shift(fits: (garden: string, item: Item) => boolean = () => true): Entry<Item> | undefined {
+    for (const [garden, queue] of this.#queues) {
+      const entry = queue[0];
+      if (!entry || !fits(garden, entry.item)) continue;
+      queue.shift();
+      this.#queues.delete(garden);
+      if (queue.length > 0) this.#queues.set(garden, queue);
+      this.length--;
+      return entry;
+    }
+    return undefined;
+  }
+
+  /** Removes everything that has waited too long, the oldest of each garden first. */
+  removeLate(nowMs = performance.now()): Item[] {
+    const removed: Item[] = [];
+    for (const [garden, queue] of this.#queues) {
+      const end = queue.findIndex((entry) => !isLate(entry, nowMs));
+      const late = queue.splice(0, end < 0 ? queue.length : end);
+      for (const { item } of late) removed.push(item);
+      if (queue.length === 0) this.#queues.delete(garden);
+    }
+    this.length -= removed.length;
+    return removed;
+  }
+}
+
+export function isLate({ queuedAtMs }: { queuedAtMs: number }, nowMs = performance.now()): boolean {
+  return nowMs - queuedAtMs > queuedMsMax;
+}

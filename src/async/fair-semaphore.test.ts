@@ -1,0 +1,49 @@
+/** More work than places: whose turn it is, and who is refused. */
+import { expect, test } from "bun:test";
+import { queuedMsMax } from "./fair-queue.ts";
+import { FairSemaphore } from "./fair-semaphore.ts";
+
+/** Work of a garden that ends when the test says so. */
+function start(semaphore: FairSemaphore, garden: string, started: string[]) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const run = semaphore.run(garden, () => {
+    started.push(garden);
+    return promise;
+  });
+  return { end: resolve, result: run.catch((error) => error.message) };
+}
+
+async function settle(): Promise<void> {
+  for (let tick = 0; tick < 3; tick++) await new Promise(setImmediate);
+}
+
+test("a bounded number runs, and gardens take turns for the next place", async () => {
+  const semaphore = new FairSemaphore(2);
+  const started: string[] = [];
+  const works = ["hog", "hog", "hog", "hog", "ann", "bob"].map((garden) =>
+    start(semaphore, garden, started),
+  );
+  expect(started).toEqual(["hog", "hog"]);
+  expect(semaphore.waiting).toBe(4);
+  for (const { end } of works) {
+    end();
+    await settle();
+  }
+  await Promise.all(works.map(({ result }) => result));
+  expect(started).toEqual(["hog", "hog", "hog", "ann", "bob", "hog"]);
+});
+
+test("work that fails makes room, and work that waited too long is refused", async () => {
+  const semaphore = new FairSemaphore(1);
+  const first = start(semaphore, "ann", []);
+  const late = start(semaphore, "ann", []);
+  await Bun.sleep(queuedMsMax + 10);
+  const next = start(semaphore, "ann", []);
+  first.end();
+  expect(await late.result).toContain("cannot keep up");
+  next.end();
+  expect(await next.result).toBeUndefined();
+  const failing = semaphore.run("ann", () => Promise.reject(new Error("the disk is gone")));
+  expect(await failing.catch(({ message }) => message)).toBe("the disk is gone");
+  expect(await semaphore.run("ann", async () => "read")).toBe("read");
+});

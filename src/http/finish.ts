@@ -1,0 +1,70 @@
+/** A request's end: counted, logged and traced. */
+import type { Caller } from "../domain/caller.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Log, LogLevel } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { Arrival } from "./arrival.ts";
+import type { Operation } from "./operation.ts";
+
+export interface End {
+  readonly status: number;
+  readonly caller: Caller | undefined;
+  /** What is wrong with the token. */
+  readonly tokenError: string | undefined;
+  /** Why a stream broke off after its status was sent. */
+  readonly error?: unknown;
+}
+
+export function createFinish(log: Log, metrics: Metrics): (arrival: Arrival, end: End) => void {
+  return (arrival, { status, caller, tokenError, error }) => {
+    const { request, requestId, operation, trace } = arrival;
+    const { method } = request;
+    const route = arrival.route?.path;
+    const garden = caller?.garden;
+    const durationMs = performance.now() - arrival.startedAtMs;
+    if (isRevocation(error)) {
+      log.event("info", "list ended: its token is not valid any more", { requestId });
+    } else if (error !== undefined) {
+      metrics.countBrokenStream();
+      log.event("error", "stream broke off", { requestId, error });
+    }
+    metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
+    log.request(levelOf(operation, status), {
+      method,
+      route: route ?? "none",
+      status,
+      durationMs,
+      user: caller?.user,
+      garden,
+      tokenError,
+      requestId,
+      traceId: trace?.context.traceId,
+    });
+    trace?.end({ method, route, status, requestId, garden });
+  };
+}
+
+/** What caused a 5xx is an event of its own, at level `error`. */
+function levelOf(operation: Operation | undefined, status: number): LogLevel {
+  if (status >= 500) return "warn";
+  return operation?.isProbe && status < 400 ? "debug" : "info";
+}
+
+function isRevocation(error: unknown): boolean {
+  return error instanceof PlantStoreError && error.code === "unauthenticated";
+}
+
+const overloadLogMs = 1_000;
+
+/** Logs how many requests were refused for overload, once a second: a line each would add to it. */
+export function createOverloadLog(log: Log): () => void {
+  let refused = 0;
+  function write(): void {
+    log.event("warn", "overloaded", { refused });
+    refused = 0;
+  }
+  return () => {
+    refused++;
+    if (refused === 1) setTimeout(write, overloadLogMs).unref();
+  };
+}

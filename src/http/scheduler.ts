@@ -1,0 +1,60 @@
+/**
+ * Whose turn it is on this thread's event loop:
+ *
+ *     a request arrives, or goes on ──▶ time left in this tick, and nobody waits? ──▶ it runs now
+ *                                            │ no
+ *                                            ▼
+ *                   a queue per garden ──▶ at the end of each tick, 5 ms of slices, garden by garden
+ *
+ * A slice is a request's start, the rest of it once its body has arrived, or the next chunk of a
+ * long response. Each slice runs to its end, with everything it does in microtasks, before the
+ * scheduler looks at the clock again. So no caller fills a tick, whatever their requests cost.
+ */
+import { drainMicrotasks } from "bun:jsc";
+import { FairQueue, isLate } from "../async/fair-queue.ts";
+
+/** How long a tick runs slices. After that, sockets, commits and timers get their turn. */
+const tickMsMax = 5;
+
+type Resume = (isLate: boolean) => void;
+
+export class Scheduler {
+  readonly #waiting = new FairQueue<Resume>();
+  #isTicking = false;
+  #tickStartMs = 0;
+
+  /** Whether a slice may run now, without waiting for its turn. */
+  mayRun(nowMs = performance.now()): boolean {
+    if (!this.#isTicking) this.#schedule(nowMs);
+    return this.#waiting.length === 0 && nowMs - this.#tickStartMs < tickMsMax;
+  }
+
+  /**
+   * Resolves when it's this garden's turn, to whether the slice waited longer than a request may.
+   * What has begun, such as a long list, ignores that and goes on.
+   */
+  turn(garden: string): Promise<boolean> {
+    if (!this.#isTicking) this.#schedule(performance.now());
+    return new Promise((resolve) => this.#waiting.push(garden, resolve));
+  }
+
+  #schedule(nowMs: number): void {
+    this.#isTicking = true;
+    this.#tickStartMs = nowMs;
+    setImmediate(this.#tick);
+  }
+
+  readonly #tick = () => {
+    this.#isTicking = false;
+    const startMs = performance.now();
+    for (let nowMs = startMs; nowMs - startMs < tickMsMax; nowMs = performance.now()) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      next.item(isLate(next, nowMs));
+      // Slice by slice. If thousands of responses that overtake their requests' bodies settle
+      // together, the runtime recurses until the stack overflows.
+      drainMicrotasks();
+    }
+    if (this.#waiting.length > 0 && !this.#isTicking) this.#schedule(performance.now());
+  };
+}
