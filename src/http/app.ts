@@ -147,12 +147,11 @@ export function createApp(deps: AppDeps): App {
     caller: Caller | undefined,
     reserved: Reservation | undefined,
   ): Promise<Reply> {
-    const { body, trace, token } = arrival;
+    const { trace, token } = arrival;
     trace?.enter("read request");
-    const hadBody = body.isPending;
     const input = await readInput(operation, arrival, caller, reserved, scheduler);
     // The token must still be valid when the body has arrived.
-    if (hadBody && token !== undefined && !authenticator.findCached(token)) {
+    if (operation.body && token !== undefined && !authenticator.findCached(token)) {
       await authenticator.authenticate(token);
     }
     trace?.enter(operation.name);
