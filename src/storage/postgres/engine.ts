@@ -74,18 +74,20 @@ const inGarden = "plants.garden = list.garden AND id >= first ORDER BY id";
 const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
   AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`;
 
+/** One row for each list, with its columns as JSON: that is parsed faster than many rows. */
+const asColumns = `array_to_json(array_agg(id::text ORDER BY id)) AS ids,
+  array_to_json(array_agg(name ORDER BY id)) AS names,
+  array_to_json(array_agg(plant.tag ORDER BY id)) AS tags`;
+
 function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
   return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
     const { rows } = await runner.read(
       `${noGarden}lists`,
-      // One row for each list, with its columns as JSON: that is parsed faster than many rows.
       `SELECT ids, names, tags
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
            AS list (garden, tag, first, count, position)
          CROSS JOIN LATERAL (
-           SELECT array_to_json(array_agg(id::text)) AS ids,
-             array_to_json(array_agg(name)) AS names, array_to_json(array_agg(plant.tag)) AS tags
-           FROM (SELECT * FROM (
+           SELECT ${asColumns} FROM (SELECT * FROM (
                SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS found
              ORDER BY id LIMIT count) AS plant) AS page
          ORDER BY position`,
@@ -134,17 +136,17 @@ function createReader(
       }
       const { rows } = await runner.read(
         garden,
-        `SELECT id, name, tag FROM (
+        `SELECT ${asColumns} FROM (
            SELECT *, row_number() OVER by_id AS row,
              sum(length(name) + length(tag)) OVER by_id AS text
            FROM (SELECT id, name, plants.tag FROM ${source}
              WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS page
            WINDOW by_id AS (ORDER BY id)
-         ) AS counted WHERE row = 1 OR text <= $5 ORDER BY id`,
+         ) AS plant WHERE row = 1 OR text <= $5`,
         [garden, tag, first, count, Math.floor(textMax)],
       );
       onRead(performance.now() - startedAtMs);
-      return rows as Plant[];
+      return toPlants(rows[0]);
     },
     async seek(garden, after, count, tag) {
       const first = idAfter(after);
