@@ -27,6 +27,10 @@ const environment = Object.fromEntries(
   ),
 );
 
+function withPackagesAtHand(block: string): string {
+  return isClean ? block : block.replaceAll(/npm ci(?: --omit=dev)? && /g, "");
+}
+
 /** npm takes a second to find the program; shipped.test.ts calls it in that way. */
 function replaceNpx(): void {
   const programs = join(folder.path, "bin");
@@ -49,9 +53,7 @@ test.skipIf(skipsWithout("curl", "script"))(
       replaceNpx();
     }
     expect(start).toContain("npm ci --omit=dev && npm start");
-    const startLine = isClean ? start : start.replace("npm ci --omit=dev && ", "");
-
-    const service = Bun.spawn(["sh", "-euc", startLine], {
+    const service = Bun.spawn(["sh", "-euc", withPackagesAtHand(start)], {
       cwd: project,
       env: { ...environment, PLANTSTORE_PORT: "0" },
       stdout: "pipe",
@@ -79,7 +81,7 @@ test.skipIf(skipsWithout("curl", "script"))(
           expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
           continue;
         }
-        const commands = block
+        const commands = withPackagesAtHand(block)
           .replaceAll("localhost:8080", new URL(url).host)
           .replaceAll("http://127.0.0.1:8080", url)
           .replaceAll("curl -i", "curl -is")
