@@ -40,6 +40,25 @@ function replaceNpx(): void {
   environment.PATH = `${programs}:${environment.PATH}`;
 }
 
+test("without npm ci, the program asks for it", async () => {
+  const clone = join(folder.path, "clone");
+  for (const path of ["bin/plantstore", "package.json", "package-lock.json"]) {
+    cpSync(join(root, path), join(clone, path));
+  }
+  const run = Bun.spawn([join(clone, "bin/plantstore"), "serve"], {
+    env: environment,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  expect(await readOutput(run)).toEqual({
+    exitCode: 1,
+    out: "",
+    errors:
+      "plantstore: Its packages are not installed yet. Run this first: " +
+      `cd ${clone} && npm ci --omit=dev\n`,
+  });
+});
+
 test.skipIf(skipsWithout("curl", "script"))(
   "each block of the README works",
   async () => {
