@@ -35,7 +35,11 @@ function withPackagesAtHand(block: string): string {
 function replaceNpx(): void {
   const programs = join(folder.path, "bin");
   mkdirSync(programs);
-  const text = `#!/bin/sh\nshift\nexec "${project}/bin/plantstore" "$@"\n`;
+  const text = `#!/bin/sh
+[ "$1" = plantstore ] || exec "${Bun.which("npx")}" "$@"
+shift
+exec "${project}/bin/plantstore" "$@"
+`;
   writeFileSync(join(programs, "npx"), text, { mode: 0o755 });
   environment.PATH = `${programs}:${environment.PATH}`;
 }
