@@ -12,9 +12,10 @@ export async function buildClientPackage(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   await bundleClient(folder);
-  const compiler = join(root, "node_modules/.bin/tsc");
+  // After `npm ci --omit=dev` the compiler is missing; npx then downloads it, and nothing else.
+  const compiler = `typescript@${manifest.devDependencies.typescript}`;
   const types = ["--emitDeclarationOnly", "--outDir", folder];
-  await Bun.$`${compiler} -p ${join(root, "src/client")} ${types}`.quiet();
+  await Bun.$`npx --yes --package ${compiler} tsc -p src/client ${types}`.cwd(root).quiet();
   copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
   copyFileSync(join(root, "docs/client.md"), join(folder, "README.md"));
   const { version, license, engines } = manifest;

@@ -11,7 +11,33 @@ import {
 } from "./targets.ts";
 
 export function renderReport(results: Results): string {
-  return [renderTable(tableOf(results)), "", ...describeRun(results), ""].join("\n");
+  const headline = renderHeadline(results);
+  const opening = headline === undefined ? [] : [headline, ""];
+  return [...opening, renderTable(tableOf(results)), "", ...describeRun(results), ""].join("\n");
+}
+
+/**
+ * What README.md says, too. The peers run on one thread and cache nothing, so our figures for that
+ * are in the same sentences. Absent if a run didn't measure all of it.
+ */
+export function renderHeadline(results: Results): string | undefined {
+  let isComplete = true;
+  const rate = (scenario: string, name: ContenderName) => {
+    const perSecond = findCell(results, scenario, name)?.perSecond;
+    if (perSecond === undefined) isComplete = false;
+    return whole(Math.round((perSecond ?? 0) / 100) * 100);
+  };
+  const [version] = results.contenders[0]?.version.split(" ") ?? [];
+  const text =
+    `In one run of \`npm run bench\`, on ${results.machine.cores} cores shared with the load ` +
+    `generator, version ${version} created ${rate("create", "plant-store")} durable plants per ` +
+    `second, or ${rate("create", "one-thread")} on one thread, where Hono with SQLite on the same ` +
+    `runtime created ${rate("create", "hono")} and Fastify with better-sqlite3 ` +
+    `${rate("create", "fastify")}. It listed ${rate("list", "plant-store")} cached pages of 20 ` +
+    `plants per second and ${rate("list-anywhere", "plant-store")} uncached ones, or ` +
+    `${rate("list", "one-thread")} and ${rate("list-anywhere", "one-thread")} on one thread, where ` +
+    `Hono listed ${rate("list-anywhere", "hono")} and Fastify ${rate("list-anywhere", "fastify")}.`;
+  return isComplete ? text : undefined;
 }
 
 /** "one-insert" has no column: its ratio is beside the target. */

@@ -81,9 +81,15 @@ export function cleanToken(text: string): string {
     .replace(/^(?:authorization:\s*)?bearer\s+/i, "");
 }
 
-/** Whether nothing of it is missing. What doesn't look like ours may be valid, such as a JWT. */
-export function isWholeToken(token: string): boolean {
-  return token.startsWith(prefix) ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token);
+/**
+ * What is wrong with a token that can't be valid, after its name: `… has a typo`. What doesn't look
+ * like ours may be valid, such as a JWT.
+ */
+export function findTokenError(token: string): string | undefined {
+  const isOurs = token.startsWith(prefix);
+  if (isOurs ? isTokenForm(token) : /^[\x21-\x7e]+$/.test(token)) return undefined;
+  if (form.test(token)) return "has a typo: its checksum doesn't match. Copy it again.";
+  return "is not a whole token. Copy all of it again.";
 }
 
 /** What storage knows of a token. */

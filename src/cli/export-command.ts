@@ -1,13 +1,15 @@
 /** `plantstore export`: all plants of a garden to a file or to standard output. */
 import { fchmodSync, fchownSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
+import { extname } from "node:path";
 import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
+import { formatOf } from "../plant-file/rows.ts";
 import { renderCount, renderDuration } from "../plant-file/words.ts";
 import { PlantWriter } from "../plant-file/writer.ts";
 import { isBackup } from "../storage/backup.ts";
 import { refuseForeignLinks, replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
-import { CliError } from "./cli-error.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
@@ -30,6 +32,7 @@ export const exportCommand: Command = {
   ],
   async run(call) {
     const path = call.words[0] ?? "-";
+    refuseExtension(call, path);
     const writer = new PlantWriter(chooseFormat(call, path));
     const exportTo = (write: Write, signal?: AbortSignal) =>
       withStore(
@@ -56,6 +59,16 @@ export const exportCommand: Command = {
     }
   },
 };
+
+/** A workbook, or a compressed file, is not what would be in it. */
+function refuseExtension({ flags }: Call, path: string): void {
+  const extension = extname(path);
+  if (flags.format !== undefined || extension === "" || formatOf(path) !== undefined) return;
+  throw usageError(
+    `There is no export format ${extension}. Use .csv, which spreadsheets open, .jsonl or .json, or ` +
+      "choose the format with --format.",
+  );
+}
 
 type Write = (text: string) => void;
 

@@ -131,13 +131,23 @@ describe("tokens", () => {
     const { exitCode, out, said } = await token("create", ...flags, "bob");
     expect({ exitCode, said }).toEqual({
       exitCode: 0,
-      said: [expect.stringMatching(/^Created a new store in .*plants\.db\. .* --database\.$/)],
+      said: [
+        expect.stringMatching(/^Created a new store in .*plants\.db\. .* --database\.$/),
+        expect.stringMatching(/^Token \w{10}: bob can read the garden "team" \(never expires\)\.$/),
+      ],
     });
     expect(isTokenForm(out.trimEnd())).toBe(true);
     const storage = await openStorage(database, { isServing: false });
     const record = await storage.findToken(hashToken(out.trimEnd()));
     await storage.close();
     expect(record).toMatchObject({ user: "bob", garden: "team", scope: "read" });
+  });
+
+  test("a new one is printed as JSON, with what a list shows of it", async () => {
+    const { out } = await token("create", "bob", "--expires", "30d", "--json");
+    const { token: secret, ...shown } = JSON.parse(out);
+    expect(isTokenForm(secret)).toBe(true);
+    expect([shown]).toEqual(await listTokens());
   });
 
   test("are listed as a table and as JSON, without their secrets", async () => {
@@ -164,7 +174,8 @@ describe("tokens", () => {
   test("are revoked, several at once, and once each; an unknown id stops no other", async () => {
     for (const user of ["alice", "bob"]) await token("create", user);
     const [first = "", second = ""] = (await listTokens()).map(({ id }: { id: string }) => id);
-    expect(await token("revoke", first)).toEqual({ exitCode: 0, out: "", said: [] });
+    const revoked = { exitCode: 0, out: "", said: [`Token ${first} is revoked.`] };
+    expect(await token("revoke", first)).toEqual(revoked);
     const { exitCode, said } = await token("revoke", first, "nobody", second);
     expect(exitCode).toBe(1);
     for (const unknown of [first, "nobody"]) expect(said.join("\n")).toContain(unknown);

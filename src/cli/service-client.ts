@@ -1,5 +1,5 @@
 /** What the commands that call a service share: URL, token, file formats and error messages. */
-import { cleanToken, isWholeToken } from "../auth/opaque-token.ts";
+import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
 import {
   PlantStore,
   type PlantStoreOptions,
@@ -45,9 +45,8 @@ export async function withStore<Result>(
   const url = readSetting("url", call.flags);
   const token = cleanToken(readToken());
   if (token === "") throw tokenError(`There is no token. ${howToGetOne}`);
-  if (!isWholeToken(token)) {
-    throw tokenError("PLANTSTORE_TOKEN is not a whole token. Copy all of it again.");
-  }
+  const error = findTokenError(token);
+  if (error !== undefined) throw tokenError(`PLANTSTORE_TOKEN ${error}`);
   const store = new PlantStore({ url, token, ...patience });
   try {
     if (patience !== patienceDefault) {

@@ -28,10 +28,11 @@ export const createTokenCommand: Command = {
     },
     expires: {
       placeholder: "WHEN",
-      help: "30d, 12h, 90m, or a date, which means its start in UTC",
+      help: "30d, 12h, 90m, or a date (midnight UTC)",
       fallback: "never",
     },
     note: { placeholder: "TEXT", help: "what the token is for" },
+    json: { help: "print the token as JSON, with its id, user, garden, scope and expiry" },
   },
   settings: storageSettings,
   examples: [
@@ -64,10 +65,13 @@ export const createTokenCommand: Command = {
           "know this token; give the service's own file with --database.",
       );
     }
-    call.terminal.out(`${token}\n`);
-    if (call.terminal.isStdoutTty) {
-      call.terminal.say(`Token ${record.id}: ${describeAccess(record)}.`);
+    if (call.flags.json) {
+      const described = { token, ...describeToken(record, nowMs) };
+      call.terminal.out(`${JSON.stringify(described, null, 2)}\n`);
+      return;
     }
+    call.terminal.out(`${token}\n`);
+    call.terminal.say(`Token ${record.id}: ${describeAccess(record)}.`);
   },
 };
 
@@ -123,7 +127,7 @@ export const revokeTokenCommand: Command = {
     await withStorage(call, async (storage) => {
       for (const id of call.words) {
         if (!(await storage.revokeToken(id, Date.now()))) unknown.push(JSON.stringify(id));
-        else if (call.terminal.isStdoutTty) call.terminal.say(`Token ${id} is revoked.`);
+        else call.terminal.say(`Token ${id} is revoked.`);
       }
     });
     if (unknown.length === 0) return;

@@ -1,5 +1,5 @@
 /** Starts the page: signing in and out. The rest is the garden view's. */
-import { cleanToken, isWholeToken } from "../auth/opaque-token.ts";
+import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
 import { type Api, connect, describeError, type Opening, toRefusal } from "./api.ts";
 import { find, leaveRoomForNotices, show } from "./elements.ts";
 import { drawFern } from "./fern.ts";
@@ -41,7 +41,8 @@ async function signIn(text: string): Promise<void> {
   if (button.disabled) return;
   const token = cleanToken(text);
   if (token === "") return showError("Paste a token first.");
-  if (!isWholeToken(token)) return showError("This is not a whole token. Copy all of it again.");
+  const error = findTokenError(token);
+  if (error !== undefined) return showError(`This ${error}`);
   showError("");
   button.disabled = true;
   try {

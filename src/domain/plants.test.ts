@@ -65,11 +65,11 @@ describe("an outcome of the writer", () => {
   ] as const)(
     "that fails a later slice (%s, key %s) says that a part may be stored",
     async (code, key, advice) => {
-      let calls = 0;
+      let [calls, replayed] = [0, false];
       const failure = new PlantStoreError(code, "Nothing was changed.");
       const writeAll = async (writes: readonly Write[]): Promise<Outcome[]> => {
         if (calls++ > 0) throw failure;
-        return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed: false }));
+        return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed }));
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
       const failing = new Plants(storage, writer, async () => {});
@@ -85,6 +85,10 @@ describe("an outcome of the writer", () => {
       // A single slice is stored whole or not at all.
       const alone = failing.createMany(alice, slices(1), key, () => {});
       expect(await alone.catch((error) => error)).toBe(failure);
+      // When the request is sent again, its first slice creates nothing.
+      [calls, replayed] = [0, true];
+      const again = failing.createMany(alice, slices(2), key, () => {});
+      expect(await again.catch((error) => error)).toBe(failure);
     },
   );
 

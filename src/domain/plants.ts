@@ -115,13 +115,16 @@ export class Plants {
     idempotencyKey: string | undefined,
     onOutcome: (line: NumberedDraft, outcome: Outcome) => void,
   ): Promise<void> {
-    let sent = 0;
+    let hasCreated = false;
     const commit = async (slice: readonly NumberedDraft[]) => {
-      sent++;
       const outcomes = await this.#writer.writeAll(
         slice.map(({ line, draft }) => this.#toWrite(caller, draft, idempotencyKey, line)),
       );
-      for (const [index, line] of slice.entries()) onOutcome(line, outcomes[index] as Outcome);
+      for (const [index, line] of slice.entries()) {
+        const outcome = outcomes[index] as Outcome;
+        hasCreated ||= outcome.kind === "created" && !outcome.replayed;
+        onOutcome(line, outcome);
+      }
     };
     try {
       let committing: Promise<void> = Promise.resolve();
@@ -134,7 +137,7 @@ export class Plants {
       }
       await committing;
     } catch (error) {
-      throw sent > 1 ? toPartialFailure(error, idempotencyKey) : error;
+      throw hasCreated ? toPartialFailure(error, idempotencyKey) : error;
     }
   }
 

@@ -38,6 +38,9 @@ const gap: PlantDraft = { name: "" };
 
 const idMin = -(2n ** 63n);
 
+const diskFull =
+  "The service's disk is full. Make room there, then import the same file again: no plant is added twice.";
+
 /** The service takes no more plants, whatever they are. */
 export class StorageFullError extends Error {}
 
@@ -45,7 +48,7 @@ export class Importer {
   stored = 0;
   /** Found unchanged: added earlier. */
   alreadyThere = 0;
-  /** Sent, without a response that says what became of them. */
+  /** Sent, and may have been added: no response says so. */
   unconfirmed = 0;
   /** Refused by the service. */
   readonly refused: RefusedRow[] = [];
@@ -184,6 +187,8 @@ export class Importer {
     };
     const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
     await Promise.all(workers);
+    // The response says that nothing was changed. That is true of its request, not of the import.
+    if (isDiskFull(this.#failure)) throw new StorageFullError(diskFull);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -253,6 +258,10 @@ function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
     items.push(value);
   }
   return items;
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof PlantStoreProblem && error.code === "storage-full";
 }
 
 /** Whether the service has responded, and said that it stores nothing. */

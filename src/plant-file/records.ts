@@ -51,8 +51,9 @@ export function* splitRecords<Record extends Scanned>(
   }
 
   for (const chunk of chunks) {
-    if (firstBytes.length < 2) {
-      firstBytes = [...firstBytes, ...chunk.subarray(0, 2)].slice(0, 2);
+    if (firstBytes.length < 4) {
+      firstBytes = [...firstBytes, ...chunk.subarray(0, 4)].slice(0, 4);
+      refuseBinary(firstBytes);
       refuseUtf16(firstBytes);
     }
     text += decode(decoder, chunk);
@@ -65,6 +66,22 @@ export function* splitRecords<Record extends Scanned>(
   if (text !== "") text += "\n";
   yield* takeRecords();
   if (text !== "") yield { ...position, source: text, record: undefined };
+}
+
+const workbook =
+  "The file is an Excel workbook or another archive, not text. Save the sheet as CSV (in Excel: " +
+  '"CSV UTF-8") and import that.';
+
+/** What people mistake for a file of plants, by its first bytes. */
+const binaries: readonly [bytes: readonly number[], message: string][] = [
+  [[0x50, 0x4b, 0x03, 0x04], workbook],
+  [[0xd0, 0xcf, 0x11, 0xe0], workbook],
+  [[0x1f, 0x8b], "The file is compressed. Unpack it with gunzip, and import what is in it."],
+];
+
+function refuseBinary(firstBytes: readonly number[]): void {
+  const found = binaries.find(([bytes]) => bytes.every((byte, at) => byte === firstBytes[at]));
+  if (found) throw new PlantFileError(found[1]);
 }
 
 /** With its byte order mark, or without: then one byte of an ASCII character is 0. */

@@ -63,6 +63,17 @@ describe("CSV", () => {
   });
 
   test.each([
+    ["an Excel workbook", "PK\x03\x04\x14\0", "is an Excel workbook"],
+    ["a workbook of an old Excel", "\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel workbook"],
+    ["a compressed file", "\x1f\x8b\x08\0", "Unpack it with gunzip"],
+  ])("that is %s is called that, in any format", (_what, start, message) => {
+    for (const format of formats) {
+      const read = () => [...readPlants([Buffer.from(start, "latin1")], format)];
+      expect(read).toThrow(message);
+    }
+  });
+
+  test.each([
     ["name,colour\n", 'Remove the column "colour".'],
     ["name,name\n", 'Remove one column "name".'],
     ["Fern,shade\n", '"Fern,shade".'],

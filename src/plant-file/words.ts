@@ -41,8 +41,7 @@ export function describeImport(
   if (refused > 0) parts.push(`${renderCount(refused, "row")} ${were(refused)} refused.`);
   if (unconfirmed > 0) {
     parts.push(
-      `${renderCount(unconfirmed)} more may have been added: their requests got no response. ` +
-        "Import the same file again to find out.",
+      `${renderCount(unconfirmed)} more may have been added. Import the same file again to find out.`,
     );
   }
   return parts.join(" ");

@@ -1,7 +1,7 @@
 /** The API reference in a real browser, under a base path. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { startService } from "../end-to-end/running-service.ts";
-import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
+import { inspect, isBrowserMissing, openPage, watchPages } from "./browser.ts";
 import { harvest, makeGarden, signIn } from "./signed-in.ts";
 
 watchPages();
@@ -42,6 +42,28 @@ describe.skipIf(isBrowserMissing)("under a base path", () => {
     await page.locator("button:has-text('Send'):visible").first().click();
     expect((await answered).status()).toBe(404);
     expect(await harvest(service, token)).toEqual(["Acer", "Betula"]);
+  });
+
+  test("the panel that sends a request is readable, and nothing shows through it", async () => {
+    await using opened = await openPage(`${service.url}/docs`);
+    const { page } = opened;
+    await page.locator("button:has-text('Test Request'):visible").first().click();
+    const panel = page.getByRole("dialog");
+    await panel.locator("text=Request Body").waitFor();
+    await inspect(page, "reference-panel", "color-contrast");
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const colors = await panel.evaluate((element) => {
+        const { backgroundColor, opacity } = getComputedStyle(element);
+        return [backgroundColor, opacity];
+      });
+      const opaque = colorScheme === "light" ? "rgb(253, 251, 245)" : "rgb(18, 23, 18)";
+      expect(colors).toEqual([opaque, "1"]);
+    }
+    await page.emulateMedia({ colorScheme: null });
+    await page.locator("button:has-text('Send'):visible").first().click();
+    await panel.locator("text=401").first().waitFor();
+    await inspect(page, "reference-response", "color-contrast");
   });
 
   test("the console works, and opens the reference in a tab of its own", async () => {

@@ -15,10 +15,16 @@ describe("signing in", () => {
     await page.click("#sign-in-button");
     expect(await page.textContent("#token-error")).toBe("Paste a token first.");
     const notWhole = "This is not a whole token. Copy all of it again.";
-    for (const token of ["plant_ş", "a b", makeToken().slice(0, -1), `plant_${"x".repeat(49)}`]) {
+    const mistyped = "This has a typo: its checksum doesn't match. Copy it again.";
+    for (const [token, error] of [
+      ["plant_ş", notWhole],
+      ["a b", notWhole],
+      [makeToken().slice(0, -1), notWhole],
+      [`plant_${"x".repeat(49)}`, mistyped],
+    ] as const) {
       await page.fill("#token", token);
       await page.click("#sign-in-button");
-      expect(await page.textContent("#token-error")).toBe(notWhole);
+      expect(await page.textContent("#token-error")).toBe(error);
     }
     await page.fill("#token", makeToken());
     await page.click("#sign-in-button");

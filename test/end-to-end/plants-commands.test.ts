@@ -83,6 +83,8 @@ describe("plants", () => {
     ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
     ["import plants.csv --concurrency 257", 2, "--concurrency"],
     ["export /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
+    ["export plants.xlsx", 2, "There is no export format .xlsx. Use .csv"],
+    ["export plants.csv.gz", 2, "There is no export format .gz."],
     [`health --url ${service.url}/plants`, 6, "(status 401). Check --url."],
     [`health --port ${service.port} --base-path /v1`, 6, "Check --port and --base-path."],
   ])("plantstore %s ends with %d", async (line, exitCode, named) => {
@@ -95,6 +97,7 @@ describe("plants", () => {
   test.each<[what: string, token: string, named: string]>([
     ["no token", "", "Set PLANTSTORE_TOKEN"],
     ["half a token", "plant_abc", "not a whole token"],
+    ["a mistyped token", `plant_${"x".repeat(49)}`, "PLANTSTORE_TOKEN has a typo"],
     ["a token of another store", "somebody", "plantstore token create USER --database FILE"],
   ])("cannot be reached with %s", async (_what, token, named) => {
     const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
@@ -139,7 +142,7 @@ describe("an export", () => {
     const backup = join(folder.path, "plants.backup");
     await runProgram(["backup", backup, "--database", service.database]);
     for (const path of [service.database, backup]) {
-      const { exitCode, errors } = await bob(["export", path]);
+      const { exitCode, errors } = await bob(["export", path, "--format", "csv"]);
       expect([exitCode, errors]).toEqual([1, expect.stringMatching(/ database\b.*\n$/)]);
     }
     expect(await bob(["plants", "list"])).toMatchObject({ exitCode: 0 });

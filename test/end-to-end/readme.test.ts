@@ -27,14 +27,41 @@ const environment = Object.fromEntries(
   ),
 );
 
+function withPackagesAtHand(block: string): string {
+  return isClean ? block : block.replaceAll(/npm ci(?: --omit=dev)? && /g, "");
+}
+
 /** npm takes a second to find the program; shipped.test.ts calls it in that way. */
 function replaceNpx(): void {
   const programs = join(folder.path, "bin");
   mkdirSync(programs);
-  const text = `#!/bin/sh\nshift\nexec "${project}/bin/plantstore" "$@"\n`;
+  const text = `#!/bin/sh
+[ "$1" = plantstore ] || exec "${Bun.which("npx")}" "$@"
+shift
+exec "${project}/bin/plantstore" "$@"
+`;
   writeFileSync(join(programs, "npx"), text, { mode: 0o755 });
   environment.PATH = `${programs}:${environment.PATH}`;
 }
+
+test("without npm ci, the program asks for it", async () => {
+  const clone = join(folder.path, "clone");
+  for (const path of ["bin/plantstore", "package.json", "package-lock.json"]) {
+    cpSync(join(root, path), join(clone, path));
+  }
+  const run = Bun.spawn([join(clone, "bin/plantstore"), "serve"], {
+    env: environment,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  expect(await readOutput(run)).toEqual({
+    exitCode: 1,
+    out: "",
+    errors:
+      "plantstore: Its packages are not installed yet. Run this first: " +
+      `cd ${clone} && npm ci --omit=dev\n`,
+  });
+});
 
 test.skipIf(skipsWithout("curl", "script"))(
   "each block of the README works",
@@ -49,9 +76,7 @@ test.skipIf(skipsWithout("curl", "script"))(
       replaceNpx();
     }
     expect(start).toContain("npm ci --omit=dev && npm start");
-    const startLine = isClean ? start : start.replace("npm ci --omit=dev && ", "");
-
-    const service = Bun.spawn(["sh", "-euc", startLine], {
+    const service = Bun.spawn(["sh", "-euc", withPackagesAtHand(start)], {
       cwd: project,
       env: { ...environment, PLANTSTORE_PORT: "0" },
       stdout: "pipe",
@@ -79,7 +104,7 @@ test.skipIf(skipsWithout("curl", "script"))(
           expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
           continue;
         }
-        const commands = block
+        const commands = withPackagesAtHand(block)
           .replaceAll("localhost:8080", new URL(url).host)
           .replaceAll("http://127.0.0.1:8080", url)
           .replaceAll("curl -i", "curl -is")

@@ -1,7 +1,12 @@
 /** File operations that fail: at bad moments, or for as long as a disk is full or read-only. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { type RunningService, startService, waitFor } from "../../end-to-end/running-service.ts";
+import {
+  openGarden,
+  type RunningService,
+  startService,
+  waitFor,
+} from "../../end-to-end/running-service.ts";
 import { skipsUnless } from "../../skipping.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
@@ -72,5 +77,32 @@ describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
         expect(await service.exited).toBe(0);
       },
     );
+
+    test("fail during an import, which says how to continue and adds nothing twice", async () => {
+      using folder = makeTemporaryFolder();
+      using io = new InterposedIo(folder.path);
+      const database = join(folder.path, "plants.db");
+      await using service = await startService({ database, variables: io.variables });
+      const run = await openGarden(service, { user: "ivy" });
+      const path = join(folder.path, "plants.csv");
+      const names = Array.from({ length: 4_000 }, (_, index) => `Plant ${index}`);
+      await Bun.write(path, ["name", ...names].join("\n"));
+      io.fail({ kinds: ["write"], error: "ENOSPC", first: 200 });
+      const stopped = await run(["import", path, "--concurrency", "1"]);
+      const { stored, unconfirmed } = JSON.parse(stopped.out);
+      expect([stopped.exitCode, unconfirmed]).toEqual([6, 512]);
+      expect(stored).toBeWithin(1, 4_000);
+      expect(stopped.errors).toMatch(
+        /^Added [\d,]+ plants in .* s\. 512 more may have been added\. /,
+      );
+      expect(stopped.errors).toMatch(
+        /\nplantstore: The service's disk is full\. .* added twice\.\n$/,
+      );
+      expect(stopped.errors).not.toContain("Nothing was changed");
+      io.heal();
+      const continued = JSON.parse((await run(["import", path])).out);
+      expect(continued.stored + continued.alreadyThere).toBe(4_000);
+      expect(JSON.parse((await run(["whoami"])).out).plants).toBe(4_000);
+    });
   },
 );
