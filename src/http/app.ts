@@ -125,7 +125,7 @@ export function createApp(deps: AppDeps): App {
       if (!limiter.permits(exchange.level)) return explain(tooMany, exchange);
     }
     if (operation.scope && !permits(caller, operation.scope)) {
-      throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
+      throw caller.scope ? readOnly : withoutScope;
     }
     if (!exchange.isAdmitted) return explain(overloaded, exchange);
     const isCacheable = operation.isCacheable && exchange.body === "none";
@@ -192,6 +192,7 @@ export function createApp(deps: AppDeps): App {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
+      scope: exchange.operation?.scope,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });
   }
@@ -290,6 +291,16 @@ const inexactPath = refuse({
   parameter: "path",
   detail: "must be in its normal form, without dot segments and backslashes.",
 });
+
+const readOnly = new PlantStoreError(
+  "forbidden",
+  "This token may only read. Use one that may write.",
+);
+const withoutScope = new PlantStoreError(
+  "forbidden",
+  "This token is valid, but may neither read nor write plants. Ask its issuer for a scope.",
+  { tokenError: "scope" },
+);
 
 /** Made once, so that its problem is rendered once. */
 const tooMany = new PlantStoreError(

@@ -213,9 +213,7 @@ function describeSuccess(success: Success, scope: Scope | undefined): Json {
 
 function problemCodes({ problems = [], scope }: DocumentedOperation): readonly ErrorCode[] {
   const possible: ErrorCode[] = ["invalid-request", "internal", ...problems];
-  if (scope) possible.push("unauthenticated", "rate-limited", "unavailable");
-  // Every token may read.
-  if (scope === "write") possible.push("forbidden");
+  if (scope) possible.push("unauthenticated", "forbidden", "rate-limited", "unavailable");
   return possible;
 }
 
