@@ -211,7 +211,8 @@ export function createApp(deps: AppDeps): App {
     const { request, requestId } = exchange;
     const { status, contentType, body } = reply;
     exchange.trace?.enter("respond");
-    const visibility = exchange.operation?.scope ? "private" : "public";
+    const open = exchange.route?.isProbe ? "probe" : "public";
+    const visibility = exchange.operation?.scope ? "private" : open;
     const finish = (error?: unknown) => finishExchange(exchange, status, error);
     let content: string | Blob | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Blob) content = body;
