@@ -42,9 +42,7 @@ function row<Value>(
 
 const path = text("the path of a file", () => true);
 const hostName = text("an IP address or a host name", (value) => /^[\w.:-]+$/.test(value));
-const scopeName = text("the name of a scope, without spaces and quotes", (value) =>
-  /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(value),
-);
+const scopeName = text("the name of a scope", (value) => /^[!#-[\]-~]{1,200}$/.test(value));
 const claimName = text("the name of a claim", (value) => /^\S{1,200}$/.test(value));
 const issuerUrl = text(
   "an address such as https://login.example; http only on this machine",
