@@ -47,8 +47,8 @@ const pauseMsMax = 5_000;
 const pacedMs = 10_000;
 
 /**
- * After a 429, the calls of a client share one wait and then go one at a time. If all of them came
- * back at once, all but one or two would be refused again.
+ * Once a rate limit leaves no request, the calls of a client share one wait and then go one at a
+ * time. If all of them came back at once, all but one or two would be refused again.
  */
 export class Pacer {
   #openAtMs = Number.NEGATIVE_INFINITY;
@@ -73,6 +73,7 @@ export class Pacer {
   }
 
   postpone(durationMs: number): void {
+    if (durationMs === 0) return;
     this.#openAtMs = Math.max(this.#openAtMs, performance.now() + durationMs);
   }
 
@@ -103,6 +104,9 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
         retryAfterMs = readRetryAfter(response.headers) ?? 0;
         isLimited = response.status === 429;
         if (isLimited) limited++;
+        const emptyMs = readEmptyMs(response.headers);
+        // Where none is left, the next request waits instead of being refused.
+        if (policy.limitedRetries > 0 && emptyMs <= policy.retryAfterMsMax) pacer.postpone(emptyMs);
         const hasTriesLeft = isLimited
           ? limited <= policy.limitedRetries
           : tries - limited <= policy.retries;
@@ -137,6 +141,12 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
   } finally {
     endTurn?.();
   }
+}
+
+/** If the rate limit leaves no request: how long until it leaves one more. Otherwise 0. */
+function readEmptyMs(headers: Headers): number {
+  const [, seconds = 0] = /"requests";r=0;t=(\d+)/.exec(headers.get("ratelimit") ?? "") ?? [];
+  return Number(seconds) * 1_000;
 }
 
 async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolicy) {
