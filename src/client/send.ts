@@ -60,7 +60,7 @@ export class Pacer {
     const before = this.#last;
     let leave = () => {};
     this.#last = new Promise((resolve) => {
-      // Even if this caller gives up early, the next one waits for those before it.
+      // If this caller gives up early, the next one still waits for the callers ahead.
       leave = () => void before.then(resolve);
     });
     try {
