@@ -70,6 +70,9 @@ test("has a default for every setting of an issuer", () => {
     keysUrl: undefined,
     algorithms: ["RS256", "ES256", "EdDSA"],
     gardenClaim: "sub",
+    scopeClaim: "scope",
+    readScope: "read",
+    writeScope: "write",
     clockSkewSeconds: 30,
   });
 });
@@ -102,6 +105,9 @@ describe("an invalid value", () => {
     jwtJwksUrl: ["file:///keys", "http://login.example/keys"],
     jwtAlgorithms: ["", "none", "HS256", "RS256,HS256", "rs256"],
     jwtGardenClaim: ["", "a b"],
+    jwtScopeClaim: ["", "a b"],
+    jwtReadScope: ["", "plants read", 'plants"read'],
+    jwtWriteScope: ["", "plants\\write"],
     jwtClockSkewSeconds: ["301", "-1"],
     gardenPlantsMax: ["", "0", "1000000000", "-1"],
     url: [

@@ -42,6 +42,7 @@ function row<Value>(
 
 const path = text("the path of a file", () => true);
 const hostName = text("an IP address or a host name", (value) => /^[\w.:-]+$/.test(value));
+const scopeName = text("the name of a scope", (value) => /^[!#-[\]-~]{1,200}$/.test(value));
 const claimName = text("the name of a claim", (value) => /^\S{1,200}$/.test(value));
 const issuerUrl = text(
   "an address such as https://login.example; http only on this machine",
@@ -150,6 +151,12 @@ export const settings = {
     "accepted signature algorithms, separated by commas", algorithms),
   jwtGardenClaim: row("--jwt-garden-claim NAME", "sub",
     "the claim of JWTs that names the garden", claimName),
+  jwtScopeClaim: row("--jwt-scope-claim NAME", "scope",
+    "the claim of JWTs that lists scopes: words in a string, or an array", claimName),
+  jwtReadScope: row("--jwt-read-scope NAME", "read",
+    "the scope that lets a JWT read, such as plants:read", scopeName),
+  jwtWriteScope: row("--jwt-write-scope NAME", "write",
+    "the scope that lets a JWT read and write", scopeName),
   jwtClockSkewSeconds: row("--jwt-clock-skew-seconds NUMBER", 30,
     "how far the issuer's clock may be off", integer(0, 300)),
   traceEndpoint: row("--trace-endpoint URL", "",
@@ -203,6 +210,9 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     keysUrl: read("jwtJwksUrl") || undefined,
     algorithms: read("jwtAlgorithms"),
     gardenClaim: read("jwtGardenClaim"),
+    scopeClaim: read("jwtScopeClaim"),
+    readScope: read("jwtReadScope"),
+    writeScope: read("jwtWriteScope"),
     clockSkewSeconds: read("jwtClockSkewSeconds"),
   };
   requireTogether({ "--jwt-issuer": jwt.issuer, "--jwt-audience": jwt.audiences.join() });

@@ -13,7 +13,10 @@ export interface GivenAnswer {
 }
 
 interface Described {
-  readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
+  readonly headers?: Record<
+    string,
+    { required?: boolean; schema?: { type: string }; $ref?: string }
+  >;
   readonly content?: Record<string, { schema: Schema }>;
   readonly $ref?: string;
 }
@@ -53,8 +56,13 @@ export class DocumentedAnswers {
     if (!described) return `${method} ${path} ${answer.status} is not documented`;
     const { headers = {}, content } = this.resolve(described);
     for (const [name, header] of Object.entries(headers)) {
-      const isMissing = this.resolve(header).required && answer.header(name) === undefined;
-      if (isMissing) return `the header ${name} is missing`;
+      const { required, schema } = this.resolve(header);
+      const text = answer.header(name);
+      if (required && text === undefined) return `the header ${name} is missing`;
+      if (text === undefined || !schema) continue;
+      const value = schema.type === "integer" ? Number(text) : text;
+      const mismatch = this.findMismatch(schema, value);
+      if (mismatch) return `the header ${name} is ${text}: ${mismatch}`;
     }
     for (const name of sharedHeaders) {
       const isUnknown = answer.header(name) !== undefined && !(name in headers);

@@ -20,7 +20,10 @@ const bulk = JSON.stringify('{"name":"Moss","tag":"shade"}\n{"name":"Ivy","id":7
 
 interface Generator {
   readonly generate: (documentPath: string, target: string) => Promise<unknown>;
-  /** Creates a plant and deletes it. The first does more. */
+  /**
+   * Creates the plant 7, lists it, gets it, puts it with a stale If-Match and one that holds, and
+   * deletes it. The first does more.
+   */
   readonly program: string;
   readonly more?: Readonly<Record<string, unknown>>;
 }
@@ -44,6 +47,8 @@ export async function run(baseUrl: string, token: string) {
   });
   const created = await client.POST("/plants", { body: { name: "Fern" } });
   const name: string | undefined = created.data?.name;
+  const path = { id: 7 };
+  const stale = { params: { path, header: { "If-Match": '"stale"' } } };
   const withId = await client.POST("/plants", {
     params: { query: { fields: ["id"] } },
     body: { name: "Ivy", id: 7 },
@@ -57,9 +62,17 @@ export async function run(baseUrl: string, token: string) {
   const query = { limit: 1, after: 6, fields: ["id" as const] };
   const listed = await client.GET("/plants", { params: { query } });
   const again = await client.POST("/plants", { body: { name: "Ivy", id: 7 } });
-  await client.DELETE("/plants/{id}", { params: { path: { id: 7 } } });
+  const got = await client.GET("/plants/{id}", { params: { path } });
+  const body = { name: "Royal fern" };
+  const refused = await client.PUT("/plants/{id}", { ...stale, body });
+  const header = { "If-Match": got.response.headers.get("ETag") ?? "" };
+  const put = await client.PUT("/plants/{id}", { params: { path, header }, body });
+  await client.DELETE("/plants/{id}", { params: { path } });
   return {
     name,
+    got: got.data?.name,
+    refused: refused.response.status,
+    put: put.data?.name,
     withId: withId.data,
     many: many.data,
     listed: listed.data,
@@ -69,6 +82,7 @@ export async function run(baseUrl: string, token: string) {
     more: {
       error: "urn:plantstore:problem:conflict",
       withId: { id: 7 },
+      got: "Ivy",
       listed: [{ id: 7 }],
       many: expect.stringMatching(/^\{"status":201,.*\n\{"status":409,.*\n\{"status":400,.*\n$/),
     },
@@ -79,15 +93,28 @@ export async function run(baseUrl: string, token: string) {
       await createClient({ input, output: join(target, "sdk"), logs: { level: "silent" } });
     },
     program: `
-import { createPlant, deletePlant } from "./sdk";
+import { createPlant, deletePlant, getPlant, listPlants, putPlant } from "./sdk";
 import { client } from "./sdk/client.gen";
 
 export async function run(baseUrl: string, token: string) {
   client.setConfig({ baseUrl, auth: token });
+  const path = { id: 7 };
   const created = await createPlant({ body: { name: "Fern", id: 7 } });
   const name: string | undefined = created.data?.name;
-  await deletePlant({ path: { id: 7 } });
-  return { name };
+  const listed = await listPlants({ query: { limit: 1, after: 6 } });
+  const got = await getPlant({ path });
+  const body = { name: "Royal fern" };
+  const refused = await putPlant({ path, body, headers: { "If-Match": '"stale"' } });
+  const etag = got.response?.headers.get("ETag") ?? "";
+  const put = await putPlant({ path, body, headers: { "If-Match": etag } });
+  await deletePlant({ path });
+  return {
+    name,
+    listed: listed.data,
+    got: got.data?.name,
+    refused: refused.response?.status,
+    put: put.data?.name,
+  };
 }`,
   },
   oazapfts: {
@@ -96,15 +123,26 @@ export async function run(baseUrl: string, token: string) {
       await Bun.write(join(target, "api.ts"), await generateSource(documentPath));
     },
     program: `
-import { createPlant, defaults, deletePlant } from "./api";
+import { createPlant, defaults, deletePlant, getPlant, listPlants, putPlant } from "./api";
 
 export async function run(baseUrl: string, token: string) {
   defaults.baseUrl = baseUrl;
   defaults.headers = { Authorization: "Bearer " + token };
   const created = await createPlant({ name: "Fern", id: 7 });
   const name: string | undefined = created.status === 201 ? created.data.name : undefined;
+  const listed = await listPlants({ limit: 1, after: 6 });
+  const got = await getPlant(7);
+  const body = { name: "Royal fern" };
+  const refused = await putPlant(7, body, { ifMatch: '"stale"' });
+  const put = await putPlant(7, body, { ifMatch: got.headers.get("ETag") ?? "" });
   await deletePlant(7);
-  return { name };
+  return {
+    name,
+    listed: listed.status === 200 ? listed.data : undefined,
+    got: got.status === 200 ? got.data.name : undefined,
+    refused: refused.status,
+    put: put.status === 200 ? put.data.name : undefined,
+  };
 }`,
   },
   "swagger-typescript-api": {
@@ -120,8 +158,22 @@ export async function run(baseUrl: string, token: string) {
   const { plants } = new Api({ baseUrl, securityWorker });
   const created = await plants.createPlant({ name: "Fern", id: 7 });
   const name: string = created.data.name;
+  const listed = await plants.listPlants({ limit: 1, after: 6 });
+  const got = await plants.getPlant(7);
+  const body = { name: "Royal fern" };
+  // It leaves headers to whoever calls.
+  const replace = (etag: string) =>
+    plants.putPlant(7, body, {}, { headers: { "If-Match": etag } });
+  const refused = await replace('"stale"').catch((response) => response);
+  const put = await replace(got.headers.get("ETag") ?? "");
   await plants.deletePlant(7);
-  return { name };
+  return {
+    name,
+    listed: listed.data,
+    got: got.data.name,
+    refused: refused.status,
+    put: put.data.name,
+  };
 }`,
   },
   "openapi-zod-client": {
@@ -138,8 +190,16 @@ export async function run(baseUrl: string, token: string) {
   const client = createApiClient(baseUrl, { axiosConfig: { headers } });
   const created = await client.post("/plants", { name: "Fern", id: 7 });
   const name: string = created.name;
-  await client.delete("/plants/:id", undefined, { params: { id: 7 } });
-  return { name };
+  const listed = await client.get("/plants", { queries: { limit: 1, after: 6 } });
+  const params = { id: 7 };
+  const got = await client.get("/plants/:id", { params });
+  // Its results have no headers, so it can't know the ETag.
+  const replace = (etag: string) =>
+    client.put("/plants/:id", { name: "Royal fern" }, { params, headers: { "If-Match": etag } });
+  const refused = await replace('"stale"').catch((error) => error.response);
+  const put = await replace("*");
+  await client.delete("/plants/:id", undefined, { params });
+  return { name, listed, got: got.name, refused: refused.status, put: put.name };
 }`,
   },
   kubb: {
@@ -154,14 +214,21 @@ export async function run(baseUrl: string, token: string) {
     },
     program: `
 import { setConfig } from "@kubb/plugin-client/clients/axios";
-import { createPlant, deletePlant } from "./gen";
+import { createPlant, deletePlant, getPlant, listPlants, putPlant } from "./gen";
 
 export async function run(baseURL: string, token: string) {
   setConfig({ baseURL, headers: { Authorization: "Bearer " + token } });
   const created = await createPlant({ name: "Fern", id: 7 });
   const name: string = created.name;
+  const listed = await listPlants({ limit: 1, after: 6 });
+  const got = await getPlant(7);
+  // Its results have no headers, so it can't know the ETag.
+  const replace = (etag: string) =>
+    putPlant(7, { name: "Royal fern" }, undefined, { "If-Match": etag });
+  const refused = await replace('"stale"').catch((error) => error.response);
+  const put = await replace("*");
   await deletePlant(7);
-  return { name };
+  return { name, listed, got: got.name, refused: refused.status, put: put.name };
 }`,
   },
 };
@@ -214,10 +281,14 @@ test("the compiler accepts all of them", () => {
   expect(complaints).toBe("");
 });
 
-test.each(Object.keys(generators))("%s: its client creates and deletes plants", async (name) => {
+test.each(Object.keys(generators))("%s: its client does all that a plant needs", async (name) => {
   const { run } = await import(join(targetOf(name), "program.ts"));
   expect(await run(service.url, service.token)).toEqual({
     name: "Fern",
+    listed: [{ name: "Fern", tag: "" }],
+    got: "Fern",
+    refused: 412,
+    put: "Royal fern",
     ...generators[name]?.more,
   });
   // Nothing is left in the way of the next client.

@@ -48,6 +48,9 @@ export function startIssuer() {
     keysUrl: undefined,
     algorithms: ["RS256", "ES256", "EdDSA"],
     gardenClaim: "sub",
+    scopeClaim: "scope",
+    readScope: "read",
+    writeScope: "write",
     clockSkewSeconds: 30,
   };
   const issuer = {

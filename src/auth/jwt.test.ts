@@ -65,6 +65,8 @@ describe("the scope", () => {
     ["write", "write"],
     ["read write", "write"],
     ["openid profile read", "read"],
+    [["openid", "write"], "write"],
+    [["read"], "read"],
   ])("%p gives %s", async (scope, expected) =>
     expect(await askWith({ scope })).toMatchObject({ scope: expected }),
   );
@@ -76,8 +78,19 @@ describe("the scope", () => {
     ["READ"],
     ["readwrite"],
     ["read,write"],
-    [["write"]],
-  ])("%p gives nothing", async (scope) => expect(await askWith({ scope })).toBe("unauthenticated"));
+    [["read write"]],
+    [{ write: true }],
+  ])("%p is valid and permits nothing", async (scope) =>
+    expect(await askWith({ scope })).toMatchObject({ user: "alice", scope: undefined }),
+  );
+
+  test("comes from the configured claim, by the configured names", async () => {
+    trust({ scopeClaim: "scp", readScope: "plants:read", writeScope: "plants:write" });
+    const askScope = async (scp: unknown) => (await askWith({ scp })) as { scope: unknown };
+    expect(await askScope("openid plants:read")).toMatchObject({ scope: "read" });
+    expect(await askScope(["plants:read", "plants:write"])).toMatchObject({ scope: "write" });
+    expect(await askScope("read write")).toMatchObject({ scope: undefined });
+  });
 });
 
 describe("time", () => {

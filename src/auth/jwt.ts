@@ -13,6 +13,10 @@ export interface JwtIssuer extends KeySource {
   readonly algorithms: readonly string[];
   /** The claim that names the garden. */
   readonly gardenClaim: string;
+  /** The claim that lists scopes, and the names that let a caller read, and write. */
+  readonly scopeClaim: string;
+  readonly readScope: string;
+  readonly writeScope: string;
   readonly clockSkewSeconds: number;
 }
 
@@ -96,16 +100,25 @@ export class JwtVerifier {
   #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller {
     const { issuer, gardenClaim, clockSkewSeconds } = this.#issuer;
     const { sub: user, exp, iat, cnf, [gardenClaim]: garden } = claims;
-    const scope = scopeOf(claims.scope);
     if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
-    if (scope === undefined) throw refusedToken("scope");
     if (iat !== undefined && iat > Date.now() / 1_000 + clockSkewSeconds) throw refusedToken("iat");
     // It is bound to a key that a bearer doesn't prove to hold.
     if (cnf !== undefined) throw refusedToken("cnf");
     if (typeof user !== "string" || !isIdentity(user)) throw refusedToken("sub");
     if (typeof garden !== "string" || !isIdentity(garden)) throw refusedToken(gardenClaim);
     const expiresAtMs = Math.min(Number(exp) * 1_000, lastDateMs);
+    const scope = this.#scopeOf(claims);
     return { credential: `${issuer} ${user}`, user, garden, scope, expiresAtMs };
+  }
+
+  /** Absent for a token that is valid but may do nothing here, such as an ID token. */
+  #scopeOf(claims: JWTPayload): Scope | undefined {
+    const { scopeClaim, readScope, writeScope } = this.#issuer;
+    const claim = claims[scopeClaim];
+    const names = typeof claim === "string" ? claim.split(" ") : claim;
+    if (!Array.isArray(names)) return undefined;
+    if (names.includes(writeScope)) return "write";
+    return names.includes(readScope) ? "read" : undefined;
   }
 
   #remember(token: string, caller: Caller, expiresAtMs: number): void {
@@ -133,11 +146,4 @@ export function isJwtForm(text: string): boolean {
 /** Other JWTs of the same issuer, such as for logging out, open nothing. */
 function isAccessTokenType(type: string | undefined): boolean {
   return type === undefined || /^(?:application\/)?(?:at\+)?jwt$/i.test(type);
-}
-
-/** An ID token has no scope, so it opens nothing either. */
-function scopeOf(claim: unknown): Scope | undefined {
-  const names = typeof claim === "string" ? claim.split(" ") : [];
-  if (names.includes("write")) return "write";
-  return names.includes("read") ? "read" : undefined;
 }

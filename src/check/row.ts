@@ -121,6 +121,7 @@ export function shown(...numbers: number[]): object[] {
 
 export const withKey = { "Idempotency-Key": "{key}" };
 export const jsonType = { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i };
+export const strongTag = { ETag: /^"[!#-~]*"$/ };
 export const tooLarge = { status: [413] };
 
 export function create(

@@ -3,15 +3,17 @@
  * HTTP API, and imports nothing else of the project.
  */
 import { PlantStoreProblem, type ProblemCode } from "./problem-error.ts";
-import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
+import { type ClientResponse, Pacer, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
   CreatedPlant,
+  CreateManyOptions,
   CreateOptions,
   CreateResult,
   DeleteOptions,
   DeleteResult,
   Deletion,
+  GetOptions,
   ListOptions,
   Me,
   Page,
@@ -34,6 +36,7 @@ import {
   parsePlant,
   parsePlants,
   parseResults,
+  readEtag,
   renderDraft,
   requireTexts,
   toBatches,
@@ -75,7 +78,9 @@ const timerMsMax = 2 ** 31 - 1;
  */
 export class PlantStore {
   readonly #url: string;
-  readonly #authorization: string;
+  /** Absent if the token is always the same. */
+  readonly #askToken: Extract<PlantStoreOptions["token"], () => unknown> | undefined;
+  #authorization: Promise<string> | undefined;
   readonly #policy: RetryPolicy;
 
   constructor(options: PlantStoreOptions) {
@@ -86,21 +91,17 @@ export class PlantStore {
       throw new TypeError("The url must not hold a user or a password.");
     }
     this.#url = origin + pathname.replace(/\/+$/, "");
-    // People paste it as they copied it, from a header or with a line break after it.
-    const token = options.token?.trim().replace(/^bearer\s+/i, "");
-    if (!token) throw new TypeError("A token is needed.");
-    if (/\s/.test(token)) throw new TypeError("A token has no spaces in it.");
-    this.#authorization = `Bearer ${token}`;
-    const { retries = 10 } = options;
+    const { token, retries = 10 } = options;
+    if (typeof token === "function") this.#askToken = token;
+    else this.#authorization = Promise.resolve(toAuthorization(token));
     this.#policy = {
       fetch: options.fetch ?? ((url, init) => fetch(url, init)),
       retries,
       limitedRetries: options.limitedRetries ?? retries,
       retryAfterMsMax: options.retryAfterMsMax ?? 60_000,
       timeoutMs: Math.min(options.timeoutMs ?? 30_000, timerMsMax),
+      pacer: new Pacer(),
     };
-    // A token that can't be sent in a header fails here, not as a call without a response.
-    this.#headers();
   }
 
   /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
@@ -114,6 +115,7 @@ export class PlantStore {
     return parse(response, 201, ({ text, headers }) => ({
       ...(requireTexts(JSON.parse(text), ["name", "tag"]) as Pick<Plant, "name" | "tag">),
       id: parseId(headers.get("location")?.split("/").at(-1)),
+      etag: readEtag(headers),
       replayed: headers.get("idempotency-replayed") === "true",
     }));
   }
@@ -124,13 +126,14 @@ export class PlantStore {
    */
   async createMany(
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
-    options: CreateOptions = {},
+    options: CreateManyOptions = {},
   ): Promise<CreateResult[]> {
-    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
+    const { idempotencyKey = makeIdempotencyKey(), signal, onProgress } = options;
     if (idempotencyKey.length > manyKeyCharactersMax) {
       throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
     }
     const results: CreateResult[] = [];
+    let refused = 0;
     for await (const lines of toBatches(drafts)) {
       const key = results.length === 0 ? idempotencyKey : numberKey(idempotencyKey, results.length);
       const response = await this.#call("POST", "/plants/bulk", {
@@ -140,14 +143,29 @@ export class PlantStore {
         ...{ idempotencyKey, signal },
       });
       const parsed = parse(response, 200, ({ text }) => parseResults(text, lines.length));
-      for (const result of parsed) results.push(result);
+      for (const result of parsed) {
+        results.push(result);
+        if (result.status !== 201) refused++;
+      }
+      onProgress?.({ done: results.length, refused });
     }
     return results;
   }
 
-  /** No such plant: a problem, `not-found`. */
-  async get(id: bigint | number, options: CallOptions = {}): Promise<StoredPlant> {
-    const response = await this.#call("GET", plantPath(id), options);
+  /**
+   * No such plant: a problem, `not-found`. With `ifNoneMatch`, resolves to `undefined` if the plant
+   * hasn't changed.
+   */
+  async get(
+    id: bigint | number,
+    options?: CallOptions & { readonly ifNoneMatch?: undefined },
+  ): Promise<StoredPlant>;
+  async get(id: bigint | number, options: GetOptions): Promise<StoredPlant | undefined>;
+  async get(id: bigint | number, { ifNoneMatch, signal }: GetOptions = {}) {
+    // Empty where a proxy removed it: then the plant is read as without it.
+    const headers = { "if-none-match": ifNoneMatch || undefined };
+    const response = await this.#call("GET", plantPath(id), { headers, signal });
+    if (ifNoneMatch && response.status === 304) return undefined;
     return parse(response, 200, parsePlant);
   }
 
@@ -250,11 +268,12 @@ export class PlantStore {
     // The service refuses any other limit.
     const items = limit > 0 && Number.isFinite(limit) ? limit : 0;
     const response = await this.#call("GET", `/plants?${query}`, { items, signal });
-    return parse(response, 200, ({ text, headers }) => ({
-      plants: parsePlants(text, fields) as Pick<Plant, Field>[],
+    return parse(response, 200, ({ text, headers }) => {
+      const plants = parsePlants(text, fields);
       // The link of a page of 0 has the position that it was asked for.
-      next: limit === 0 ? undefined : parseNext(headers, after),
-    }));
+      const next = limit === 0 ? undefined : parseNext(headers, plants, after);
+      return { plants: plants as Pick<Plant, Field>[], next };
+    });
   }
 
   /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
@@ -265,13 +284,8 @@ export class PlantStore {
     });
     if (response.status === 204) return { confirmed: true };
     const problem = new PlantStoreProblem(response);
-    if (response.isRepeated) {
-      // The code, not the status: a gateway that can't reach the service sends 404, too.
-      const isGone =
-        problem.code === "not-found" ||
-        (problem.code === "precondition-failed" && !(await this.#find(id, { signal })));
-      if (isGone) return { confirmed: false };
-    }
+    // The code, not the status: a gateway that can't reach the service sends 404, too.
+    if (response.isRepeated && problem.code === "not-found") return { confirmed: false };
     throw problem;
   }
 
@@ -311,25 +325,54 @@ export class PlantStore {
     }
   }
 
-  #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
-    const { headers, body, items = 0, idempotencyKey, signal } = more;
+  async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
+    const { headers: given = {}, body, items = 0, idempotencyKey, signal } = more;
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(given)) {
+      if (value !== undefined) headers.set(name, value);
+    }
     const request = {
       url: this.#url + path,
-      headers: this.#headers(headers),
+      headers,
       // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
       isRepeatable: method !== "DELETE" && method !== "PUT",
       responseBytesMax: problemBytesMax + items * itemBytesMax,
     };
-    return send({ method, body, idempotencyKey, signal, ...request }, this.#policy);
+    const sendWith = async (authorization: Promise<string>) => {
+      headers.set("authorization", await authorization);
+      return send({ method, body, idempotencyKey, signal, ...request }, this.#policy);
+    };
+    const used = this.#authorize();
+    const first = await sendWith(used);
+    if (first.status !== 401 || !this.#askToken) return first;
+    // Unless another call has asked for a new token already.
+    if (this.#authorization === used) this.#authorization = undefined;
+    const second = await sendWith(this.#authorize());
+    return { ...second, isRepeated: first.isRepeated || second.isRepeated };
   }
 
-  #headers(more: CallDetails["headers"] = {}): Headers {
-    const headers = new Headers({ authorization: this.#authorization });
-    for (const [name, value] of Object.entries(more)) {
-      if (value !== undefined) headers.set(name, value);
-    }
-    return headers;
+  /** Asks for a token if there is none: once for all calls that need it. */
+  #authorize(): Promise<string> {
+    if (this.#authorization) return this.#authorization;
+    const asked = Promise.resolve(this.#askToken?.()).then(toAuthorization);
+    this.#authorization = asked;
+    asked.catch(() => {
+      // The next call asks again.
+      if (this.#authorization === asked) this.#authorization = undefined;
+    });
+    return asked;
   }
+}
+
+function toAuthorization(text: string | undefined): string {
+  // People paste it as they copied it, from a header or with a line break after it.
+  const token = text?.trim().replace(/^bearer\s+/i, "");
+  if (!token) throw new TypeError("A token is needed.");
+  if (/\s/.test(token)) throw new TypeError("A token has no spaces in it.");
+  const authorization = `Bearer ${token}`;
+  // What no header can hold fails here, not as a call without a response.
+  new Headers({ authorization });
+  return authorization;
 }
 
 function plantPath(id: bigint | number): string {

@@ -25,6 +25,8 @@ export interface RetryPolicy {
   readonly retryAfterMsMax: number;
   /** For each try, to the last byte of the response. */
   readonly timeoutMs: number;
+  /** Shared by all calls of a client. */
+  readonly pacer: Pacer;
 }
 
 export interface ClientResponse {
@@ -41,6 +43,45 @@ export interface ClientResponse {
 const retriedStatuses: readonly number[] = [429, 502, 503, 504];
 const pauseMsFirst = 100;
 const pauseMsMax = 5_000;
+/** How long after the last wait for a rate limit calls still go one at a time. */
+const pacedMs = 10_000;
+
+/**
+ * Once a rate limit leaves no request, the calls of a client share one wait and then go one at a
+ * time. If all of them came back at once, all but one or two would be refused again.
+ */
+export class Pacer {
+  #openAtMs = Number.NEGATIVE_INFINITY;
+  #last: Promise<void> = Promise.resolve();
+
+  /** Waits for the caller's turn. Returns how to end it, or nothing where calls needn't wait. */
+  async enter(signal: AbortSignal | undefined): Promise<(() => void) | undefined> {
+    if (performance.now() > this.#openAtMs + pacedMs) return undefined;
+    const before = this.#last;
+    let leave = () => {};
+    this.#last = new Promise((resolve) => {
+      // If this caller gives up early, the next one still waits for the callers ahead.
+      leave = () => void before.then(resolve);
+    });
+    try {
+      await untilDone((done) => void before.then(done), signal);
+    } catch (reason) {
+      leave();
+      throw reason;
+    }
+    return leave;
+  }
+
+  postpone(durationMs: number): void {
+    if (durationMs === 0) return;
+    this.#openAtMs = Math.max(this.#openAtMs, performance.now() + durationMs);
+  }
+
+  async untilOpen(signal: AbortSignal | undefined): Promise<void> {
+    const durationMs = this.#openAtMs - performance.now();
+    if (durationMs > 0) await pause(durationMs, signal);
+  }
+}
 
 /**
  * Returns the first response that isn't worth a retry, or the last one. Throws
@@ -48,37 +89,64 @@ const pauseMsMax = 5_000;
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
   const { idempotencyKey, signal } = request;
+  const { pacer } = policy;
   let isRepeated = false;
   let limited = 0;
-  for (let tries = 1; ; tries++) {
-    let retryAfterMs = 0;
-    try {
-      const response = await sendOnce(request, policy);
-      retryAfterMs = readRetryAfter(response.headers) ?? 0;
-      const isLimited = response.status === 429;
-      if (isLimited) limited++;
-      const hasTriesLeft = isLimited
-        ? limited <= policy.limitedRetries
-        : tries - limited <= policy.retries;
-      const isRetried =
-        hasTriesLeft &&
-        retryAfterMs <= policy.retryAfterMsMax &&
-        retriedStatuses.includes(response.status);
-      if (!isRetried) return { ...response, isRepeated, idempotencyKey };
-      // Only after 429 is it certain that nothing was done.
-      isRepeated ||= !isLimited;
-    } catch (error) {
-      signal?.throwIfAborted();
-      const hasTriesLeft = tries - limited <= policy.retries;
-      if (!hasTriesLeft) {
-        throw new PlantStoreUnreachable(new URL(request.url).origin, tries, error, idempotencyKey);
+  let endTurn: (() => void) | undefined;
+  try {
+    for (let tries = 1; ; tries++) {
+      let retryAfterMs = 0;
+      let isLimited = false;
+      endTurn ??= await pacer.enter(signal);
+      try {
+        await pacer.untilOpen(signal);
+        const response = await sendOnce(request, policy);
+        retryAfterMs = readRetryAfter(response.headers) ?? 0;
+        isLimited = response.status === 429;
+        if (isLimited) limited++;
+        const emptyMs = readEmptyMs(response.headers);
+        // Where none is left, the next request waits instead of being refused.
+        if (policy.limitedRetries > 0 && emptyMs <= policy.retryAfterMsMax) pacer.postpone(emptyMs);
+        const hasTriesLeft = isLimited
+          ? limited <= policy.limitedRetries
+          : tries - limited <= policy.retries;
+        const isRetried =
+          hasTriesLeft &&
+          retryAfterMs <= policy.retryAfterMsMax &&
+          retriedStatuses.includes(response.status);
+        if (!isRetried) return { ...response, isRepeated, idempotencyKey };
+        // Only after 429 is it certain that nothing was done.
+        isRepeated ||= !isLimited;
+      } catch (error) {
+        signal?.throwIfAborted();
+        const hasTriesLeft = tries - limited <= policy.retries;
+        if (!hasTriesLeft) {
+          const { origin } = new URL(request.url);
+          throw new PlantStoreUnreachable(origin, tries, error, idempotencyKey);
+        }
+        isRepeated = true;
       }
-      isRepeated = true;
+      const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
+      // Jitter: clients that failed together shouldn't come back together.
+      const pauseMs = retryAfterMs + stepMs * (0.5 + Math.random() / 2);
+      if (isLimited) {
+        pacer.postpone(pauseMs);
+        continue;
+      }
+      // Other calls needn't wait for this one's retry.
+      endTurn?.();
+      endTurn = undefined;
+      await pause(pauseMs, signal);
     }
-    const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
-    // Jitter: clients that failed together shouldn't come back together.
-    await pause(retryAfterMs + stepMs * (0.5 + Math.random() / 2), signal);
+  } finally {
+    endTurn?.();
   }
+}
+
+/** If the rate limit leaves no request: how long until it leaves one more. Otherwise 0. */
+function readEmptyMs(headers: Headers): number {
+  const [, seconds = 0] = /"requests";r=0;t=(\d+)/.exec(headers.get("ratelimit") ?? "") ?? [];
+  return Number(seconds) * 1_000;
 }
 
 async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolicy) {
@@ -123,13 +191,21 @@ async function readText({ body }: Response, bytesMax: number): Promise<string> {
   }
 }
 
-async function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return untilDone((done) => setTimeout(done, durationMs), signal);
+}
+
+/** Throws the signal's reason once it is aborted. `begin` may return a timer, which then ends. */
+async function untilDone(
+  begin: (done: () => void) => ReturnType<typeof setTimeout> | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const timer = begin(() => {
       unwatch();
       resolve();
-    }, durationMs);
+    });
     const unwatch = watch(signal, () => {
       clearTimeout(timer);
       reject(signal?.reason);

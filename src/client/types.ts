@@ -6,8 +6,12 @@ import type * as wire from "./wire-types.ts";
 export interface PlantStoreOptions {
   /** Where the service is, with its base path: `https://plants.example/v1`. */
   readonly url: string;
-  /** With or without `Bearer` before it. Missing or empty is an error, to catch unset variables. */
-  readonly token: string | undefined;
+  /**
+   * With or without `Bearer` before it. Missing or empty is an error, to catch unset variables. A
+   * function is called before the first request, and again if the service refuses the token (401),
+   * for tokens that expire.
+   */
+  readonly token: string | undefined | (() => string | undefined | Promise<string | undefined>);
   /** Replaces the global one. */
   readonly fetch?: RetryPolicy["fetch"];
   /** Default 10, which takes about 20 seconds. Only what can safely be repeated is. */
@@ -28,6 +32,23 @@ export interface CallOptions {
 export interface CreateOptions extends CallOptions {
   /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new UUID. */
   readonly idempotencyKey?: string | undefined;
+}
+
+export interface CreateManyOptions extends CreateOptions {
+  /** Called after each request, which creates up to 10,000 plants. */
+  readonly onProgress?: ((progress: CreateProgress) => void) | undefined;
+}
+
+export interface CreateProgress {
+  /** How many plants have a result by now. */
+  readonly done: number;
+  /** How many of them were refused. */
+  readonly refused: number;
+}
+
+export interface GetOptions extends CallOptions {
+  /** The `etag` of a plant: the call resolves to `undefined` if the plant still has it. */
+  readonly ifNoneMatch?: string | undefined;
 }
 
 export interface PutOptions extends CallOptions {
@@ -59,13 +80,13 @@ export type PlantDraft = Omit<wire.PlantDraft, "id"> & {
   readonly id?: bigint | number | undefined;
 };
 
-export interface CreatedPlant extends Plant {
+export interface CreatedPlant extends StoredPlant {
   /** Whether an earlier request with the same key, or an earlier try, had created the plant. */
   readonly replayed: boolean;
 }
 
 export interface StoredPlant extends Plant {
-  /** Stands for the name and tag that were read; for `ifMatch`. Empty if a proxy removed it. */
+  /** A hash of the name and tag, for `ifMatch`. Empty if a proxy removed it. */
   readonly etag: string;
 }
 

@@ -115,9 +115,12 @@ export function parsePlants(text: string, fields: readonly PlantField[]): wire.P
 export function parsePlant({ text, headers }: ClientResponse): StoredPlant {
   const [plant] = parsePlants(`[${text}]`, ["id", "name", "tag"]);
   if (!plant) throw new TypeError("The plant is missing.");
-  // A proxy that compresses makes the tag weak, and a weak one never matches.
-  const etag = headers.get("etag")?.replace(/^W\//, "") ?? "";
-  return { ...(plant as Plant), etag };
+  return { ...(plant as Plant), etag: readEtag(headers) };
+}
+
+/** A proxy that compresses makes the tag weak, and a weak one never matches. */
+export function readEtag(headers: Headers): string {
+  return headers.get("etag")?.replace(/^W\//, "") ?? "";
 }
 
 /** A service that doesn't know `fields` leaves the id out. */
@@ -128,18 +131,23 @@ export function requireTexts<Item extends object>(item: Item, fields: readonly P
 }
 
 /**
- * The id in the link to the next page. The rest of the link isn't followed: the token goes nowhere
- * else, and a proxy that rewrites paths does no harm.
+ * The id in the link to the page after this one. The rest of the link isn't followed: the token
+ * goes nowhere else, and a proxy that rewrites paths does no harm.
  */
 export function parseNext(
   headers: Headers,
+  plants: readonly wire.Plant[],
   after: bigint | number | undefined,
 ): bigint | undefined {
   const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
   if (query === undefined) return undefined;
   const next = parseId(new URLSearchParams(query).get("after"));
-  if (after === undefined || next > after) return next;
-  throw new TypeError("The link to the next page leads back.");
+  const last = plants.at(-1);
+  // Otherwise a broken service could keep the client busy forever.
+  const isAhead =
+    (after === undefined || next > after) && (last?.id === undefined || next >= last.id);
+  if (last && isAhead) return next;
+  throw new TypeError("The link to the next page doesn't lead on.");
 }
 
 /** Throws if it is a number that may have been rounded already. */

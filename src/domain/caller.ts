@@ -10,14 +10,15 @@ export interface Caller {
   readonly user: string;
   /** The set of plants that the credential opens. */
   readonly garden: string;
-  readonly scope: Scope;
+  /** Absent: the credential is valid, but permits nothing. */
+  readonly scope: Scope | undefined;
   /** When the credential expires; absent if it doesn't. */
   readonly expiresAtMs?: number | undefined;
 }
 
 /** Whether the caller may do what needs `scope`; `write` includes `read`. */
 export function permits(caller: Caller, scope: Scope): boolean {
-  return caller.scope === "write" || scope === "read";
+  return caller.scope === "write" || caller.scope === scope;
 }
 
 const identityCharactersMax = 255;

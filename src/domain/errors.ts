@@ -22,7 +22,7 @@ export const errorCodes = {
   forbidden: {
     status: 403,
     title: "The token does not permit this",
-    help: "Use a token with the scope `write`.",
+    help: "Use a token with the scope that `WWW-Authenticate` names.",
   },
   "not-found": {
     status: 404,

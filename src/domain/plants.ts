@@ -177,10 +177,7 @@ export class Plants {
     return { id, name, tag, isNew: outcome.kind === "created" };
   }
 
-  /**
-   * Fails with `precondition-failed` if the precondition doesn't hold, which includes that there is
-   * no such plant; without one, with `not-found`.
-   */
+  /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
   async delete(
     { garden }: Caller,
     id: PlantId,

@@ -126,8 +126,7 @@ export function createApp(deps: AppDeps): App {
   /** Every request of the caller counts, even if it is refused later. */
   function checkCaller(caller: Caller, scope: Scope, level: number | undefined): void {
     if (level !== undefined && !limiter?.permits(level)) throw tooMany;
-    if (permits(caller, scope)) return;
-    throw new PlantStoreError("forbidden", "This token may only read. Use one that may write.");
+    if (!permits(caller, scope)) throw caller.scope ? readOnly : withoutScope;
   }
 
   /** The cached response, if it is still current. */
@@ -186,11 +185,12 @@ export function createApp(deps: AppDeps): App {
   }
 
   function explain(error: PlantStoreError, arrival: Arrival, level: number | undefined): Reply {
-    const { requestId, token, route } = arrival;
+    const { requestId, token, route, operation } = arrival;
     return problemReply(error, {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
+      scope: operation?.scope,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });
   }
@@ -214,7 +214,8 @@ export function createApp(deps: AppDeps): App {
     const { request, requestId, operation, trace } = arrival;
     const { status, contentType, body } = reply;
     trace?.enter("respond");
-    const visibility = operation?.scope ? "private" : "public";
+    const open = arrival.route?.isProbe ? "probe" : "public";
+    const visibility = operation?.scope ? "private" : open;
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
@@ -285,6 +286,16 @@ const inexactPath = refuse({
   parameter: "path",
   detail: "must be in its normal form, without dot segments and backslashes.",
 });
+
+const readOnly = new PlantStoreError(
+  "forbidden",
+  "This token may only read. Use one that may write.",
+);
+const withoutScope = new PlantStoreError(
+  "forbidden",
+  "This token is valid, but may neither read nor write plants. Ask its issuer for a scope.",
+  { tokenError: "scope" },
+);
 
 /** Made once, so that its problem is rendered once. */
 const tooMany = new PlantStoreError(

@@ -114,7 +114,9 @@ export function checkContentType(headers: Headers, { contentType, name, pattern 
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    `Send ${name} in UTF-8 with Content-Type: ${contentType}, and no Content-Encoding.`,
+    `Send ${name} in UTF-8 with Content-Type: ${contentType}, and no Content-Encoding.${
+      jsonLines.pattern.test(type ?? "") ? " To create many plants, use POST /plants/bulk." : ""
+    }`,
   );
 }
 

@@ -17,8 +17,11 @@ const preflightSeconds = 86_400;
 /** `"*"`, or the origins whose pages may call the service. */
 export type AllowedOrigins = "*" | readonly string[];
 
-/** A private response depends on the caller, so no cache may store it. */
-type Visibility = "private" | "public";
+/**
+ * A private response depends on the caller, so no cache may store it. A probe's is for monitoring,
+ * so no page of another origin may read it.
+ */
+type Visibility = "private" | "public" | "probe";
 
 /** The headers of a response with this content type to a request with these headers. */
 type SharedHeaders = (
@@ -36,6 +39,7 @@ export function createSharedHeaders(allowed: AllowedOrigins, isSecure = false): 
     if (isSecure) headers.set("Strict-Transport-Security", strictTransport);
     if (contentType !== undefined) headers.set("Content-Type", contentType);
     if (visibility === "private") headers.set("Cache-Control", "no-store");
+    if (visibility === "probe") return headers;
     if (allowed !== "*") headers.set("Vary", "Origin");
     if (origin !== undefined) {
       headers.set("Access-Control-Allow-Origin", origin);
@@ -54,6 +58,7 @@ export function createSharedHeaders(allowed: AllowedOrigins, isSecure = false): 
   const ready = {
     private: new Map<string | undefined, Headers>(),
     public: new Map<string | undefined, Headers>(),
+    probe: new Map<string | undefined, Headers>(),
   };
   return (visibility, contentType) => {
     let headers = ready[visibility].get(contentType);
@@ -71,7 +76,8 @@ export function preflightHeaders(allow: string): Record<string, string> {
     Allow: allow,
     "Access-Control-Allow-Methods": allow,
     "Access-Control-Allow-Headers":
-      "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id",
+      "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, " +
+      "traceparent, tracestate",
     "Access-Control-Max-Age": String(preflightSeconds),
   };
 }

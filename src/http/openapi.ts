@@ -75,11 +75,14 @@ ${codes.map((code) => `- \`${code}\` (${errorCodes[code].status}): ${errorCodes[
 
 const requestIdExample = "c6a2f1d09b3e-1";
 
+const requestIdPattern = "^[A-Za-z0-9._-]{1,128}$";
+
 const requestIdParameter = {
   name: "X-Request-Id",
   in: "header",
   description: "Your id for this request. One that is malformed or contains a token is replaced.",
-  schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
+  schema: { type: "string", pattern: requestIdPattern },
+  example: requestIdExample,
 };
 
 const sharedHeaders: Record<string, HeaderDescription> = {
@@ -87,6 +90,7 @@ const sharedHeaders: Record<string, HeaderDescription> = {
     description:
       "The id of the request: the one that the client sent, unless it is malformed or contains a token.",
     example: requestIdExample,
+    pattern: requestIdPattern,
     required: true,
   },
   // From the IETF draft on RateLimit fields; absent where nothing is limited.
@@ -111,9 +115,12 @@ const requestIdHeader = { "X-Request-Id": callerHeaders["X-Request-Id"] };
 
 function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = {}): Json {
   const described = Object.entries(headers).map(([name, header]) => {
-    const { description, example, required = false } = header;
+    const { description, example, pattern, required = false } = header;
     const type = typeof example === "number" ? "integer" : "string";
-    return [name, { description, required, schema: { type }, example }];
+    return [
+      name,
+      { description, required, schema: { type, ...(pattern && { pattern }) }, example },
+    ];
   });
   return Object.fromEntries(described);
 }
@@ -200,7 +207,7 @@ function describeSuccesses({ success, otherSuccess, scope }: DocumentedOperation
 }
 
 function describeSuccess(success: Success, scope: Scope | undefined): Json {
-  const { description, headers, contentType, schema, examples } = success;
+  const { description, headers, contentType, schema, examples, links } = success;
   const content = contentType && {
     [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
   };
@@ -208,14 +215,13 @@ function describeSuccess(success: Success, scope: Scope | undefined): Json {
     description,
     headers: { ...(scope ? callerHeaders : requestIdHeader), ...describeHeaders(headers) },
     ...(content && { content }),
+    ...(links && { links }),
   };
 }
 
 function problemCodes({ problems = [], scope }: DocumentedOperation): readonly ErrorCode[] {
   const possible: ErrorCode[] = ["invalid-request", "internal", ...problems];
-  if (scope) possible.push("unauthenticated", "rate-limited", "unavailable");
-  // Every token may read.
-  if (scope === "write") possible.push("forbidden");
+  if (scope) possible.push("unauthenticated", "forbidden", "rate-limited", "unavailable");
   return possible;
 }
 
@@ -295,7 +301,7 @@ const problemSchema = {
     title: { type: "string" },
     status: { type: "integer", enum: codes.map((code) => errorCodes[code].status) },
     detail: { type: "string", description: "What to fix. Safe to show." },
-    requestId: { type: "string" },
+    requestId: { type: "string", pattern: requestIdPattern },
     errors: errorsSchema,
   },
   additionalProperties: false,

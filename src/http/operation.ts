@@ -86,11 +86,14 @@ export interface Success {
   readonly contentType?: string;
   readonly schema?: SchemaName;
   readonly examples?: Readonly<Record<string, unknown>>;
+  /** Operations that follow from the response. */
+  readonly links?: Readonly<Record<string, unknown>>;
 }
 
 export interface HeaderDescription {
   readonly description: string;
   readonly example: string | number;
+  readonly pattern?: string;
   readonly required?: boolean;
 }
 

@@ -13,7 +13,9 @@ import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
 import { type DocumentedOperation, plantOperation } from "./operation.ts";
 import {
   asteriskText,
-  entityTagsText,
+  entityTagHeader,
+  ifMatch,
+  ifNoneMatch,
   integerText,
   keyText,
   namesText,
@@ -54,23 +56,22 @@ const idempotencyKey = (charactersMax: number) =>
     example: "6b1f7c9e-order-17",
   }) as const;
 
-const ifMatch = {
-  in: "header",
-  schema: entityTagsText,
-  description: "Entity tags, or `*`: only if the plant exists and has one of them.",
-} as const;
+const etag = { ETag: { ...entityTagHeader, description: "A hash of the plant's name and tag." } };
 
-const etag = {
-  ETag: {
-    description: "Identifies what the plant says: the same for the same name and tag.",
-    example: '"8Zk2qW0aJr9yTn4uVb6xCd"',
-    required: true,
-  },
-};
+/** What a client can do next with a plant that it stored; `id` says where its id is. */
+function linksToPlant(id: string) {
+  const unchanged = { id, "If-Match": "$response.header.ETag" };
+  return {
+    getPlant: { operationId: "getPlant", parameters: { id } },
+    putPlant: { operationId: "putPlant", parameters: unchanged },
+    deletePlant: { operationId: "deletePlant", parameters: unchanged },
+  };
+}
 
 const locationHeader = {
   description: "The path of the plant, with the base path. The last segment is the id.",
   example: "/plants/7",
+  pattern: "/plants/-?[0-9]+$",
   required: true,
 };
 
@@ -107,6 +108,7 @@ const createPlant = plantOperation({
     description: "The plant is stored.",
     headers: {
       Location: locationHeader,
+      ...etag,
       "Idempotency-Replayed": {
         description: "`true` if an earlier request with the same key created the plant.",
         example: "true",
@@ -115,6 +117,8 @@ const createPlant = plantOperation({
     contentType: "application/json",
     schema: "Plant",
     examples: { created: { value: examplePlant } },
+    // They need `fields=id`: no expression takes the id out of `Location`.
+    links: linksToPlant("$response.body#/id"),
   },
   problems: [
     "conflict",
@@ -125,7 +129,8 @@ const createPlant = plantOperation({
   ],
   async run({ plants, basePath }, { caller, body, parameters }) {
     const created = await plants.create(caller, body, parameters["Idempotency-Key"]);
-    const headers: Record<string, string> = { Location: plantLocation(basePath, created.id) };
+    const Location = plantLocation(basePath, created.id);
+    const headers: Record<string, string> = { Location, ETag: entityTag(created) };
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
     return jsonReply(201, renderPlant(created, parameters.fields), headers);
   },
@@ -248,11 +253,7 @@ const getPlant = plantOperation({
     id: { ...plantId, example: 7 },
     fields,
     "If-Match": ifMatch,
-    "If-None-Match": {
-      in: "header",
-      schema: entityTagsText,
-      description: "Entity tags, or `*`. If the plant has one of them, the response is 304.",
-    },
+    "If-None-Match": ifNoneMatch("plant"),
   },
   success: {
     status: 200,
@@ -296,6 +297,7 @@ const putPlant = plantOperation({
       in: "header",
       schema: asteriskText,
       description: "`*`: only if there is no such plant.",
+      example: "*",
     },
   },
   body: {
@@ -319,6 +321,7 @@ const putPlant = plantOperation({
     contentType: "application/json",
     schema: "Plant",
     examples: { created: { value: examplePlant } },
+    links: linksToPlant("$request.path.id"),
   },
   problems: ["precondition-failed", "too-large", "unsupported-media-type", "storage-full"],
   async run({ plants, basePath }, { caller, body, parameters }) {

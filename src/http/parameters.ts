@@ -56,24 +56,51 @@ export const tagText = v.pipe(
   v.metadata({ jsonSchema: { type: "string", maxLength: tagCodePointsMax } }),
 );
 
+/** Of a response; the pattern of what the service sends. */
+export const entityTagHeader = {
+  description: "Identifies this version of the content.",
+  example: '"8Zk2qW0aJr9yTn4uVb6xCd"',
+  pattern: '^"[!#-~]+"$',
+  required: true,
+};
+
+export type EntityTags = "*" | readonly string[];
+
 const entityTag = '(?:W/)?"[!#-~\\x80-\\xff]*"';
 /** Recipients ignore empty elements of a list (RFC 9110, 5.6.1.2). */
 const entityTags = new RegExp(`^[\\s,]*${entityTag}(?:\\s*,[\\s,]*${entityTag})*[\\s,]*$`);
 
 /** `*`, or the entity tags of a precondition (RFC 9110), weak ones with their `W/`. */
-export const entityTagsText = v.pipe(
+const entityTagsText = v.pipe(
   v.string(),
   v.check(
     (text) => text === "*" || entityTags.test(text),
     'must be * or a list of entity tags, such as "6nXa"',
   ),
-  v.transform((text): "*" | readonly string[] =>
-    text === "*" ? text : (text.match(new RegExp(entityTag, "g")) ?? []),
+  v.transform(
+    (text): EntityTags => (text === "*" ? text : (text.match(new RegExp(entityTag, "g")) ?? [])),
   ),
   v.metadata({
-    jsonSchema: { type: "string", pattern: '^(\\*|(W/)?"[!#-~]*"(\\s*,\\s*(W/)?"[!#-~]*")*)$' },
+    jsonSchema: { type: "string", pattern: '^(\\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$' },
   }),
 );
+
+export const ifMatch = {
+  in: "header",
+  schema: entityTagsText,
+  description: "Entity tags, or `*`: only if the plant exists and has one of them.",
+  example: entityTagHeader.example,
+} as const;
+
+/** Of a read; `what` is read. */
+export function ifNoneMatch(what: string) {
+  return {
+    in: "header",
+    schema: entityTagsText,
+    description: `Entity tags, or \`*\`. If the ${what} has one of them, the response is 304.`,
+    example: entityTagHeader.example,
+  } as const;
+}
 
 export const asteriskText = v.pipe(
   v.string(),

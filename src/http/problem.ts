@@ -1,4 +1,5 @@
 /** Turns an error into the problem that the caller sees (RFC 9457), without internals. */
+import type { Scope } from "../domain/caller.ts";
 import { type ErrorCode, errorCodes, PlantStoreError } from "../domain/errors.ts";
 import { noPlantsLeft } from "./headers.ts";
 import type { Reply } from "./operation.ts";
@@ -15,6 +16,8 @@ export interface ProblemContext {
   readonly isTokenSent: boolean;
   /** The methods of the path, if it is a known one. */
   readonly allow: string | undefined;
+  /** The scope that the operation needs. */
+  readonly scope: Scope | undefined;
   /** How long until the caller may make one more request; absent without a rate limit. */
   readonly nextSeconds?: number | undefined;
 }
@@ -70,7 +73,9 @@ function problemHeaders(
     case "unauthenticated":
       return context.isTokenSent ? refusedTokenHeaders : challengeHeaders;
     case "forbidden":
-      return { "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="write"` };
+      return {
+        "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${context.scope}"`,
+      };
     case "method-not-allowed":
       return { Allow: context.allow ?? "" };
     case "rate-limited":

@@ -7,6 +7,8 @@ export interface Route {
   readonly operations: ReadonlyMap<string, Operation>;
   /** No token is needed. Every other path takes OPTIONS, for CORS preflights. */
   readonly isOpen: boolean;
+  /** For monitoring, not for pages. */
+  readonly isProbe: boolean;
   /** The value of the header `Allow`. */
   readonly allow: string;
 }
@@ -58,8 +60,9 @@ function createRoute(path: string, group: readonly Operation[]): Route {
     if (operation.method === "GET") operations.set("HEAD", operation);
   }
   const isOpen = group.every((operation) => operation.scope === undefined);
+  const isProbe = group.every((operation) => operation.isProbe);
   const allowed = methods.filter(
     (method) => operations.has(method) || (method === "OPTIONS" && !isOpen),
   );
-  return { path: path || "/", operations, isOpen, allow: allowed.join(", ") };
+  return { path: path || "/", operations, isOpen, isProbe, allow: allowed.join(", ") };
 }

@@ -1,6 +1,7 @@
 /** The operations about the service itself, which need no token: its document, health, metrics. */
 import type { DocumentedOperation, Success } from "./operation.ts";
-import { jsonReply, plainText, textReply } from "./response.ts";
+import { type EntityTags, entityTagHeader, ifNoneMatch } from "./parameters.ts";
+import { jsonReply, matchesTag, plainText, textReply } from "./response.ts";
 
 const readOpenApi: DocumentedOperation = {
   name: "readOpenApi",
@@ -8,14 +9,29 @@ const readOpenApi: DocumentedOperation = {
   path: "/openapi.json",
   summary: "This document",
   description: "The OpenAPI description of the service.",
+  parameters: {
+    "If-None-Match": ifNoneMatch("document"),
+  },
   success: {
     status: 200,
     description: "An OpenAPI 3.1 document.",
+    headers: { ETag: entityTagHeader },
     contentType: "application/json",
     schema: "Document",
   },
+  otherSuccess: {
+    status: 304,
+    description: "The document is as `If-None-Match` knows it.",
+    headers: { ETag: entityTagHeader },
+  },
   problems: ["unavailable"],
-  run: async ({ renderOpenApi }) => jsonReply(200, await renderOpenApi()),
+  async run({ renderOpenApi }, { parameters }) {
+    const text = await renderOpenApi();
+    const headers = { ETag: `"${Bun.hash(text).toString(36)}"`, "Cache-Control": "no-cache" };
+    const known = parameters["If-None-Match"] as EntityTags | undefined;
+    if (known && matchesTag(known, headers.ETag, "weak")) return { status: 304, headers };
+    return jsonReply(200, text, headers);
+  },
 };
 
 const checkHealth: DocumentedOperation = {

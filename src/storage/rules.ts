@@ -177,8 +177,9 @@ class Garden {
 
   #delete({ id, preconditions }: DeleteWrite): Outcome {
     const place = this.#place(id);
-    if (!holds(preconditions, place.content)) return { kind: "precondition-failed" };
+    // First, as RFC 9110 (13.2.1) has it: without the precondition it would be a 404, too.
     if (!place.content) return { kind: "missing" };
+    if (!holds(preconditions, place.content)) return { kind: "precondition-failed" };
     place.content = undefined;
     place.isChanged = true;
     this.#plants--;

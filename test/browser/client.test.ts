@@ -51,6 +51,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
       for await (const plant of store.list({ tag: "shade" })) shady.push(plant.name);
       // The etag is read, so the service exposes it, and a put with it is allowed.
       const { etag, ...moss } = await store.update(2n ** 53n + 1n, { tag: "wall" });
+      const unchanged = await store.get(2n ** 53n + 1n, { ifNoneMatch: etag });
       const { confirmed } = await store.delete(created.id);
       const failure = await store.get(created.id).catch((error) => error);
       return {
@@ -58,7 +59,8 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
         statuses: many.map(({ status }) => status),
         shady,
         moss: { ...moss, id: String(moss.id) },
-        hasEtag: etag !== "",
+        hasEtag: etag !== "" && created.etag !== "",
+        isUnchanged: unchanged === undefined,
         confirmed,
         isProblem: failure instanceof PlantStoreProblem,
         code: failure.code,
@@ -73,6 +75,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
     shady: ["Fern", "Ivy"],
     moss: { id: "9007199254740993", name: "Moss", tag: "wall" },
     hasEtag: true,
+    isUnchanged: true,
     confirmed: true,
     isProblem: true,
     code: "not-found",

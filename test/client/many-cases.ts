@@ -18,13 +18,16 @@ import { problemAnswer } from "./scripted-service.ts";
 const requestLinesMax = 10_000;
 const requestBytesMax = 1024 * 1024;
 
-/** What each request sends, instead of sending it; every line is created. */
-function recordRequests(world: ClientWorld) {
+/** What each request sends, instead of sending it; every line but the first is created. */
+function recordRequests(world: ClientWorld, firstStatus = 201) {
   const requests: { key: string | null; lines: string[] }[] = [];
   const fetch = async (_url: string, init: RequestInit) => {
     const lines = String(init.body).split("\n");
     requests.push({ key: new Headers(init.headers).get("idempotency-key"), lines });
-    return new Response(lines.map((_, index) => `{"status":201,"id":${index}}\n`).join(""));
+    const results = lines.map((_, index) => {
+      return `{"status":${index === 0 ? firstStatus : 201},"id":${index}}\n`;
+    });
+    return new Response(results.join(""));
   };
   return { requests, store: openStore(world, { fetch }) };
 }
@@ -94,6 +97,18 @@ export const manyCases: ClientCases = {
     assert.equal(requestsBefore[requestLinesMax + 1], 1);
   },
 
+  async "reports its progress after each request"(world) {
+    const { store } = recordRequests(world, 409);
+    const seen: unknown[] = [];
+    await store.createMany(makeDrafts(requestLinesMax + 1), {
+      onProgress: (progress) => seen.push(progress),
+    });
+    assert.deepEqual(seen, [
+      { done: requestLinesMax, refused: 1 },
+      { done: requestLinesMax + 1, refused: 2 },
+    ]);
+  },
+
   "creates many plants once although connections break": proxied(async (store, proxy) => {
     for (const [index, breakage] of (["before", "after", "midway"] as const).entries()) {
       proxy.breakNext(breakage);
@@ -139,6 +154,37 @@ export const manyCases: ClientCases = {
       assert.equal((await store.me()).plants, 0);
     },
   ),
+
+  async "shares one wait after a 429 instead of asking 16 times"(world) {
+    // As a service does that takes ten requests at once and then twenty a second.
+    let allowance = 10;
+    let filledAtMs = performance.now();
+    const statuses: number[] = [];
+    const fetch = async () => {
+      const nowMs = performance.now();
+      allowance = Math.min(10, allowance + (nowMs - filledAtMs) / 50);
+      filledAtMs = nowMs;
+      const status = allowance >= 1 ? 204 : 429;
+      statuses.push(status);
+      if (status === 204) allowance--;
+      return new Response(null, { status, headers: { "retry-after": "1" } });
+    };
+    const store = openStore(world, { fetch });
+    const results = await store.deleteMany([...Array(60).keys()]);
+    assert.deepEqual(results, Array(60).fill({ status: 204, confirmed: true }));
+    // The first group is refused as a whole, and then one call a second.
+    const refused = statuses.filter((status) => status === 429).length;
+    assert.ok(refused <= 16 + 6, `refused ${refused} times`);
+
+    const abort = new AbortController();
+    const busy = Array.from({ length: 20 }, () => store.delete(1));
+    const stopped = store.delete(2, { signal: abort.signal });
+    abort.abort(new RangeError("enough"));
+    await failure(stopped, RangeError);
+    // Those after it still go one at a time.
+    await Promise.all([...busy, store.delete(3)]);
+    assert.ok(statuses.filter((status) => status === 429).length <= refused + 4);
+  },
 
   "stops deleting at the first failure that is no missing plant": scripted(
     [problemAnswer(403, "forbidden")],

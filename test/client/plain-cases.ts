@@ -11,7 +11,8 @@ export const plainCases: ClientCases = {
   async "creates, lists and deletes a plant, and counts it"(world) {
     const store = openStore(world);
     const created = await store.create({ name: "Fern", tag: "shade" });
-    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", replayed: false });
+    const { etag } = await store.get(created.id);
+    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", etag, replayed: false });
     assert.deepEqual(await collect(store.list()), [{ id: 1n, name: "Fern", tag: "shade" }]);
     const { user, garden, scope, plants, expiresAt } = await store.me();
     assert.equal(user, garden);
@@ -34,13 +35,27 @@ export const plainCases: ClientCases = {
     ];
     const plants = ids.map((id, at) => ({ id, name: names[at] ?? "", tag: names[at] ?? "" }));
     for (const plant of plants) {
-      assert.deepEqual(await store.create(plant), { ...plant, replayed: false });
-      const { etag, ...got } = await store.get(plant.id);
-      assert.deepEqual(got, plant);
+      const { replayed, ...created } = await store.create(plant);
+      assert.deepEqual(await store.get(plant.id), created);
+      const { etag, ...kept } = created;
+      assert.deepEqual(kept, plant);
       assert.match(etag, /^".+"$/);
     }
     assert.deepEqual(await collect(store.list({ pageSize: 3 })), plants);
     for (const id of ids) assert.deepEqual(await store.delete(id), { confirmed: true });
+  },
+
+  async "reads a plant only if it has changed"(world) {
+    const store = openStore(world);
+    const { id, etag } = await store.create({ name: "Fern" });
+    assert.equal(await store.get(id, { ifNoneMatch: etag }), undefined);
+    await store.put(id, { name: "Royal fern" });
+    assert.equal((await store.get(id, { ifNoneMatch: etag }))?.name, "Royal fern");
+    // Where a proxy has removed it.
+    assert.equal((await store.get(id, { ifNoneMatch: "" }))?.name, "Royal fern");
+    await store.delete(id);
+    const missing = await failure(store.get(id, { ifNoneMatch: etag }), PlantStoreProblem);
+    assert.equal(missing.code, "not-found");
   },
 
   async "takes safe integers for ids and refuses numbers that may be rounded"(world) {

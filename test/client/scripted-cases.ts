@@ -10,6 +10,8 @@ import { createdAnswer, problemAnswer } from "./scripted-service.ts";
 const draft = { name: "Fern" };
 const busy = problemAnswer(503, "unavailable");
 
+const expired = problemAnswer(401, "unauthenticated");
+
 /** A refusal for now, and how long the client is asked to wait. */
 const limited = (retryAfter: string) =>
   problemAnswer(429, "rate-limited", { "retry-after": retryAfter });
@@ -151,6 +153,67 @@ export const scriptedCases: ClientCases = {
         requests.map(({ url }) => url),
         ["/plants?limit=1000&fields=id", "/plants?limit=1000&fields=id&after=7"],
       );
+    },
+  ),
+
+  "does not follow a link that doesn't lead on, although it changes": forEach(
+    [
+      [{ link: '</plants?after=8>; rel="next"', body: "[]" }],
+      [{ link: '</plants?after=6>; rel="next"', body: '[{"id":7}]' }],
+      [
+        { link: '</plants?after=7>; rel="next"', body: '[{"id":7}]' },
+        { link: '</plants?after=6>; rel="next"', body: '[{"id":8}]' },
+      ],
+    ],
+    (pages) =>
+      scripted(
+        pages.map(({ link, body }) => ({ status: 200, headers: { link }, body })),
+        async (store, { requests }) => {
+          const problem = await failure(collect(store.list({ fields: ["id"] })), PlantStoreProblem);
+          assert.deepEqual([problem.code, requests.length], ["unexpected", pages.length]);
+        },
+      ),
+  ),
+
+  "asks for a token before the first call and after a 401, once for all calls": scripted(
+    [createdAnswer, expired, expired, createdAnswer, createdAnswer, expired, expired],
+    async (_, { url, requests }) => {
+      const asked: string[] = [];
+      const store = openStore(
+        { url, token: "" },
+        {
+          token: async () => {
+            asked.push(`t${asked.length + 1}`);
+            await new Promise((resolve) => setTimeout(resolve, 10));
+            return asked.at(-1);
+          },
+        },
+      );
+      await store.create(draft);
+      await Promise.all([store.create(draft), store.create(draft)]);
+      assert.deepEqual(asked, ["t1", "t2"]);
+      // A new token that is refused, too, is the caller's problem.
+      assert.equal((await failure(store.create(draft), PlantStoreProblem)).status, 401);
+      assert.deepEqual(
+        requests.map(({ headers }) => headers.authorization?.slice("Bearer ".length)),
+        ["t1", "t1", "t1", "t2", "t2", "t2", "t3"],
+      );
+    },
+  ),
+
+  "asks for a token again after it got none": scripted([createdAnswer], async (_, { url }) => {
+    const tokens = [() => Promise.reject(new RangeError("no sign-in")), () => undefined, () => "t"];
+    const store = openStore({ url, token: "" }, { token: () => tokens.shift()?.() });
+    await failure(store.create(draft), RangeError);
+    await failure(store.create(draft), TypeError);
+    assert.equal((await store.create(draft)).id, 7n);
+  }),
+
+  "remembers a lost response while it asks for a token": scripted(
+    [busy, expired, problemAnswer(404, "not-found")],
+    async (_, { url }) => {
+      const store = openStore({ url, token: "" }, { token: () => "t" });
+      assert.deepEqual(await store.delete(7), { confirmed: false });
     },
   ),
 

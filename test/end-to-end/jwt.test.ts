@@ -81,7 +81,6 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
     iss: await signWith(key, { iss: "https://evil.test" }),
     aud: await signWith(key, { aud: "https://evil.test" }),
     exp: await signWith(key, { exp: expiry - 1_200 }),
-    scope: await signWith(key, { scope: "openid" }),
     alg: await signWith(await makeSigningKey("ES384")),
     signature: await signWith(other),
     malformed: "a.b.c",
@@ -113,6 +112,27 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
   const early = await callOnce(service, await signWith(await issuer.makeKey("RS256")));
   expect(early.status).toBe(503);
   expect(Number(early.headers.get("retry-after"))).toBeWithin(1, 11);
+});
+
+test("scopes have the configured names; a JWT without any is a 403 that names what it lacks", async () => {
+  const scopes = ["--jwt-read-scope", "plants:read", "--jwt-write-scope", "plants:write"];
+  const args = [...oneThread.args, "--jwt-scope-claim", "scp", ...scopes];
+  await using service = await startService({ args });
+  const read = await signWith(key, { scp: ["openid", "plants:read"] });
+  const write = await signWith(key, { scp: "plants:write" });
+  const neither = await signWith(key, { scp: "plants", scope: "write" });
+  const ask = async (token: string, request: string) => {
+    const { status, headers } = await callOnce(service, token, request);
+    return [status, /scope="(\w+)"/.exec(headers.get("www-authenticate") ?? "")?.[1]];
+  };
+  await waitFor(async () => (await callOnce(service, read)).status === 200 || undefined);
+  expect(await ask(read, "DELETE /plants/7")).toEqual([403, "write"]);
+  expect(await ask(write, "DELETE /plants/7")).toEqual([404, undefined]);
+  expect(await ask(write, "GET /me")).toEqual([200, undefined]);
+  expect(await ask(neither, "GET /me")).toEqual([403, "read"]);
+  expect(await ask(neither, "GET /plants/7")).toEqual([403, "read"]);
+  expect(await ask(neither, "DELETE /plants/7")).toEqual([403, "write"]);
+  await waitFor(() => /"status":403.*"tokenError":"scope"/.test(service.output().out) || undefined);
 });
 
 test(

@@ -1,6 +1,7 @@
 /** Rate limits and quotas of the real program, over its threads and between instances. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { PlantStore } from "../../src/client/plant-store.ts";
 import { type Engine, makePlace } from "../reliability/audited-store.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
@@ -78,6 +79,24 @@ test.each<[Engine, instances: number, threads: number]>([
     expect(await create(20)).toEqual({ 201: 3, 507: 17 });
   },
 );
+
+test("the client deletes many plants with few more requests than plants", async () => {
+  await using service = await startService({ args: ["--rate-limit", "40/2s"] });
+  let refused = 0;
+  const store = new PlantStore({
+    url: service.url,
+    token: service.token,
+    async fetch(url, init) {
+      const response = await fetch(url, init);
+      if (response.status === 429) refused++;
+      return response;
+    },
+  });
+  const results = await store.deleteMany(Array.from({ length: 120 }, (_, index) => index));
+  expect(results.map(({ status }) => status)).toEqual(Array(120).fill(404));
+  // Those that were sent together with the one that used up the rest.
+  expect(refused).toBeLessThan(16);
+});
 
 test("an import waits for the rate limit, and stores every line", async () => {
   await using service = await startService({ args: ["--rate-limit", "20/s"] });

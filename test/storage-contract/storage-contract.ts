@@ -212,6 +212,7 @@ export function describeStorage(
 
     test("a delete happens only if the plant is as expected", async () => {
       const failed: Outcome = { kind: "precondition-failed" };
+      const missing: Outcome = { kind: "missing" };
       await apply(create({ id: 7n }));
       const expecting = (ifMatch: "*" | string[], id = 7n) => ({
         ...remove(id),
@@ -219,10 +220,10 @@ export function describeStorage(
       });
       const hash = contentHash({ name: "Fern", tag: "" });
       expect(await apply(expecting(["x"]), expecting("*", 8n), expecting([hash], 8n))).toEqual([
-        ...[failed, failed, failed],
+        ...[failed, missing, missing],
       ]);
       expect(await apply(expecting(["x", hash]), expecting("*"))).toEqual([
-        ...[{ kind: "deleted" } as const, failed],
+        ...[{ kind: "deleted" } as const, missing],
       ]);
     });
 

@@ -14,17 +14,21 @@ import {
   type Sent,
   type Step,
   shown,
+  strongTag,
   times,
   tooLarge,
   withKey,
 } from "../row.ts";
 
 const createRows = rowsOf("create", {
-  "a create is 201, with Location, the name and the tag, and nothing else": create(plant(1), {
-    status: 201,
-    headers: { ...jsonType, Location: "{base}/plants/{1}" },
-    json: shown(1)[0],
-  }),
+  "a create is 201, with Location and ETag, the name and the tag, and nothing else": create(
+    plant(1),
+    {
+      status: 201,
+      headers: { ...jsonType, ...strongTag, Location: "{base}/plants/{1}" },
+      json: shown(1)[0],
+    },
+  ),
   "a created plant is in the list at once": [
     create(plant(1)),
     ...times(4, list("&limit=1", shown(1))),
@@ -73,7 +77,7 @@ const tildes = "~".repeat(255 - crypto.randomUUID().length);
 const idempotencyRows = rowsOf("idempotency", {
   "the same key and request give the same response, with Idempotency-Replayed: true": [
     keyed(unnumbered, noReplay),
-    keyed(unnumbered, { ...replay, same: ["status", "body", "Location"] }),
+    keyed(unnumbered, { ...replay, same: ["status", "body", "Location", "ETag"] }),
   ],
   "a replay has the fields that it asks for": [
     keyed(plant(1), noReplay),

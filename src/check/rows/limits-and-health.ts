@@ -66,7 +66,11 @@ const healthRows = rowsOf("health", {
   "/metrics is Prometheus text, without a token, for GET and HEAD": [
     [
       anonymous("GET /metrics"),
-      { skip, headers: { "Content-Type": /^text\/plain\b/ }, check: isPrometheusText },
+      {
+        skip,
+        headers: { "Content-Type": /^text\/plain\b/, "Access-Control-Allow-Origin": null },
+        check: isPrometheusText,
+      },
     ],
     [anonymous("HEAD /metrics"), { same: ["status", "Content-Type"] }],
     [anonymous("POST /metrics"), notAllowed],
@@ -105,6 +109,14 @@ const openapiRows = rowsOf("openapi", {
   "/openapi.json is OpenAPI 3.1, with a version, the operations and the bearer token": [
     anonymous("GET /openapi.json"),
     { headers: { "Content-Type": /^application\/json\b/ }, check: isOpenapi },
+  ],
+  "/openapi.json has an ETag, and is 304 for a client that has it": [
+    [anonymous("GET /openapi.json"), { headers: { ETag: /^(?:W\/)?".+"$/ } }],
+    [
+      anonymous("GET /openapi.json", { headers: { "If-None-Match": "{etag}" } }),
+      { status: 304, same: ["ETag"] },
+    ],
+    [anonymous("GET /openapi.json", { headers: { "If-None-Match": '"x"' } }), 200],
   ],
   "its server is the base path": [anonymous("GET /openapi.json"), { check: hasBasePath }],
   "/docs and / are pages": each(["/docs", "/"], [anonymous("GET {each}"), page]),

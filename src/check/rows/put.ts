@@ -1,10 +1,21 @@
 /** Replacing a plant; entity tags and preconditions. */
 import type { Expected, ResponseCheck, Step } from "../row.ts";
-import { as, create, each, isOnce, jsonType, list, plant, rowsOf, shown, times } from "../row.ts";
+import {
+  as,
+  create,
+  each,
+  isOnce,
+  jsonType,
+  list,
+  plant,
+  rowsOf,
+  shown,
+  strongTag,
+  times,
+} from "../row.ts";
 import type { SentHeaders } from "../service.ts";
 
 const renamed = { name: "{name} renamed", tag: "new" };
-const strongTag = { ETag: /^"[!#-~]*"$/ };
 
 function put(
   body: object | string,
@@ -83,9 +94,9 @@ const putRows = rowsOf("put", {
 });
 
 const preconditionRows = rowsOf("preconditions", {
-  "GET, HEAD and PUT have a strong ETag, the same for the same name and tag": [
-    create(plant(1)),
-    ["GET /plants/{1}", { headers: strongTag }],
+  "a create, GET, HEAD and PUT have a strong ETag, the same for the same name and tag": [
+    create(plant(1), { status: 201, headers: strongTag }),
+    ["GET /plants/{1}", { same: ["ETag"] }],
     ["HEAD /plants/{1}", { same: ["ETag"] }],
     ["GET /plants/{1}?fields=id", { same: ["ETag"] }],
     put(shown(1)[0] as object, { same: ["ETag"] }),
@@ -132,11 +143,15 @@ const preconditionRows = rowsOf("preconditions", {
     [{ request: "DELETE /plants/{1}", headers: { "If-Match": "{each}" } }, 412],
     list("", shown(1)),
   ),
-  "If-Match on a plant that isn't there is 412": [
-    put(renamed, 412, { "If-Match": "*" }),
-    [{ request: "DELETE /plants/{1}", headers: { "If-Match": "*" } }, 412],
+  "PUT with If-Match of a plant that isn't there is 412, and creates nothing": each(
+    ["*", '"x"'],
+    put(renamed, 412, { "If-Match": "{each}" }),
     list("", []),
-  ],
+  ),
+  "DELETE of a plant that isn't there is 404, whatever its precondition": each(
+    ["*", '"x"', 'W/"x"'],
+    [{ request: "DELETE /plants/{1}", headers: { "If-Match": "{each}" } }, 404],
+  ),
   "PUT with If-None-Match: * creates, and is 412 if the plant is there": [
     put(renamed, 201, { "If-None-Match": "*" }),
     put({ name: "{name}" }, 412, { "If-None-Match": "*" }),

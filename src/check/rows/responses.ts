@@ -7,6 +7,7 @@ import {
   plant,
   type ResponseCheck,
   rowsOf,
+  type Sent,
   type Step,
   withKey,
 } from "../row.ts";
@@ -35,7 +36,6 @@ const samples: readonly Step[] = [
   [anonymous("PUT /plants"), 405],
   [anonymous("OPTIONS /plants"), 204],
   [anonymous("GET /openapi.json"), 200],
-  [anonymous("GET /healthz"), 200],
 ];
 
 /** The samples, each with its status and what else is expected. */
@@ -65,10 +65,19 @@ const isProblem: ResponseCheck = (response) => {
 
 const repeated = Array.from({ length: 150 }, (_, index) => `a${index}&a${index}`).join("&");
 
+/** Probes: what monitoring asks for. Not /metrics, which a proxy may block. */
+const probeSamples: readonly Step[] = [
+  [anonymous("GET /healthz"), 200],
+  [anonymous("HEAD /readyz"), 200],
+  [anonymous("POST /readyz"), 405],
+  [anonymous("GET /healthz?colour=green"), 400],
+];
+
 const errorRows = rowsOf("errors", {
-  "every refusal is a problem with type, title, status, detail and requestId": every(samples, {
-    check: isProblem,
-  }),
+  "every refusal is a problem with type, title, status, detail and requestId": every(
+    [...samples, ...probeSamples],
+    { check: isProblem },
+  ),
   "403 is such a problem, too": [
     as("read", "DELETE /plants/{1}"),
     { status: 403, check: isProblem },
@@ -128,7 +137,7 @@ const preflight = (request: string, method: string) =>
     headers: {
       Origin: "https://check.example",
       "Access-Control-Request-Method": method,
-      "Access-Control-Request-Headers": "authorization,content-type,idempotency-key",
+      "Access-Control-Request-Headers": "authorization,content-type,idempotency-key,traceparent",
     },
   });
 
@@ -154,16 +163,29 @@ const browserRows = rowsOf("browser clients", {
       preflight("OPTIONS /plants/{1}", "PUT"),
       allows(["GET", "PUT", "DELETE"], ["Authorization", "If-Match", "If-None-Match"]),
     ],
-    [preflight("OPTIONS /me", "GET"), allows(["GET"], ["Authorization"])],
+    [
+      preflight("OPTIONS /me", "GET"),
+      allows(["GET"], ["Authorization", "traceparent", "tracestate"]),
+    ],
   ],
-  "every response has an X-Request-Id and nosniff, and none sets a cookie": every(samples, {
-    headers: {
-      "X-Request-Id": /^[A-Za-z0-9._-]{1,128}$/,
-      "X-Content-Type-Options": "nosniff",
-      "Set-Cookie": null,
-      "Access-Control-Allow-Credentials": null,
+  "no page of another origin can read the health paths": every(
+    probeSamples.map(([sent, status]) => [
+      { ...(sent as Sent), headers: { Origin: "https://check.example" } },
+      status,
+    ]),
+    { headers: { "Access-Control-Allow-Origin": null, "Access-Control-Expose-Headers": null } },
+  ),
+  "every response has an X-Request-Id and nosniff, and none sets a cookie": every(
+    [...samples, ...probeSamples],
+    {
+      headers: {
+        "X-Request-Id": /^[A-Za-z0-9._-]{1,128}$/,
+        "X-Content-Type-Options": "nosniff",
+        "Set-Cookie": null,
+        "Access-Control-Allow-Credentials": null,
+      },
     },
-  }),
+  ),
   "responses that depend on a token have Cache-Control: no-store": every(privateSamples, {
     headers: { "Cache-Control": ["no-store"] },
   }),

@@ -105,8 +105,8 @@ export class Garden {
 
   #delete({ id, ifMatch }: CallOf<"delete">): Outcome {
     const found = this.#find(id);
-    if (!matches(ifMatch, found)) return this.#unchanged("412");
     if (!found) return this.#unchanged("404");
+    if (!matches(ifMatch, found)) return this.#unchanged("412");
     return { garden: new Garden(this.#without(id), this.#lastId, this.#keys), response: "204" };
   }
 
