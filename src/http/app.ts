@@ -12,7 +12,13 @@ import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { BeginTrace } from "../tracing/request-trace.ts";
 import { checkFraming, hasBody } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
-import { createFinish, createOverloadLog, type Exchange, mustClose } from "./exchange.ts";
+import {
+  createFinish,
+  createOverloadLog,
+  type Exchange,
+  mustClose,
+  type ReportFailure,
+} from "./exchange.ts";
 import {
   type AllowedOrigins,
   createLimitHeaders,
@@ -31,6 +37,7 @@ interface AppDeps {
   readonly context: Context;
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly log: Log;
+  readonly reportFailure: ReportFailure;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
   /** Whether the service itself speaks TLS. */
@@ -61,7 +68,7 @@ export function createApp(deps: AppDeps): App {
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const requestIdOf = createRequestIds();
   const logOverload = createOverloadLog(log);
-  const finishExchange = createFinish(log, metrics);
+  const finishExchange = createFinish(log, metrics, deps.reportFailure);
 
   /** Synchronous where nothing must be looked up: a promise costs as much as a cached list. */
   function route(exchange: Exchange): Reply | Promise<Reply> {
@@ -181,11 +188,11 @@ export function createApp(deps: AppDeps): App {
     else if (limit === "requests") metrics.countLimited(limit);
     else if (tokenError !== undefined) exchange.tokenError = tokenError;
     else if (limit === undefined && failureCodes.has(code)) {
-      log.event("error", "request failed", {
-        requestId: exchange.requestId,
-        code,
-        error: code === "internal" ? shown.cause : shown,
-      });
+      const { requestId } = exchange;
+      const cause = code === "internal" ? shown.cause : shown;
+      deps.reportFailure(shown, () =>
+        log.event("error", "request failed", { requestId, code, error: cause }),
+      );
     }
     const { requestId, token, route, level } = exchange;
     return problemReply(shown, {

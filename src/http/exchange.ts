@@ -47,10 +47,13 @@ export function mustClose({ request, body }: Exchange): boolean {
   return request.bodyUsed || mayExceedLimits(request.headers);
 }
 
+/** Calls `write` to log a failure, unless one line for all of them says why. */
+export type ReportFailure = (error: unknown, write: () => void) => void;
+
 /** Counts, logs and traces a request. `error` is why a stream broke off after its status. */
 type Finish = (exchange: Exchange, status: number, error?: unknown) => void;
 
-export function createFinish(log: Log, metrics: Metrics): Finish {
+export function createFinish(log: Log, metrics: Metrics, report: ReportFailure): Finish {
   return (exchange, status, error) => {
     const { request, requestId, operation, caller, trace } = exchange;
     exchange.held?.[Symbol.dispose]();
@@ -62,7 +65,7 @@ export function createFinish(log: Log, metrics: Metrics): Finish {
       log.event("info", "list ended: its token is not valid any more", { requestId });
     else if (error !== undefined) {
       metrics.countBrokenStream();
-      log.event("error", "stream broke off", { requestId, error });
+      report(error, () => log.event("error", "stream broke off", { requestId, error }));
     }
     metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
     log.request(levelOf(operation, status), {
