@@ -95,7 +95,7 @@ export class JwtVerifier {
 
   #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller {
     const { issuer, gardenClaim, clockSkewSeconds } = this.#issuer;
-    const { sub: user, exp, iat, cnf, [gardenClaim]: garden } = claims;
+    const { sub: user, exp, iat, jti, cnf, [gardenClaim]: garden } = claims;
     const scope = scopeOf(claims.scope);
     if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
     if (scope === undefined) throw refusedToken("scope");
@@ -105,7 +105,8 @@ export class JwtVerifier {
     if (typeof user !== "string" || !isIdentity(user)) throw refusedToken("sub");
     if (typeof garden !== "string" || !isIdentity(garden)) throw refusedToken(gardenClaim);
     const expiresAtMs = Math.min(Number(exp) * 1_000, lastDateMs);
-    return { credential: `${issuer} ${user}`, user, garden, scope, expiresAtMs };
+    const tokenId = typeof jti === "string" && isIdentity(jti) ? jti : undefined;
+    return { credential: `${issuer} ${user}`, tokenId, user, garden, scope, expiresAtMs };
   }
 
   #remember(token: string, caller: Caller, expiresAtMs: number): void {

@@ -1,6 +1,6 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Config, readConfig, type SettingName, settings } from "../config.ts";
+import { type Config, readConfig, type SettingName, settings, showSettings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
@@ -14,12 +14,16 @@ import { showLines, type Terminal } from "./terminal.ts";
 /** Settings of commands that call a service, or copy a store. Every other one is for a service. */
 const notOfService: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
 
+const ofService = (Object.keys(settings) as SettingName[]).filter(
+  (name) => !notOfService.includes(name),
+);
+
 export const serveCommand: Command = {
   name: "serve",
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: (Object.keys(settings) as SettingName[]).filter((name) => !notOfService.includes(name)),
+  settings: ofService,
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
@@ -33,25 +37,28 @@ export const serveCommand: Command = {
     for (const typo of findTypos(Object.keys(process.env), variables)) {
       log.event("warn", "unknown variable", typo);
     }
+    // A person sees the banner instead.
+    const isWatched = terminal.isStdoutTty && terminal.isStderrTty;
+    if (!isWatched) {
+      const threads = String(config.threads);
+      log.event("info", "settings", { ...showSettings(ofService, flags), threads });
+    }
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help doesn't load the whole service.
     const { serve } = await import("../serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
-    // Also during the start, which may have read the files before they changed. Without TLS, the
-    // signal ends the process as usual.
-    if (config.tls) {
-      process.on("SIGHUP", () =>
-        starting.then((service) => service.reloadCertificate()).catch(() => {}),
-      );
-    }
+    // Handled from here on, because a start may have read the files before they changed. Without
+    // TLS there is nothing to reload.
+    process.on("SIGHUP", () =>
+      starting.then((service) => service.reloadCertificate()).catch(() => {}),
+    );
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
     if (!service) return;
     // Before the event "started": scripts that wait for it expect the first token to exist.
     await welcome(service, config, terminal);
-    // A person sees the banner instead.
-    if (!terminal.isStdoutTty || !terminal.isStderrTty) {
+    if (!isWatched) {
       const database = maskAddress(config.database);
       log.event("info", "started", { url: service.url, database, version });
     }

@@ -75,6 +75,7 @@ export function createFinish(log: Log, metrics: Metrics, report: ReportFailure):
       durationMs,
       user: caller?.user,
       garden,
+      tokenId: caller?.tokenId,
       tokenError: exchange.tokenError,
       requestId,
       traceId: trace?.context.traceId,

@@ -55,7 +55,10 @@ describe("the log", () => {
     const lines: Record<string, unknown>[] = Bun.JSONL.parse(out) as never;
     // Lines of other threads may come in a little later than those of this one.
     const events = lines.map(({ event }) => event).toSorted();
-    expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
+    expect(events).toEqual(["request", "request", "settings", "started", "stopped", "stopping"]);
+    const { out: tokens } = await runProgram(["token", "list", "--json"], {
+      PLANTSTORE_DATABASE: service.database,
+    });
     const deleted = lines.find(({ requestId }) => requestId === "my-request");
     const refused = lines.find(({ requestId }) => requestId === "no");
     expect(deleted).toMatchObject({
@@ -64,10 +67,33 @@ describe("the log", () => {
       status: 404,
       user: "gardener",
       garden: "gardener",
+      tokenId: JSON.parse(tokens)[0].id,
       durationMs: expect.any(Number),
     });
     expect(refused).toMatchObject({ status: 401 });
     expect(refused).not.toHaveProperty("user");
+    expect(refused).not.toHaveProperty("tokenId");
+  });
+
+  test("starts with the settings in force, without secrets", async () => {
+    const database = "postgres://plants:s3cret@127.0.0.1:1,other/store?sslmode=disable";
+    const { out } = await runProgram(["serve", "--port", "0", "--database-pool-size", "7"], {
+      PLANTSTORE_DATABASE: database,
+      PLANTSTORE_TRACE_ENDPOINT: "https://me:s3cret@collector.test",
+      PLANTSTORE_TRACE_HEADERS: "api-key=s3cret,team=s3cret",
+    });
+    expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({
+      event: "settings",
+      host: "127.0.0.1",
+      port: "0",
+      database: "postgres://plants@127.0.0.1:1,other:5432/store",
+      "database-pool-size": "7",
+      threads: "1",
+      "rate-limit": "off",
+      "trace-endpoint": "https://…@collector.test",
+      "trace-headers": "api-key=…,team=…",
+    });
+    expect(out).not.toContain("s3cret");
   });
 });
 
@@ -96,12 +122,21 @@ describe("the log level", () => {
     renameSync(service.database, `${service.database}.gone`);
     expect((await service.call("GET /readyz")).status).toBe(503);
     const readLines = () => service.output().out.trim().split("\n");
-    const lines = await waitFor(() => (readLines().length === 3 ? readLines() : undefined));
-    expect(lines.slice(1).map((line) => JSON.parse(line))).toMatchObject([
-      { level: "error", event: "request failed", code: "unavailable" },
-      { level: "warn", event: "request", route: "/readyz", status: 503 },
-    ]);
+    const lines = await waitFor(() => (readLines().length === 4 ? readLines() : undefined));
+    const events = lines.slice(2).map((line) => JSON.parse(line));
+    expect(events).toContainEqual(expect.objectContaining({ event: "database lost" }));
+    expect(events).toContainEqual(
+      expect.objectContaining({ level: "warn", event: "request", route: "/readyz", status: 503 }),
+    );
   });
+});
+
+test("SIGHUP never ends the service", async () => {
+  await using service = await startService();
+  service.signal("SIGHUP");
+  await Bun.sleep(200);
+  service.signal("SIGHUP");
+  expect((await service.call("GET /plants")).status).toBe(200);
 });
 
 describe("stopping", () => {
