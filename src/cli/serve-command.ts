@@ -37,12 +37,6 @@ export const serveCommand: Command = {
     for (const typo of findTypos(Object.keys(process.env), variables)) {
       log.event("warn", "unknown variable", typo);
     }
-    // A person sees the banner instead.
-    const isWatched = terminal.isStdoutTty && terminal.isStderrTty;
-    if (!isWatched) {
-      const threads = String(config.threads);
-      log.event("info", "settings", { ...showSettings(ofService, flags), threads });
-    }
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help doesn't load the whole service.
     const { serve } = await import("../serve.ts");
@@ -58,9 +52,11 @@ export const serveCommand: Command = {
     if (!service) return;
     // Before the event "started": scripts that wait for it expect the first token to exist.
     await welcome(service, config, terminal);
-    if (!isWatched) {
+    // A person sees the banner instead.
+    if (!terminal.isStdoutTty || !terminal.isStderrTty) {
       const database = maskAddress(config.database);
-      log.event("info", "started", { url: service.url, database, version });
+      const shown = { ...showSettings(ofService, flags), threads: String(config.threads) };
+      log.event("info", "started", { url: service.url, database, version, settings: shown });
     }
     const signal = await Promise.race([stopped, service.failed]).catch((error) => {
       log.event("error", "broken down", { error });
