@@ -1,6 +1,7 @@
 /** What the service does besides serving requests, and how often. */
 
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Assembly } from "./assembly.ts";
 import type { Readiness } from "./readiness.ts";
@@ -15,6 +16,7 @@ export const defaultIntervals = {
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
   checkCertificateMs: 86_400_000,
+  measureStorageMs: 15_000,
   /** How old the counts of other threads may be in the metrics. */
   sendReportMs: 1_000,
 };
@@ -48,8 +50,13 @@ export function startProcessTasks(
   readiness: Readiness,
   intervals: Intervals,
   log: Log,
+  metrics: Metrics,
 ): PeriodicTasks {
   const tasks = new PeriodicTasks(log, readiness);
+  const measure = async () => {
+    metrics.sizes = await storage.measure();
+  };
+  tasks.start("size check", intervals.measureStorageMs, measure, "at once");
   tasks.start("idempotency key cleanup", intervals.forgetIdempotencyKeysMs, async () => {
     while (await storage.forgetKeys(Date.now() - keyGraceMs));
   });
