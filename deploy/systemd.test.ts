@@ -1,6 +1,6 @@
 /**
- * What can be checked of the units where no systemd runs: what a reload does, and what follows a start
- * that fails.
+ * What can be checked of the units where no systemd runs: what a reload does, what a backup leaves,
+ * and what follows a start that fails.
  */
 import { describe, expect, test } from "bun:test";
 import {

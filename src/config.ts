@@ -1,7 +1,6 @@
 /** Reads settings: from a flag, else from the environment, else the default. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
-import { maskAddress } from "./storage/open.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./storage/storage.ts";
 
 /** How the text of a setting or a flag is checked and read. */
@@ -10,8 +9,8 @@ export interface Check<Value> {
   readonly parse: (text: string) => Value | undefined;
   /** What a valid text is, after "must be". */
   readonly expected: string;
-  /** The text may hold a password. Errors don't show it, and the log shows what this returns. */
-  readonly hide?: (text: string) => string;
+  /** The text may hold a password, so errors and the log don't show it. */
+  readonly isSecret?: true;
 }
 
 interface Setting<Value> extends Check<Value> {
@@ -65,7 +64,7 @@ const databaseAddress: Check<string> = {
     "the path of a file or the URL of a PostgreSQL database, without quotes",
     (value) => isPostgres(value) || !(notPath.test(value) || misplacedUrl.test(value)),
   ),
-  hide: maskAddress,
+  isSecret: true,
 };
 const serviceUrl: Check<string> = {
   parse: (value) =>
@@ -99,7 +98,7 @@ const algorithms: Check<readonly string[]> = {
 const headerList: Check<Readonly<Record<string, string>>> = {
   parse: parseHeaders,
   expected: "headers such as api-key=secret, separated by commas",
-  hide: (value) => value.replace(/=[^,]*/g, "=…"),
+  isSecret: true,
 };
 const ratio: Check<number> = {
   parse: (value) => (/^(?:0?\.\d{1,9}|0|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : undefined),
@@ -255,27 +254,12 @@ export function readSetting<Name extends SettingName>(
     const state = isMissing ? "missing" : "empty";
     throw invalid(`${source} is ${state}; it must be ${row.expected}.`);
   }
-  const shown = row.hide ? "" : `, not ${quoteText(text)}`;
+  const shown = row.isSecret ? "" : `, not ${quoteText(text)}`;
   throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
-/** The settings in force, by flag, for the log: no secrets, and nothing that is unset. */
-export function showSettings(
-  names: readonly SettingName[],
-  flags: Flags,
-  environment: Environment = process.env,
-): Record<string, string> {
-  const shown: Record<string, string> = {};
-  for (const name of names) {
-    const { flag, environment: variable, fallback, hide } = settings[name];
-    const text = String(flags[flag] ?? environment[variable] ?? fallback);
-    if (text !== "") shown[flag] = hide ? hide(text) : hideLogin(text);
-  }
-  return shown;
-}
-
 /** An address without its user and password. */
-function hideLogin(text: string): string {
+export function hideLogin(text: string): string {
   return text.replace(/\/\/.*@/s, "//…@");
 }
 

@@ -1,6 +1,13 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Config, readConfig, type SettingName, settings, showSettings } from "../config.ts";
+import {
+  type Config,
+  type Flags,
+  hideLogin,
+  readConfig,
+  type SettingName,
+  settings,
+} from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
@@ -55,8 +62,8 @@ export const serveCommand: Command = {
     // A person sees the banner instead.
     if (!terminal.isStdoutTty || !terminal.isStderrTty) {
       const database = maskAddress(config.database);
-      const shown = { ...showSettings(ofService, flags), threads: String(config.threads) };
-      log.event("info", "started", { url: service.url, database, version, settings: shown });
+      const inForce = { ...showSettings(flags), database, threads: String(config.threads) };
+      log.event("info", "started", { url: service.url, database, version, settings: inForce });
     }
     const signal = await Promise.race([stopped, service.failed]).catch((error) => {
       log.event("error", "broken down", { error });
@@ -69,6 +76,17 @@ export const serveCommand: Command = {
     log.flush();
   },
 };
+
+/** By flag, for the log: without secrets, and without what is unset. */
+function showSettings(flags: Flags): Record<string, string> {
+  const shown: Record<string, string> = {};
+  for (const name of ofService) {
+    const { flag, environment, fallback, isSecret } = settings[name];
+    const text = String(flags[flag] ?? process.env[environment] ?? fallback);
+    if (text !== "") shown[flag] = isSecret ? "…" : hideLogin(text);
+  }
+  return shown;
+}
 
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isStdoutTty ? "text" : "json";

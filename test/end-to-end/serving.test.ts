@@ -96,7 +96,7 @@ describe("the log", () => {
         threads: "1",
         "rate-limit": "off",
         "trace-endpoint": "https://…@127.0.0.1:1",
-        "trace-headers": "api-key=…,team=…",
+        "trace-headers": "…",
       },
     });
     expect(out).not.toContain("s3cret");

@@ -89,7 +89,7 @@ const ownIndexes = [
   "idempotency_hashes_by_expiry",
 ];
 
-/** Drops the indexes that somebody has added, because a backup has exactly the schema of its version. */
+/** Drops the indexes that somebody has added: a backup has exactly the schema of its version. */
 export function dropAddedIndexes(database: Database): void {
   const added = database.query<{ name: string }, string[]>(
     `SELECT name FROM sqlite_schema
