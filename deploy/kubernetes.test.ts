@@ -7,8 +7,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Deployment, StatefulSet } from "kubernetes-models/apps/v1";
 import { HorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
+import { CronJob } from "kubernetes-models/batch/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
-import { Pod, Service } from "kubernetes-models/v1";
+import { PersistentVolumeClaim, Pod, Service } from "kubernetes-models/v1";
 import manifest from "../package.json" with { type: "json" };
 import { readConfig, settings } from "../src/config.ts";
 import { operations } from "../src/http/operations.ts";
@@ -117,6 +118,27 @@ test("the restore uses the image, the rights, the file and the volume of the emb
     name: "data",
     persistentVolumeClaim: { claimName: "data-plantstore-0" },
   });
+});
+
+test("the backup uses the image, the rights and the database of the service, and checks what it made", () => {
+  const [cronJob, claim] = read("backup.yaml");
+  const job = new CronJob(cronJob as never);
+  job.validate();
+  new PersistentVolumeClaim(claim as never).validate();
+  const { spec: workload } = workloadOf(files["postgres.yaml"]);
+  const [service] = workload?.template.spec?.containers ?? [];
+  const { spec } = job.spec?.jobTemplate.spec?.template ?? {};
+  const [backup, check] = spec?.initContainers ?? [];
+  expect([backup?.image, check?.image]).toEqual([service?.image, service?.image]);
+  expect(backup?.env).toContainEqual(service?.env?.[0] as never);
+  expect([backup?.args?.[0], check?.args?.[0]]).toEqual(["backup", "restore"]);
+  expect(check?.args?.[1]).toBe(backup?.args?.[1] as string);
+  expect(spec?.securityContext).toEqual(workload?.template.spec?.securityContext);
+  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
+    expect(container.securityContext).toEqual(service?.securityContext);
+  }
+  // Alerts and the runbook know it by this name.
+  expect(job.metadata?.name).toBe("plantstore-backup");
 });
 
 test("the autoscaler decides the number of instances, and the budget leaves one", () => {

@@ -5,13 +5,15 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
+import { operations } from "../src/http/operations.ts";
 import { type RunningService, startService } from "../test/end-to-end/running-service.ts";
 import { audience, startIssuer } from "../test/openid-issuer.ts";
 import { makeDatabase, type TestDatabase } from "../test/postgres-server.ts";
+import { skipsWithout } from "../test/skipping.ts";
 
 const read = (name: string) => readFileSync(join(import.meta.dir, "monitoring", name), "utf8");
 const rules = Bun.YAML.parse(read("alerts.yaml")) as {
-  groups: { rules: { alert: string; expr: string }[] }[];
+  groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[];
 };
 const alerts = rules.groups.flatMap((group) => group.rules);
 const dashboard = JSON.parse(read("dashboard.json"));
@@ -25,8 +27,13 @@ function findQueries(part: unknown): string[] {
   );
 }
 
-/** What Prometheus itself adds, or knows of every target. */
-const ownMetrics = new Set(["up"]);
+/** From elsewhere: Prometheus itself, the backup's metric file, kube-state-metrics. */
+const otherMetrics = new Set([
+  "up",
+  "plantstore_backup_timestamp_seconds",
+  "kube_cronjob_status_last_successful_time",
+]);
+/** What Prometheus adds to every target. */
 const ownLabels = new Set(["job", "instance", "le"]);
 
 interface Selector {
@@ -111,7 +118,7 @@ test.each(queries)("every metric and label of %s is there under load", (query) =
   const grouped = groupings.flatMap(([, names = ""]) => names.split(", "));
   expect(grouped.filter((name) => !labels.has(name) && !ownLabels.has(name))).toEqual([]);
   for (const { metric, matchers } of selectors) {
-    if (ownMetrics.has(metric)) continue;
+    if (otherMetrics.has(metric)) continue;
     const found = samples.get(metric) ?? [];
     expect({ metric, isThere: found.length > 0 }).toEqual({ metric, isThere: true });
     for (const { label, operator, value } of matchers) {
@@ -130,6 +137,35 @@ test("a garden or a disk that is full is no failure of the service", () => {
   const [status] = readSelectors(expr).flatMap(({ matchers }) => matchers);
   const isCounted = (code: string) => new RegExp(`^(?:${status?.value})$`).test(code);
   expect(["429", "500", "503", "505", "507"].filter(isCounted)).toEqual(["500", "503"]);
+});
+
+test.skipIf(skipsWithout("promtool"))("promtool's unit tests of the alerts pass", () => {
+  const cwd = join(import.meta.dir, "monitoring");
+  const { stdout, exitCode } = Bun.spawnSync(["promtool", "test", "rules", "alerts-test.yaml"], {
+    cwd,
+  });
+  expect([exitCode, stdout.toString()]).toEqual([0, expect.stringContaining("SUCCESS")]);
+});
+
+test("every alert has a unit test in which it fires, and a section in its runbook", () => {
+  const { tests } = Bun.YAML.parse(read("alerts-test.yaml")) as {
+    tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
+  };
+  const cases = tests.flatMap((each) => each.alert_rule_test);
+  const firing = new Set(cases.filter((each) => each.exp_alerts).map((each) => each.alertname));
+  const names = alerts.map(({ alert }) => alert);
+  expect([...firing].toSorted()).toEqual(names.toSorted());
+  const runbook = readFileSync(join(import.meta.dir, "../docs/alerts.md"), "utf8");
+  const sections = Array.from(runbook.matchAll(/^## (.*)$/gm), ([, title = ""]) => title);
+  expect(sections).toEqual(names);
+  const links = names.map((name) => `docs/alerts.md#${name.toLowerCase()}`);
+  expect(alerts.map(({ annotations }) => annotations.runbook)).toEqual(links);
+});
+
+test("probes are what the alerts leave out", () => {
+  const probes = operations.filter(({ isProbe }) => isProbe).map(({ name }) => name);
+  const matched = queries.flatMap((query) => query.match(/operation!~"[^"]*"/g) ?? []);
+  expect(new Set(matched)).toEqual(new Set([`operation!~"${probes.join("|")}"`]));
 });
 
 test("every metric of the service itself is on the dashboard", () => {

@@ -9,7 +9,7 @@ export interface Check<Value> {
   readonly parse: (text: string) => Value | undefined;
   /** What a valid text is, after "must be". */
   readonly expected: string;
-  /** The text may hold a password, so errors don't show it. */
+  /** The text may hold a password, so errors and the log don't show it. */
   readonly isSecret?: true;
 }
 
@@ -268,6 +268,11 @@ export function readSetting<Name extends SettingName>(
   throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
+/** An address without its user and password. */
+export function hideLogin(text: string): string {
+  return text.replace(/\/\/.*@/s, "//…@");
+}
+
 /** Whether a flag or a variable sets it. */
 export function isGiven(name: SettingName, flags: Flags, environment = process.env): boolean {
   const { flag, environment: variable } = settings[name];
@@ -303,7 +308,7 @@ export const mayDraw = (environment: Environment = process.env) => environment.T
 
 /** An invalid text as it may be shown: an address without its user and password. */
 export function quoteText(text: string): string {
-  return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));
+  return JSON.stringify(hideLogin(text));
 }
 
 function invalid(message: string): PlantStoreError {

@@ -27,6 +27,7 @@ function open(format: LogFormat, level?: LogLevel) {
 describe("as text", () => {
   test.each([
     ["the user's own garden", {}, "alice"],
+    ["a garden that a known token opens", { tokenId: "4fQz81LmXa" }, "alice (token 4fQz81LmXa)"],
     ["another garden", { garden: "team" }, "alice in team"],
     ["nobody", { user: undefined, garden: undefined }, "-"],
     [

@@ -14,6 +14,8 @@ export interface RequestLine {
   readonly durationMs: number;
   readonly user: string | undefined;
   readonly garden: string | undefined;
+  /** Which token it was; absent for a JWT without a `jti`. */
+  readonly tokenId?: string | undefined;
   /** Why a JWT was refused: the claim or the part of it. */
   readonly tokenError?: string | undefined;
   readonly requestId: string;
@@ -81,8 +83,9 @@ export function createLog(
 const jsonLines = {
   /** By hand: it is on the path of every request, and most of it needs no quoting. */
   request(nowMs: number, level: LogLevel, line: RequestLine): string {
-    const { method, route, status, durationMs, user, garden, requestId, traceId } = line;
-    const token = line.tokenError === undefined ? "" : `,"tokenError":${quote(line.tokenError)}`;
+    const { method, route, status, durationMs, user, garden, tokenId, requestId, traceId } = line;
+    const id = tokenId === undefined ? "" : `,"tokenId":${quote(tokenId)}`;
+    const token = line.tokenError === undefined ? id : `,"tokenError":${quote(line.tokenError)}`;
     const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
     const who = user === undefined ? "" : `,"user":${quote(user)},"garden":${quote(garden ?? "")}`;
     return (
@@ -124,11 +127,12 @@ function isoTime(nowMs: number): string {
 const textLines = {
   /** The status shows how important it is. */
   request(nowMs: number, _level: LogLevel, line: RequestLine): string {
-    const { method, route, status, durationMs, user, garden, tokenError, requestId } = line;
+    const { method, route, status, durationMs, user, garden, tokenId, tokenError } = line;
     const nobody = tokenError === undefined ? "-" : `token: ${tokenError}`;
-    const who = user === undefined ? nobody : user === garden ? user : `${user} in ${garden}`;
+    const caller = user === garden ? user : `${user} in ${garden}`;
+    const who = user === undefined ? nobody : tokenId ? `${caller} (token ${tokenId})` : caller;
     const took = `${durationMs.toFixed(1)} ms`;
-    return `${clockTime(nowMs)}  ${method} ${route === "none" ? "-" : route} ${status}  ${took}  ${who}  ${requestId}`;
+    return `${clockTime(nowMs)}  ${method} ${route === "none" ? "-" : route} ${status}  ${took}  ${who}  ${line.requestId}`;
   },
   event(nowMs: number, level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) {
     const details = Object.entries(fields)

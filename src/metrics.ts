@@ -1,5 +1,5 @@
 /** Counters, gauges and histograms, rendered in the text format of Prometheus. */
-import type { PoolUse } from "./storage/storage.ts";
+import type { PoolUse, StorageSizes } from "./storage/storage.ts";
 
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
@@ -32,6 +32,8 @@ export interface Counts {
 export interface Gauges {
   readonly pool?: PoolUse | undefined;
   readonly keysAgeSeconds?: number | undefined;
+  /** Only in the thread that measures the storage. */
+  readonly sizes?: StorageSizes | undefined;
 }
 
 /** What one thread contributes. */
@@ -69,6 +71,9 @@ export class Metrics {
     droppedSpans: 0,
   };
 
+  /** As last measured. */
+  sizes: StorageSizes | undefined;
+
   /** Reads the gauges of this thread. */
   readGauges: () => Gauges = () => ({});
 
@@ -77,7 +82,7 @@ export class Metrics {
   }
 
   report(): Report {
-    return { counts: this.counts, gauges: this.readGauges() };
+    return { counts: this.counts, gauges: { sizes: this.sizes, ...this.readGauges() } };
   }
 
   countRequest(operation: string, method: string, status: number, durationMs: number): void {
@@ -189,6 +194,7 @@ export class Metrics {
         renderHistogram(readDurations, readBucketsSeconds),
       ),
       ...renderPool(reports.map(({ gauges }) => gauges.pool)),
+      ...renderSizes(reports.find(({ gauges }) => gauges.sizes)?.gauges.sizes),
       gauge(
         "plantstore_issuer_keys_age_seconds",
         "Since the issuer's keys were last fetched, in the thread where that is longest ago.",
@@ -241,6 +247,15 @@ function renderPool(pools: readonly (PoolUse | undefined)[]): string[] {
       renderByLabel("state", { busy, idle }),
     ),
     gauge("plantstore_pool_waiting", "Operations that wait for a connection.", waiting),
+  ];
+}
+
+function renderSizes(sizes: StorageSizes | undefined): string[] {
+  return [
+    gauge("plantstore_database_bytes", "Size of the database.", sizes?.database),
+    gauge("plantstore_log_bytes", "Size of its write-ahead log (SQLite).", sizes?.log),
+    gauge("plantstore_disk_free_bytes", "Free room on its disk (SQLite).", sizes?.diskFree),
+    gauge("plantstore_disk_bytes", "Size of its disk (SQLite).", sizes?.disk),
   ];
 }
 

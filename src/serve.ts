@@ -100,7 +100,7 @@ async function start(
       );
     }
   }, joinAfterMs);
-  const tasks = startProcessTasks(storage, intervals, log);
+  const tasks = startProcessTasks(storage, listener.readiness, intervals, log, metrics);
   const checkCertificate = async () => {
     if (certificate) warnOfExpiry(certificate, log);
   };

@@ -128,7 +128,7 @@ export class Authenticator {
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
     // Usually both have the same name; keep one string, not two that are equal.
     const ownGarden = garden === user ? user : garden;
-    const caller = { credential: id, user, garden: ownGarden, scope, expiresAtMs };
+    const caller = { credential: id, tokenId: id, user, garden: ownGarden, scope, expiresAtMs };
     // Tokens may have changed since storage was asked: then the result is used but not cached.
     if (clears === this.#clears) {
       const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, notedAtMs: 0 };

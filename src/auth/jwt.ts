@@ -99,7 +99,7 @@ export class JwtVerifier {
 
   #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller {
     const { issuer, gardenClaim, clockSkewSeconds } = this.#issuer;
-    const { sub: user, exp, iat, cnf, [gardenClaim]: garden } = claims;
+    const { sub: user, exp, iat, jti, cnf, [gardenClaim]: garden } = claims;
     if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
     if (iat !== undefined && iat > Date.now() / 1_000 + clockSkewSeconds) throw refusedToken("iat");
     // It is bound to a key that a bearer doesn't prove to hold.
@@ -108,7 +108,8 @@ export class JwtVerifier {
     if (typeof garden !== "string" || !isIdentity(garden)) throw refusedToken(gardenClaim);
     const expiresAtMs = Math.min(Number(exp) * 1_000, lastDateMs);
     const scope = this.#scopeOf(claims);
-    return { credential: `${issuer} ${user}`, user, garden, scope, expiresAtMs };
+    const tokenId = typeof jti === "string" && isIdentity(jti) ? jti : undefined;
+    return { credential: `${issuer} ${user}`, tokenId, user, garden, scope, expiresAtMs };
   }
 
   /** Absent for a token that is valid but may do nothing here, such as an ID token. */

@@ -1,6 +1,13 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Config, readConfig, type SettingName, settings } from "../config.ts";
+import {
+  type Config,
+  type Flags,
+  hideLogin,
+  readConfig,
+  type SettingName,
+  settings,
+} from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
@@ -14,12 +21,16 @@ import { showLines, type Terminal } from "./terminal.ts";
 /** Settings of commands that call a service, or copy a store. Every other one is for a service. */
 const notOfService: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
 
+const ofService = (Object.keys(settings) as SettingName[]).filter(
+  (name) => !notOfService.includes(name),
+);
+
 export const serveCommand: Command = {
   name: "serve",
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: (Object.keys(settings) as SettingName[]).filter((name) => !notOfService.includes(name)),
+  settings: ofService,
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
@@ -38,13 +49,11 @@ export const serveCommand: Command = {
     const { serve } = await import("../serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
-    // Also during the start, which may have read the files before they changed. Without TLS, the
-    // signal ends the process as usual.
-    if (config.tls) {
-      process.on("SIGHUP", () =>
-        starting.then((service) => service.reloadCertificate()).catch(() => {}),
-      );
-    }
+    // Handled from here on, because a start may have read the files before they changed. Without
+    // TLS there is nothing to reload.
+    process.on("SIGHUP", () =>
+      starting.then((service) => service.reloadCertificate()).catch(() => {}),
+    );
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
     if (!service) return;
@@ -53,7 +62,8 @@ export const serveCommand: Command = {
     // A person sees the banner instead.
     if (!terminal.isStdoutTty || !terminal.isStderrTty) {
       const database = maskAddress(config.database);
-      log.event("info", "started", { url: service.url, database, version });
+      const inForce = { ...showSettings(flags), database, threads: String(config.threads) };
+      log.event("info", "started", { url: service.url, database, version, settings: inForce });
     }
     const signal = await Promise.race([stopped, service.failed]).catch((error) => {
       log.event("error", "broken down", { error });
@@ -66,6 +76,17 @@ export const serveCommand: Command = {
     log.flush();
   },
 };
+
+/** By flag, for the log: without secrets, and without what is unset. */
+function showSettings(flags: Flags): Record<string, string> {
+  const shown: Record<string, string> = {};
+  for (const name of ofService) {
+    const { flag, environment, fallback, isSecret } = settings[name];
+    const text = String(flags[flag] ?? process.env[environment] ?? fallback);
+    if (text !== "") shown[flag] = isSecret ? "…" : hideLogin(text);
+  }
+  return shown;
+}
 
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isStdoutTty ? "text" : "json";

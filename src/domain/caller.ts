@@ -7,6 +7,8 @@ export type Scope = (typeof scopes)[number];
 export interface Caller {
   /** The id of the token, or the issuer and subject of the JWT. */
   readonly credential: string;
+  /** For the log: the id of an opaque token, or the `jti` of a JWT that has one. */
+  readonly tokenId?: string | undefined;
   readonly user: string;
   /** The set of plants that the credential opens. */
   readonly garden: string;

@@ -13,7 +13,7 @@ import type { BeginTrace } from "../tracing/request-trace.ts";
 import { type Arrival, createReceive } from "./arrival.ts";
 import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
-import { createFinish, createOverloadLog } from "./finish.ts";
+import { createFinish, createOverloadLog, type ReportFailure } from "./finish.ts";
 import {
   type AllowedOrigins,
   createLimitHeaders,
@@ -35,6 +35,7 @@ interface AppDeps {
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly scheduler: Scheduler;
   readonly log: Log;
+  readonly reportFailure: ReportFailure;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
   /** Whether the service itself speaks TLS. */
@@ -75,7 +76,7 @@ export function createApp(deps: AppDeps): App {
   const reservedBytes = new ReservedBytes();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const logOverload = createOverloadLog(log);
-  const finish = createFinish(log, metrics);
+  const finish = createFinish(log, metrics, deps.reportFailure);
 
   /** Without an `await` where nothing must be looked up: it takes as long as a cached list. */
   async function handle(arrival: Arrival, isLate: boolean): Promise<Response> {
@@ -179,8 +180,10 @@ export function createApp(deps: AppDeps): App {
     if (error === overloaded) logOverload();
     else if (limit === "requests") metrics.countLimited(limit);
     else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
-      const shown = code === "internal" ? error.cause : error;
-      log.event("error", "request failed", { requestId, code, error: shown });
+      const cause = code === "internal" ? error.cause : error;
+      deps.reportFailure(error, () =>
+        log.event("error", "request failed", { requestId, code, error: cause }),
+      );
     }
   }
 

@@ -15,7 +15,14 @@ export interface End {
   readonly error?: unknown;
 }
 
-export function createFinish(log: Log, metrics: Metrics): (arrival: Arrival, end: End) => void {
+/** Calls `write` to log a failure, unless one line for all of them says why. */
+export type ReportFailure = (error: unknown, write: () => void) => void;
+
+export function createFinish(
+  log: Log,
+  metrics: Metrics,
+  report: ReportFailure,
+): (arrival: Arrival, end: End) => void {
   return (arrival, { status, caller, tokenError, error }) => {
     const { request, requestId, operation, trace } = arrival;
     const { method } = request;
@@ -26,7 +33,7 @@ export function createFinish(log: Log, metrics: Metrics): (arrival: Arrival, end
       log.event("info", "list ended: its token is not valid any more", { requestId });
     } else if (error !== undefined) {
       metrics.countBrokenStream();
-      log.event("error", "stream broke off", { requestId, error });
+      report(error, () => log.event("error", "stream broke off", { requestId, error }));
     }
     metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
     log.request(levelOf(operation, status), {
@@ -36,6 +43,7 @@ export function createFinish(log: Log, metrics: Metrics): (arrival: Arrival, end
       durationMs,
       user: caller?.user,
       garden,
+      tokenId: caller?.tokenId,
       tokenError,
       requestId,
       traceId: trace?.context.traceId,

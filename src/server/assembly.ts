@@ -25,7 +25,7 @@ import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
 const droppedSpansLogMs = 60_000;
 
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "jwt" | "usage" | "tracing" | "tls">> & {
+  Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls">> & {
     /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
     /** Likewise, what they share of `Readiness`. */
@@ -66,7 +66,8 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const readiness = new Readiness(storage, writer, config.doubt ?? createDoubtMemory());
+  const doubt = config.doubt ?? createDoubtMemory();
+  const readiness = new Readiness(storage, writer, doubt, log, config.database ?? "");
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
@@ -99,6 +100,7 @@ export function assemble(
     authenticator,
     scheduler,
     log,
+    reportFailure: (error, write) => readiness.report(error, write),
     metrics,
     allowedOrigins: config.corsOrigins,
     isSecure: config.tls !== undefined,

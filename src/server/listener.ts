@@ -9,7 +9,7 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { DoubtMemory } from "./readiness.ts";
+import type { DoubtMemory, Readiness } from "./readiness.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
@@ -34,6 +34,7 @@ export interface ListenerConfig extends Config {
 
 export interface Listener {
   readonly port: number;
+  readonly readiness: Readiness;
   /** Uses another certificate for new connections. Fails if it can't be used. */
   useCertificate(certificate: Certificate): void;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
@@ -85,6 +86,7 @@ export async function openListener(
 
   return {
     port,
+    readiness: assembly.readiness,
     useCertificate(next) {
       const old = server;
       server = listen({ ...config, port, certificate: next }, app);

@@ -1,17 +1,22 @@
 /** What the service does besides serving requests, and how often. */
 
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Assembly } from "./assembly.ts";
+import type { Readiness } from "./readiness.ts";
 
 export const defaultIntervals = {
   /** A revocation must hold within 5 seconds; this leaves room for a slow poll. */
   refreshTokensMs: 1_000,
+  /** Only while the database is lost. */
+  checkDatabaseMs: 1_000,
   noteTokenUsesMs: 60_000,
   /** A withdrawn key is accepted no longer than this, while its issuer can be asked. */
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
   checkCertificateMs: 86_400_000,
+  measureStorageMs: 15_000,
   /** How old the counts of other threads may be in the metrics. */
   sendReportMs: 1_000,
 };
@@ -24,11 +29,12 @@ const keyGraceMs = 60_000;
 
 /** The tasks of each thread. */
 export function startThreadTasks(
-  { authenticator, jwts }: Assembly,
+  { authenticator, jwts, readiness }: Assembly,
   intervals: Intervals,
   log: Log,
 ): PeriodicTasks {
-  const tasks = new PeriodicTasks(log);
+  const tasks = new PeriodicTasks(log, readiness);
+  tasks.start("database check", intervals.checkDatabaseMs, () => readiness.watch());
   tasks.start("token refresh", intervals.refreshTokensMs, () => authenticator.refresh());
   tasks.start("token use update", intervals.noteTokenUsesMs, () => authenticator.noteUses());
   if (jwts) {
@@ -39,8 +45,18 @@ export function startThreadTasks(
 }
 
 /** The tasks that one thread does for the whole process. */
-export function startProcessTasks(storage: Storage, intervals: Intervals, log: Log): PeriodicTasks {
-  const tasks = new PeriodicTasks(log);
+export function startProcessTasks(
+  storage: Storage,
+  readiness: Readiness,
+  intervals: Intervals,
+  log: Log,
+  metrics: Metrics,
+): PeriodicTasks {
+  const tasks = new PeriodicTasks(log, readiness);
+  const measure = async () => {
+    metrics.sizes = await storage.measure();
+  };
+  tasks.start("size check", intervals.measureStorageMs, measure, "at once");
   tasks.start("idempotency key cleanup", intervals.forgetIdempotencyKeysMs, async () => {
     while (await storage.forgetKeys(Date.now() - keyGraceMs));
   });
@@ -49,10 +65,12 @@ export function startProcessTasks(storage: Storage, intervals: Intervals, log: L
 
 class PeriodicTasks {
   readonly #log: Log;
+  readonly #readiness: Readiness;
   readonly #timers: Timer[] = [];
 
-  constructor(log: Log) {
+  constructor(log: Log, readiness: Readiness) {
     this.#log = log;
+    this.#readiness = readiness;
   }
 
   /** The task never runs twice at once. A failure is logged, and the task runs again later. */
@@ -66,7 +84,9 @@ class PeriodicTasks {
     const runOnce = async () => {
       if (isRunning) return;
       isRunning = true;
-      await run().catch((error) => this.#log.event("warn", `${name} failed`, { error }));
+      await run().catch((error) =>
+        this.#readiness.report(error, () => this.#log.event("warn", `${name} failed`, { error })),
+      );
       isRunning = false;
     };
     if (first === "at once") runOnce();

@@ -1,9 +1,14 @@
 /**
  * Whether the storage can be used now. A commit that fails, or takes long, puts writes in doubt for
  * all threads. While in doubt, each check commits a write itself: no client may come to do it.
+ *
+ * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
+ * of once for every request.
  */
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Write } from "../domain/storage.ts";
+import type { Log } from "../log.ts";
+import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 
 /** Below the timeouts of usual health checks. */
@@ -15,40 +20,67 @@ const trialWrites: readonly Write[] = [
   { kind: "delete", garden: "", id: 0n },
 ];
 
-/** Tells all threads whether writes are in doubt. */
+/** Every operation ends sooner than this: one that fails now may have started this long ago. */
+const operationMs = 10_000;
+
+/** What all threads know: are writes in doubt, since when is the database lost, or back. */
 export type DoubtMemory = SharedArrayBuffer;
 
+const [doubt, lostAtMs, backAtMs] = [0, 1, 2];
+
 export function createDoubtMemory(): DoubtMemory {
-  return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT);
 }
 
 export class Readiness {
   readonly #storage: Pick<Storage, "apply" | "ping">;
   readonly #writer: { readonly isStuck: boolean };
-  readonly #doubt: Int32Array;
+  readonly #state: BigInt64Array;
+  readonly #log: Log;
+  /** Of the database, for the log. */
+  readonly #address: string;
   #checking: Promise<void> | undefined;
 
   constructor(
     storage: Pick<Storage, "apply" | "ping">,
     writer: { readonly isStuck: boolean },
     memory: DoubtMemory,
+    log: Log,
+    address: string,
   ) {
     this.#storage = storage;
     this.#writer = writer;
-    this.#doubt = new Int32Array(memory);
+    this.#state = new BigInt64Array(memory);
+    this.#log = log;
+    this.#address = address;
   }
 
   noteCommit(): void {
-    if (this.#doubt[0] !== 0) this.#doubt[0] = 0;
+    if (this.#state[doubt] !== 0n) this.#state[doubt] = 0n;
   }
 
   noteSlowCommit(): void {
-    this.#doubt[0] = 1;
+    this.#state[doubt] = 1n;
   }
 
   /** A full disk is no reason for doubt: the storage responds, and reads go on. */
   noteFailure(error: unknown): void {
-    if (error instanceof PlantStoreError && error.code === "unavailable") this.#doubt[0] = 1;
+    if (isUnavailable(error)) this.#state[doubt] = 1n;
+  }
+
+  /** Calls `write` to log a failure, unless it happened because the database is lost. */
+  async report(error: unknown, write: () => void): Promise<void> {
+    if (!isUnavailable(error)) return write();
+    if (this.#isLost()) return;
+    const failure = await this.check().catch((reason) => reason);
+    const isBackLongAgo = Date.now() - Number(this.#state[backAtMs]) > operationMs;
+    if (failure !== undefined) this.#noteLoss(error, failure);
+    else if (isBackLongAgo) write();
+  }
+
+  /** Called regularly: finds out that the database is back even if nobody uses it. */
+  async watch(): Promise<void> {
+    if (this.#isLost()) await this.check().catch(() => {});
   }
 
   /**
@@ -65,12 +97,57 @@ export class Readiness {
   async #check(): Promise<void> {
     if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.#storage.ping();
-    if (this.#doubt[0] === 0) return;
-    await this.#storage.apply(trialWrites).catch((error) => {
-      if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
-    });
-    this.noteCommit();
+    if (this.#state[doubt] !== 0n) {
+      await this.#storage.apply(trialWrites).catch((error) => {
+        if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
+      });
+      this.noteCommit();
+    }
+    this.#noteReturn();
   }
+
+  #isLost(): boolean {
+    return Atomics.load(this.#state, lostAtMs) !== 0n;
+  }
+
+  /** Of several threads, the first one logs it. */
+  #noteLoss(...failures: readonly unknown[]): void {
+    const nowMs = BigInt(Date.now());
+    if (Atomics.compareExchange(this.#state, lostAtMs, 0n, nowMs) !== 0n) return;
+    const roots = failures.map(findRoot);
+    const { message, code } = roots.find((root) => root.code !== undefined) ?? roots[0] ?? {};
+    const reason = code === undefined || message?.includes(code) ? message : `${message} (${code})`;
+    this.#log.event("error", "database lost", { database: maskAddress(this.#address), reason });
+  }
+
+  #noteReturn(): void {
+    if (!this.#isLost()) return;
+    this.#state[backAtMs] = BigInt(Date.now());
+    const sinceMs = Atomics.exchange(this.#state, lostAtMs, 0n);
+    if (sinceMs === 0n) return;
+    const lostSeconds = (Date.now() - Number(sinceMs)) / 1_000;
+    const database = maskAddress(this.#address);
+    this.#log.event("info", "database back", { database, lostSeconds });
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof PlantStoreError && error.code === "unavailable";
+}
+
+interface Root {
+  readonly message?: string | undefined;
+  /** Of the system or the database, such as ECONNREFUSED. */
+  readonly code?: string | undefined;
+}
+
+/** What an error comes down to: the innermost message and code among its causes. */
+function findRoot(error: unknown): Root {
+  const { message, code, cause } = (error ?? {}) as Root & { cause?: unknown };
+  const inner = error instanceof AggregateError ? error.errors.at(-1) : cause;
+  const root = inner === undefined ? {} : findRoot(inner);
+  const own = error instanceof PlantStoreError ? undefined : code;
+  return { message: root.message || message, code: root.code ?? own };
 }
 
 async function inTime(work: Promise<void>): Promise<void> {

@@ -12,6 +12,9 @@ export interface Storage extends PlantStorage, TokenStorage {
   /** Resolves if a query can be answered now. */
   ping(): Promise<void>;
 
+  /** How much room it takes, and how much is left. */
+  measure(): Promise<StorageSizes>;
+
   /** What another thread of this process needs to open the same storage. */
   share(): StorageShare;
 
@@ -26,6 +29,16 @@ export interface PoolUse {
   readonly idle: number;
   /** Operations that wait for a connection. */
   readonly waiting: number;
+}
+
+/** In bytes; absent where the engine can't tell. */
+export interface StorageSizes {
+  readonly database: number;
+  /** The write-ahead log. */
+  readonly log?: number;
+  /** Of the disk that both are on. */
+  readonly diskFree?: number;
+  readonly disk?: number;
 }
 
 /** For one thread. Only the engine knows what is in it. */

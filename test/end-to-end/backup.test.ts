@@ -20,7 +20,7 @@ import {
 import { join } from "node:path";
 import { Client } from "pg";
 import { connect } from "../../src/storage/sqlite/open.ts";
-import { countPlants, fillStore as fill } from "../filled-store.ts";
+import { countPlants, fillStore as fill, readPlants } from "../filled-store.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
@@ -289,6 +289,21 @@ describe("a backup is refused in one line, and nothing is touched, if it", () =>
     expect(refused.errors).toMatch(/^plantstore: Cannot restore .+\.\n$/);
     expect(refused.errors).toContain(reason);
   }
+});
+
+test("a store with indexes of its operator can be backed up and copied, without them", async () => {
+  copyFileSync(small, file);
+  const store = connect(file);
+  store.run('CREATE INDEX "by ""name" ON plants (name)');
+  store.run("CREATE INDEX late ON tokens (last_used_at_ms) WHERE note <> ''");
+  store.close();
+  expect(await backUp(file)).toMatchObject({ exitCode: 0, errors: "" });
+  const copied = join(folder.path, "copied.db");
+  const copying = await runProgram(["copy", "--from", file, "--to", copied]);
+  expect(copying).toMatchObject({ exitCode: 0, errors: "" });
+  expect(await restore(target, "--force")).toMatchObject({ exitCode: 0 });
+  expect(await readPlants(target)).toEqual(await readPlants(file));
+  expect(await readPlants(copied)).toEqual(await readPlants(file));
 });
 
 test("a backup of a corrupt store fails, and leaves nothing", async () => {

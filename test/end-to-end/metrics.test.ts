@@ -38,6 +38,11 @@ describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
     const pool = ["busy", "idle"].map((state) => `plantstore_pool_connections{state="${state}"}`);
     const [busy = 0, idle = 0] = await Promise.all(pool.map((sample) => read(service, sample)));
     expect(busy + idle > 0).toBe(engine === "PostgreSQL");
+    const sizes = ["database", "log", "disk_free", "disk"];
+    const known = await Promise.all(
+      sizes.map(async (name) => (await read(service, `plantstore_${name}_bytes`)) > 0),
+    );
+    expect(known).toEqual(sizes.map((name) => name === "database" || engine === "SQLite"));
     if (engine === "PostgreSQL") return;
     renameSync(service.database, `${service.database}.gone`);
     expect(await read(service, "plantstore_ready")).toBe(0);

@@ -56,6 +56,9 @@ describe("the log", () => {
     // Lines of other threads may come in a little later than those of this one.
     const events = lines.map(({ event }) => event).toSorted();
     expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
+    const { out: tokens } = await runProgram(["token", "list", "--json"], {
+      PLANTSTORE_DATABASE: service.database,
+    });
     const deleted = lines.find(({ requestId }) => requestId === "my-request");
     const refused = lines.find(({ requestId }) => requestId === "no");
     expect(deleted).toMatchObject({
@@ -64,10 +67,39 @@ describe("the log", () => {
       status: 404,
       user: "gardener",
       garden: "gardener",
+      tokenId: JSON.parse(tokens)[0].id,
       durationMs: expect.any(Number),
     });
     expect(refused).toMatchObject({ status: 401 });
     expect(refused).not.toHaveProperty("user");
+    expect(refused).not.toHaveProperty("tokenId");
+  });
+
+  test("has the settings in force when it starts, without secrets", async () => {
+    await using database = await makeDatabase();
+    await using service = await startService({
+      database: database.url,
+      args: ["--database-pool-size", "7"],
+      variables: {
+        PLANTSTORE_TRACE_ENDPOINT: "https://me:s3cret@127.0.0.1:1",
+        PLANTSTORE_TRACE_HEADERS: "api-key=s3cret,team=s3cret",
+      },
+    });
+    const { out } = service.output();
+    expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({
+      event: "started",
+      settings: {
+        host: "127.0.0.1",
+        port: "0",
+        database: database.url.replace(/:[^:]*@/, "@"),
+        "database-pool-size": "7",
+        threads: "1",
+        "rate-limit": "off",
+        "trace-endpoint": "https://…@127.0.0.1:1",
+        "trace-headers": "…",
+      },
+    });
+    expect(out).not.toContain("s3cret");
   });
 });
 
@@ -97,11 +129,20 @@ describe("the log level", () => {
     expect((await service.call("GET /readyz")).status).toBe(503);
     const readLines = () => service.output().out.trim().split("\n");
     const lines = await waitFor(() => (readLines().length === 3 ? readLines() : undefined));
-    expect(lines.slice(1).map((line) => JSON.parse(line))).toMatchObject([
-      { level: "error", event: "request failed", code: "unavailable" },
-      { level: "warn", event: "request", route: "/readyz", status: 503 },
-    ]);
+    const events = lines.slice(1).map((line) => JSON.parse(line));
+    expect(events).toContainEqual(expect.objectContaining({ event: "database lost" }));
+    expect(events).toContainEqual(
+      expect.objectContaining({ level: "warn", event: "request", route: "/readyz", status: 503 }),
+    );
   });
+});
+
+test("SIGHUP never ends the service", async () => {
+  await using service = await startService();
+  service.signal("SIGHUP");
+  await Bun.sleep(200);
+  service.signal("SIGHUP");
+  expect((await service.call("GET /plants")).status).toBe(200);
 });
 
 describe("stopping", () => {

@@ -35,7 +35,11 @@ const proofs: Readonly<Record<string, Listed>> = {
     "Debian's postgresql and pgbouncer",
   ],
   "power-cuts": ["the disk as a power cut may leave it", 45, "Linux on x64 or arm64"],
-  proxies: ["instances restart behind nginx and HAProxy", 3, "Debian's nginx and haproxy"],
+  proxies: [
+    "instances restart behind nginx and HAProxy, whose limits hold",
+    3,
+    "Debian's nginx and haproxy",
+  ],
   readme: ["the README's commands, as a new user runs them", 5, "npm's registry"],
   "self-tests": ["builds that are broken on purpose fail the suites", 1],
   upgrade: [

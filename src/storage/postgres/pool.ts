@@ -148,11 +148,12 @@ export class PrimaryPool {
   }
 
   /**
-   * Fails with `ConnectionLost`, at once, unless the primary is known and responds.
+   * Fails with `ConnectionLost`, soon, unless there is a primary that responds.
    * Concurrent calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
-    if (!this.#pool) throw new ConnectionLost("No server is known to take writes.");
+    // Waits a moment: until the hosts were tried, nobody knows why there is no primary.
+    if (!this.#pool) await this.#find(performance.now() + pauseMaxMs);
     this.#ping ??= this.use(checkServer, { waitsForPrimary: false }).finally(() => {
       this.#ping = undefined;
     });

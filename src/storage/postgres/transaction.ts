@@ -94,7 +94,7 @@ export class TransactionRunner {
     }
   }
 
-  /** Fails at once unless the primary is known and responds. */
+  /** Fails soon unless there is a primary that responds. */
   async ping(): Promise<void> {
     await this.#pool.ping().catch((error) => {
       throw mapError(error);

@@ -1,6 +1,7 @@
 /** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
 import type { Database } from "bun:sqlite";
-import { type Stats, statSync } from "node:fs";
+import { type Stats, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { PlantReader } from "../../domain/storage.ts";
@@ -113,6 +114,13 @@ function createStorage(
       worker?.check();
       await tokens.countTokenChanges();
     }),
+    async measure() {
+      checkStillThere();
+      const { blocks, bavail, bsize } = statfsSync(dirname(file));
+      const log = look(`${file}-wal`)?.size ?? 0;
+      const database = statSync(file).size;
+      return { database, log, diskFree: bavail * bsize, disk: blocks * bsize };
+    },
     async apply(writes) {
       checkStillThere();
       return startedWorker().apply(writes);

@@ -83,6 +83,23 @@ export function requireExactSchema(database: Database): void {
   if (object !== undefined) throw new PlantStoreError("unavailable", `it lacks the ${object}`);
 }
 
+/** The indexes of all versions that can be backed up; the last one is only in 0.5. */
+const ownIndexes = [
+  ...Array.from(schema.matchAll(/CREATE INDEX (\w+)/g), ([, name = ""]) => name),
+  "idempotency_hashes_by_expiry",
+];
+
+/** Drops the indexes that somebody has added: a backup has exactly the schema of its version. */
+export function dropAddedIndexes(database: Database): void {
+  const added = database.query<{ name: string }, string[]>(
+    `SELECT name FROM sqlite_schema
+       WHERE type = 'index' AND sql IS NOT NULL AND name NOT IN (${ownIndexes.map(() => "?")})`,
+  );
+  for (const { name } of added.all(...ownIndexes)) {
+    database.run(`DROP INDEX "${name.replaceAll('"', '""')}"`);
+  }
+}
+
 interface SchemaRow {
   readonly type: string;
   readonly name: string;

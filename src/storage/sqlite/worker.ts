@@ -8,6 +8,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome } from "../../domain/storage.ts";
 import type { PreparedWrite } from "../rules.ts";
 import { mapError, unavailable } from "./errors.ts";
+import { dropAddedIndexes } from "./migrate.ts";
 import { connect, readPragma } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
@@ -91,6 +92,8 @@ function vacuumInto(target: string): void {
   const source = connect(path);
   try {
     source.query("VACUUM INTO ?").run(target);
+    using copy = connect(target);
+    dropAddedIndexes(copy);
   } catch (error) {
     // The source is only read, so this is a quota of the target's disk, or a limit of file sizes.
     if ((error as { code?: string }).code !== "SQLITE_IOERR_WRITE") throw error;

@@ -4,6 +4,7 @@
  * times, while clients go on.
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { makeToken, runProgram, waitFor } from "../../end-to-end/running-service.ts";
 import { makeDatabase, startPostgres } from "../../postgres-server.ts";
@@ -11,7 +12,7 @@ import { pickPorts } from "../../processes.ts";
 import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants } from "../plant-client.ts";
-import { prove } from "../proof.ts";
+import { type Conclusion, prove } from "../proof.ts";
 import { RestartingService } from "../restarting-service.ts";
 import { SteadyCaller } from "../steady-caller.ts";
 import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
@@ -26,6 +27,8 @@ interface Proxy {
 
 /** HAProxy sends one of two equal Hosts on, instead of refusing them. */
 const knownFailures = { nginx: [], haproxy: ["two lengths, two hosts or none are 400"] };
+/** Per address, as the configurations set them. */
+const addressLimits = { nginx: 256, haproxy: 512 };
 /** How long an instance serves before the next one is stopped. */
 const apartMs = 2_000;
 /** How long it is away. */
@@ -43,7 +46,10 @@ const proxies = [
   await startProxy("nginx", proxyPorts[0] ?? 0),
   await startProxy("haproxy", proxyPorts[1] ?? 0),
 ];
-for (const proxy of proxies) await checkContract(proxy);
+for (const proxy of proxies) {
+  await checkContract(proxy);
+  await checkAddressLimit(proxy);
+}
 
 await prove({
   name: "proxies",
@@ -82,7 +88,7 @@ await prove({
   async conclude() {
     for (const instance of instances) await instance.stop();
     await server.stop();
-    return undefined;
+    return checkOwnRefusal();
   },
 });
 
@@ -126,6 +132,60 @@ function substitute(path: string, port: number): string {
     })
     .replace("127.0.0.1:8081", `127.0.0.1:${one}`)
     .replace("127.0.0.1:8082", `127.0.0.1:${two}`);
+}
+
+/** Connections beyond the limit of an address are refused, and there is room again after them. */
+async function checkAddressLimit({ name, port }: Proxy): Promise<void> {
+  const extra = 50;
+  const token = await makeTokenTo("checked");
+  // A body that never arrives keeps its request in progress.
+  const request =
+    "POST /plants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+    `Authorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\n{`;
+  let refused = 0;
+  let text = "";
+  const sockets = await Promise.all(
+    Array.from({ length: addressLimits[name] + extra }, () => {
+      const socket = connect(port, "127.0.0.1");
+      socket.on("error", () => {});
+      const note = (data = "") => {
+        refused++;
+        text ||= String(data);
+      };
+      // HAProxy closes the connection without a word.
+      if (name === "nginx") socket.once("data", note);
+      else socket.once("close", () => note());
+      socket.write(request);
+      return socket;
+    }),
+  );
+  await waitFor(() => refused >= extra || undefined).catch(() => {});
+  const count = refused;
+  for (const socket of sockets) socket.removeAllListeners("close").destroy();
+  const isOpen = async () => (await fetch(`http://127.0.0.1:${port}/plants`)).status === 401;
+  await waitFor(async () => (await isOpen().catch(() => false)) || undefined);
+  process.stdout.write(`${name}: refused ${count} of ${sockets.length} connections\n`);
+  const isProblem =
+    name === "haproxy" || /^HTTP\/1.1 503 .*problem\+json.*Retry-After: 1/s.test(text);
+  // A few connections of the checks before may still be open.
+  if (count >= extra && count <= extra + 16 && isProblem) return;
+  process.stdout.write(`${text}\n`);
+  process.exit(1);
+}
+
+/** What HAProxy sends once all instances are gone. */
+async function checkOwnRefusal(): Promise<Conclusion> {
+  const { port } = proxies[1] as Proxy;
+  const { status, headers, ...response } = await waitFor(async () => {
+    const found = await fetch(`http://127.0.0.1:${port}/plants`);
+    return { status: found.status, headers: found.headers, problem: await found.json() };
+  });
+  const type = headers.get("content-type");
+  const text = `haproxy without instances: ${status}, ${type}, Retry-After: ${headers.get("retry-after")}`;
+  const isFault =
+    text !== "haproxy without instances: 503, application/problem+json, Retry-After: 1" ||
+    response.problem.type !== "urn:plantstore:problem:unavailable";
+  return { text, isFault };
 }
 
 /** The contract holds through the proxy, too, except for what is known. */
