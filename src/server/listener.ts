@@ -1,4 +1,5 @@
 /** What each thread runs: listens on the port, serves from its own storage, and drains. */
+import { closeSync, openSync } from "node:fs";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
@@ -16,6 +17,7 @@ const handOverMs = 1_000;
 /** How long clients in use have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
 const idleCheckMs = 10;
+const acceptPauseMs = 1_000;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 export const idleTimeoutSeconds = 30;
 /** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
@@ -78,6 +80,27 @@ export async function openListener(
     const send = async () => channel.postMessage({ thread, report: metrics.report() });
     tasks.start("metrics report", config.intervals.sendReportMs, send);
   }
+  let isAccepting = true;
+  let isDraining = false;
+  /**
+   * Without a free file descriptor, the runtime tries to accept a waiting connection again and
+   * again, which takes a whole processor. So the listener stops until the next check. That also
+   * closes idle connections and refuses those that wait.
+   */
+  async function acceptWhilePossible(): Promise<void> {
+    if (isDraining || isAccepting === hasFreeDescriptor()) return;
+    if (isAccepting) {
+      log.event("error", "out of file descriptors: not accepting connections for a second");
+      const old = server;
+      old.stop().finally(() => servers.delete(old));
+    } else {
+      server = listen({ ...config, port, certificate }, app);
+      servers.add(server);
+    }
+    isAccepting = !isAccepting;
+  }
+  tasks.start("accepting connections", acceptPauseMs, acceptWhilePossible);
+
   async function finishWork(): Promise<void> {
     await writer.drain();
     await authenticator.noteUses().catch(() => {});
@@ -95,6 +118,7 @@ export async function openListener(
       retire(old).finally(() => servers.delete(old));
     },
     async drain() {
+      isDraining = true;
       // One span of time for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
@@ -111,6 +135,15 @@ export async function openListener(
       await Promise.race([finishWork(), isLate]);
     },
   };
+}
+
+function hasFreeDescriptor(): boolean {
+  try {
+    closeSync(openSync("/dev/null", "r"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Server = ReturnType<typeof listen>;
