@@ -1,6 +1,5 @@
 /**
- * The house rules: which way imports point, how long files are, and what must not be left lying
- * about.
+ * The house rules: which way imports point, and what must not be left lying about.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -9,7 +8,6 @@ import { renderHeadline, renderReport } from "../bench/report/markdown.ts";
 import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
-const linesMax = 400;
 
 function listFiles(pattern: string): string[] {
   return [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: false })]
@@ -138,10 +136,6 @@ describe("imports", () => {
 });
 
 describe("files", () => {
-  test(`are at most ${linesMax} lines long`, () => {
-    expect(allCode.filter((path) => read(path).split("\n").length > linesMax + 1)).toEqual([]);
-  });
-
   test("have comments of at most 100 columns", () => {
     const isWide = (line: string) => /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.length > 100;
     const wide = allCode.filter((path) => read(path).split("\n").some(isWide));

@@ -27,7 +27,7 @@ export class FairQueue<Item> {
     this.length++;
   }
 
-  /** Removes the first item of the garden whose turn it is. Gardens that don't fit are passed over. */
+  /** Removes the first item of the garden whose turn it is, passing over what doesn't fit. */
   shift(fits: (garden: string, item: Item) => boolean = () => true): Entry<Item> | undefined {
     for (const [garden, queue] of this.#queues) {
       const entry = queue[0];

@@ -10,7 +10,7 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import type { BeginTrace } from "../tracing/request-trace.ts";
-import { type Arrival, createReceive } from "./arrival.ts";
+import { type Arrival, checkHost, createReceive } from "./arrival.ts";
 import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import { createFinish, createOverloadLog, type ReportFailure } from "./finish.ts";
@@ -23,7 +23,7 @@ import {
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
-import { checkHost, readInput } from "./request.ts";
+import { readInput } from "./request.ts";
 import { type Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";

@@ -16,53 +16,6 @@ import type { Parameter, Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-export interface Target {
-  readonly path: string;
-  readonly query: string;
-}
-
-/** `new URL` is slow, and throws on an odd `Host`. */
-export function readTarget(url: string): Target {
-  const authorityAt = url.startsWith("/") ? -1 : url.indexOf("://");
-  const pathAt = authorityAt < 0 ? 0 : url.indexOf("/", authorityAt + 3);
-  if (pathAt < 0) return { path: "/", query: "" };
-  const queryAt = url.indexOf("?", pathAt);
-  if (queryAt < 0) return { path: url.slice(pathAt), query: "" };
-  return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
-}
-
-const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
-
-/** Repeated headers arrive joined by a comma, which no host holds. */
-export function checkHost(host: string | null): void {
-  if (hostPattern.test(host ?? "")) return;
-  throw refuse({ header: "Host", detail: "must be given once and name a host." });
-}
-
-/**
- * The token of `Authorization: Bearer <token>`, if there is one. A cached token keeps the whole
- * header in memory, so only a few spaces are allowed before it.
- */
-export function readBearerToken(headers: Headers): string | undefined {
-  return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-}
-
-const requestIdPattern = /^[\w.-]{1,128}$/;
-/** An id is logged and a token never is, so an id that holds one is replaced. */
-const tokenPattern = /plant_[0-9a-z]{20}/i;
-
-/** The id that the client sent, if it is well-formed, or a new one. */
-export function createRequestIds(): (headers: Headers) => string {
-  // A random prefix and a counter: unique, and cheap on the hot path.
-  const prefix = crypto.randomUUID().slice(-12);
-  let count = 0;
-  return (headers) => {
-    const given = headers.get("x-request-id");
-    const isTaken = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
-    return isTaken ? given : `${prefix}-${(++count).toString(36)}`;
-  };
-}
-
 export async function readInput(
   operation: Operation,
   arrival: Arrival,

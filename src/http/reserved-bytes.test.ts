@@ -1,3 +1,4 @@
+/** How much each garden may reserve. */
 import { expect, test } from "bun:test";
 import { PlantStoreError } from "../domain/errors.ts";
 import { ReservedBytes } from "./reserved-bytes.ts";

@@ -1,10 +1,11 @@
 /**
  * Whose turn it is on this thread's event loop:
  *
- *     a request arrives, or goes on ──▶ time left in this tick, and nobody waits? ──▶ it runs now
- *                                            │ no
- *                                            ▼
- *                   a queue per garden ──▶ at the end of each tick, 5 ms of slices, garden by garden
+ *     a request arrives or goes on ──▶ time left, and nobody waits? ──▶ it runs now
+ *                                           │ no
+ *                                           ▼
+ *                                 a queue for each garden ──▶ 5 ms of slices at the end of
+ *                                                             each tick, garden by garden
  *
  * A slice is a request's start, the rest of it once its body has arrived, or the next chunk of a
  * long response. Each slice runs to its end, with everything it does in microtasks, before the

@@ -23,13 +23,16 @@ const trialWrites: readonly Write[] = [
 /** Every operation ends sooner than this: one that fails now may have started this long ago. */
 const operationMs = 10_000;
 
-/** What all threads know: are writes in doubt, since when is the database lost, or back. */
+/**
+ * What all threads know: whether writes are in doubt, how many threads have lost the database, when
+ * the first of them lost it, and when the last one found it again.
+ */
 export type DoubtMemory = SharedArrayBuffer;
 
-const [doubt, lostAtMs, backAtMs] = [0, 1, 2];
+const [doubt, lostThreads, lostAtMs, backAtMs] = [0, 1, 2, 3];
 
 export function createDoubtMemory(): DoubtMemory {
-  return new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer(4 * BigInt64Array.BYTES_PER_ELEMENT);
 }
 
 export class Readiness {
@@ -39,6 +42,8 @@ export class Readiness {
   readonly #log: Log;
   /** Of the database, for the log. */
   readonly #address: string;
+  /** Each thread has its own connections, so it may find the database again later than others. */
+  #isLost = false;
   #checking: Promise<void> | undefined;
 
   constructor(
@@ -71,16 +76,16 @@ export class Readiness {
   /** Calls `write` to log a failure, unless it happened because the database is lost. */
   async report(error: unknown, write: () => void): Promise<void> {
     if (!isUnavailable(error)) return write();
-    if (this.#isLost()) return;
+    if (this.#isLost) return;
     const failure = await this.check().catch((reason) => reason);
     const isBackLongAgo = Date.now() - Number(this.#state[backAtMs]) > operationMs;
     if (failure !== undefined) this.#noteLoss(error, failure);
-    else if (isBackLongAgo) write();
+    else if (this.#state[lostThreads] === 0n && isBackLongAgo) write();
   }
 
   /** Called regularly: finds out that the database is back even if nobody uses it. */
   async watch(): Promise<void> {
-    if (this.#isLost()) await this.check().catch(() => {});
+    if (this.#isLost) await this.check().catch(() => {});
   }
 
   /**
@@ -106,14 +111,12 @@ export class Readiness {
     this.#noteReturn();
   }
 
-  #isLost(): boolean {
-    return Atomics.load(this.#state, lostAtMs) !== 0n;
-  }
-
-  /** Of several threads, the first one logs it. */
+  /** The first thread to lose it logs that, and the last one to find it again. */
   #noteLoss(...failures: readonly unknown[]): void {
-    const nowMs = BigInt(Date.now());
-    if (Atomics.compareExchange(this.#state, lostAtMs, 0n, nowMs) !== 0n) return;
+    if (this.#isLost) return;
+    this.#isLost = true;
+    if (Atomics.add(this.#state, lostThreads, 1n) > 0n) return;
+    this.#state[lostAtMs] = BigInt(Date.now());
     const roots = failures.map(findRoot);
     const { message, code } = roots.find((root) => root.code !== undefined) ?? roots[0] ?? {};
     const reason = code === undefined || message?.includes(code) ? message : `${message} (${code})`;
@@ -121,11 +124,11 @@ export class Readiness {
   }
 
   #noteReturn(): void {
-    if (!this.#isLost()) return;
+    if (!this.#isLost) return;
+    this.#isLost = false;
     this.#state[backAtMs] = BigInt(Date.now());
-    const sinceMs = Atomics.exchange(this.#state, lostAtMs, 0n);
-    if (sinceMs === 0n) return;
-    const lostSeconds = (Date.now() - Number(sinceMs)) / 1_000;
+    if (Atomics.sub(this.#state, lostThreads, 1n) > 1n) return;
+    const lostSeconds = (Date.now() - Number(this.#state[lostAtMs])) / 1_000;
     const database = maskAddress(this.#address);
     this.#log.event("info", "database back", { database, lostSeconds });
   }

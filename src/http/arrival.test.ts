@@ -1,7 +1,7 @@
 /** Request ids of clients, as far as the contract table does not have them. */
 import { expect, test } from "bun:test";
 import { makeToken } from "../auth/opaque-token.ts";
-import { createRequestIds } from "./request.ts";
+import { createRequestIds } from "./arrival.ts";
 
 test.each([
   ["is a token", makeToken()],
