@@ -218,7 +218,7 @@ function readBackup(path: string): Backup {
     const stats = statSync(path);
     if (!stats.isFile() && !stats.isDirectory()) throw notBackup(path);
     const start = readBytes(path, 0, 4_096);
-    if (isStore(start)) throw notBackup(path, storeItself);
+    if (isStore(start)) throw notBackup(path, "it is a store itself, not a backup");
     const options = { finishFlush: constants.Z_SYNC_FLUSH };
     const header = start[0] === 0x1f ? gunzipSync(start, options) : start;
     if (!isStore(header)) throw notBackup(path);
@@ -231,9 +231,6 @@ function readBackup(path: string): Backup {
     throw isOfSystem ? explainFile("read", path, error) : notBackup(path);
   }
 }
-
-const storeItself =
-  "it is a store itself, not a backup (if 0.2 or 0.3 made it as a backup: restore it with 0.5 first)";
 
 function notBackup(
   path: string,

@@ -20,8 +20,6 @@ export const linesPerRow = 128;
 /** Where a key is remembered. */
 interface KeyPlace {
   readonly row: string;
-  /** How many characters of the row are the head of the client's key. */
-  readonly headLength: number;
   readonly entry: number;
 }
 
@@ -44,7 +42,7 @@ export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   const { idempotency } = write;
   if (idempotency === undefined) return undefined;
   const { line, nowMs, expiresAtMs } = idempotency;
-  // The same as in 0.5, so that a retry after the upgrade is recognized.
+  // Never change this: a retry after an upgrade must have the same hash.
   const request = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
   const place = placeOfKey(idempotency);
   return { ...place, isLine: line !== undefined, request, nowMs, expiresAtMs };
@@ -52,14 +50,9 @@ export function toKeyUse(write: CreateWrite): KeyUse | undefined {
 
 export function placeOfKey({ key, line }: Pick<Idempotency, "key" | "line">): KeyPlace {
   const head = key.slice(0, headCharacters);
-  if (line === undefined) return { row: head + hash(key), headLength: head.length, entry: 0 };
+  if (line === undefined) return { row: head + hash(key), entry: 0 };
   const row = head + hashOfLines(key) + numberBytes(Math.floor(line / linesPerRow));
-  return { row, headLength: head.length, entry: line % linesPerRow };
-}
-
-/** The row that 0.5 would have stored: it knew no head. */
-export function olderRow({ row, headLength }: KeyUse): string {
-  return `\0${row.slice(headLength)}`;
+  return { row, entry: line % linesPerRow };
 }
 
 export function toBytes(text: string): Buffer {
@@ -76,13 +69,8 @@ export class KeyRow {
   isStored: boolean;
   isChanged = false;
 
-  constructor(
-    key: string,
-    stored: StoredKey | undefined,
-    older: StoredKey | undefined,
-    nowMs: number,
-  ) {
-    const valid = [stored, older].find((row) => row !== undefined && row.expiresAtMs > nowMs);
+  constructor(key: string, stored: StoredKey | undefined, nowMs: number) {
+    const valid = stored !== undefined && stored.expiresAtMs > nowMs ? stored : undefined;
     this.key = key;
     this.entries = Buffer.from(valid?.entries ?? []);
     this.expiresAtMs = valid?.expiresAtMs ?? 0;

@@ -12,7 +12,7 @@ import type {
   PutWrite,
   Write,
 } from "../domain/storage.ts";
-import { KeyRow, type KeyUse, olderRow, type StoredKey, toKeyUse } from "./keys.ts";
+import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
 
 /** A create whose key is hashed. */
 type KeyedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };
@@ -47,12 +47,6 @@ export interface LookUp {
   key(garden: string, row: string): StoredKey | undefined;
 }
 
-export interface Limits {
-  readonly plantsMax: number | undefined;
-  /** Keys stored by version 0.5 may exist until this time. */
-  readonly olderKeysUntilMs: number;
-}
-
 /** What is to be stored of one garden, once and for all writes of the group. */
 export interface GardenChanges extends GardenRow {
   readonly garden: string;
@@ -73,12 +67,17 @@ export function keysMaxOf(plantsMax: number): number {
   return Math.max(10 * plantsMax, 10_000);
 }
 
-export function decide(writes: readonly PreparedWrite[], lookUp: LookUp, limits: Limits): Decision {
+/** `plantsMax` is the quota of a garden; unlimited if absent. */
+export function decide(
+  writes: readonly PreparedWrite[],
+  lookUp: LookUp,
+  plantsMax: number | undefined,
+): Decision {
   const gardens = new Map<string, Garden>();
   const outcomes = writes.map((write) => {
     let garden = gardens.get(write.garden);
     if (garden === undefined) {
-      garden = new Garden(write.garden, lookUp, limits);
+      garden = new Garden(write.garden, lookUp, plantsMax);
       gardens.set(write.garden, garden);
     }
     return garden.decide(write);
@@ -99,7 +98,7 @@ interface Place {
 class Garden {
   readonly #name: string;
   readonly #lookUp: LookUp;
-  readonly #limits: Limits;
+  readonly #plantsMax: number | undefined;
   readonly #isStored: boolean;
   #lastId: PlantId;
   #plants: number;
@@ -108,11 +107,11 @@ class Garden {
   readonly #keyRows = new Map<string, KeyRow>();
   isChanged = false;
 
-  constructor(name: string, lookUp: LookUp, limits: Limits) {
+  constructor(name: string, lookUp: LookUp, plantsMax: number | undefined) {
     const row = lookUp.garden(name);
     this.#name = name;
     this.#lookUp = lookUp;
-    this.#limits = limits;
+    this.#plantsMax = plantsMax;
     this.#isStored = row !== undefined;
     this.#lastId = row?.lastId ?? 0n;
     this.#plants = row?.plants ?? 0;
@@ -211,10 +210,8 @@ class Garden {
     let found = this.#keyRows.get(key.row);
     if (found === undefined) {
       const { row, nowMs } = key;
-      const find = (name: string) => this.#lookUp.key(this.#name, name);
-      const stored = this.#isStored ? find(row) : undefined;
-      const mayBeOlder = this.#isStored && nowMs < this.#limits.olderKeysUntilMs;
-      found = new KeyRow(row, stored, mayBeOlder ? find(olderRow(key)) : undefined, nowMs);
+      const stored = this.#isStored ? this.#lookUp.key(this.#name, row) : undefined;
+      found = new KeyRow(row, stored, nowMs);
       this.#keyRows.set(row, found);
     }
     return found;
@@ -222,7 +219,7 @@ class Garden {
 
   /** Whether the quota leaves no room for one more plant, or for its key. */
   #full(keyRow?: KeyRow): Outcome | undefined {
-    const { plantsMax } = this.#limits;
+    const plantsMax = this.#plantsMax;
     if (plantsMax === undefined) return undefined;
     if (this.#plants >= plantsMax) return { kind: "full", limit: "plants", max: plantsMax };
     const keysMax = keysMaxOf(plantsMax);

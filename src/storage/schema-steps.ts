@@ -13,6 +13,6 @@ export function checkSchema(found: number, { newest, upgrades }: Schemas): void 
   const reason =
     found > newest
       ? `its schema is ${found}, and this version knows schemas up to ${newest}: use a newer version`
-      : `its schema is ${found}, of a version before 0.5: upgrade to 0.5 first, then to this version`;
+      : `its schema is ${found}, of a version before 1.0: upgrade to 1.0 first, then to this version`;
   throw new PlantStoreError("unavailable", reason);
 }

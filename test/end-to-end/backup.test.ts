@@ -243,9 +243,9 @@ describe("a backup is refused in one line, and nothing is touched, if it", () =>
     ["has another header", "not a backup", flip(0)],
     ["is cut short", "cut short", () => intact.subarray(0, -10)],
     ["has something after it", "it is damaged", () => Buffer.concat([intact, Buffer.from("x")])],
-    ["is not compressed", "restore it with 0.5 first", () => readFileSync(small)],
+    ["is not compressed", "it is a store itself, not a backup", () => readFileSync(small)],
     ["is newer", "its schema is 99, and this version knows", altered("PRAGMA user_version = 99")],
-    ["is of 0.4", "upgrade to 0.5 first", altered("PRAGMA user_version = 2")],
+    ["is of 0.5", "upgrade to 1.0 first", altered("PRAGMA user_version = 3")],
     ["is of another program", "not a backup", altered("PRAGMA application_id = 1")],
     [
       "is of a corrupt store",

@@ -2,6 +2,7 @@
  * Commands that cannot work: refused in one line that says why, without a secret, and nothing is
  * created. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
  */
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,12 +25,28 @@ let served: RunningService;
 let empty: TestDatabase;
 let full: TestDatabase;
 let older: TestDatabase;
+let beforeOne: TestDatabase;
 let places: Record<string, string>;
 
 beforeAll(async () => {
   served = await startService();
-  [empty, full, older] = await Promise.all([makeDatabase(), makeDatabase(), makeDatabase()]);
-  await older.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
+  [empty, full, older, beforeOne] = await Promise.all([
+    makeDatabase(),
+    makeDatabase(),
+    makeDatabase(),
+    makeDatabase(),
+  ]);
+  for (const database of [older, beforeOne]) {
+    await database.query(await Bun.file(keptPath("1.0.0", "postgres.sql")).text());
+  }
+  // The schemas of 0.5.
+  await beforeOne.query("UPDATE plantstore_schema SET version = 5");
+  await fillStore(inFolder("five.db"), 1);
+  const five = new Database(inFolder("five.db"));
+  five.run("PRAGMA user_version = 3");
+  five.close();
+  // The lock that a service leaves.
+  writeFileSync(inFolder("five.db-serving"), "");
   await fillStore(inFolder("plants.db"), 1);
   await fillStore(inFolder("own.db"), 1);
   await fillStore(full.url, 1);
@@ -61,6 +78,8 @@ beforeAll(async () => {
     EMPTY: empty.url,
     FULL: full.url,
     OLDER: older.url,
+    "FIVE-URL": beforeOne.url,
+    FIVE: inFolder("five.db"),
     CERT: certificate("server.pem"),
     KEY: certificate("server-key.pem"),
     "OTHER-KEY": certificate("renewed-key.pem"),
@@ -70,7 +89,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await served[Symbol.asyncDispose]();
-  await Promise.all([empty, full, older].map((database) => database.drop()));
+  await Promise.all([empty, full, older, beforeOne].map((database) => database.drop()));
   folder[Symbol.dispose]();
 });
 
@@ -95,6 +114,11 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
         ["serve --port 0 --database /proc/x.db", failure, "cannot be created there"] as const,
       ]
     : []),
+  ["serve --port 0 --database FIVE", failure, "upgrade to 1.0 first"],
+  ["serve --port 0 --database FIVE-URL", failure, "upgrade to 1.0 first"],
+  ["token list --database FIVE", failure, "upgrade to 1.0 first"],
+  ["backup NEW --database FIVE", failure, "upgrade to 1.0 first"],
+  ["copy --from FIVE-URL --to NEW", failure, "upgrade to 1.0 first"],
   ["serve --trace-ratio 1.1", usage, "--trace-ratio must be a number from 0 to 1"],
   ["serve --trace-headers a=b --database NEW", usage, "need --trace-endpoint"],
   ["serve --jwt-issuer https://login.example", usage, "--jwt-audience is missing"],
@@ -162,5 +186,5 @@ test("an environment variable that is empty is named", async () => {
 });
 
 test("an older PostgreSQL database is as it was after a refused restore", async () => {
-  expect(await older.query("SELECT version FROM plantstore_schema")).toEqual([{ version: "5" }]);
+  expect(await older.query("SELECT version FROM plantstore_schema")).toEqual([{ version: "6" }]);
 });

@@ -128,7 +128,7 @@ export class PlantClient {
   /** A plant that was created is in every list from then on, whichever instance is asked. */
   async find({ name, id }: OwnPlant): Promise<void> {
     const after = BigInt(id) - 1n;
-    const reply = await this.send(`GET /plants?fields=id,name&limit=1&after=${after}`);
+    const reply = await this.send(`GET /plants?limit=1&after=${after}`);
     if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
     else if (!reply.text.includes(`"${name}"`)) this.#ledger.fault(`not listed: ${name}`);
   }

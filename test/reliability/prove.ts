@@ -43,9 +43,9 @@ const proofs: Readonly<Record<string, Listed>> = {
   readme: ["the README's commands, as a new user runs them", 5, "npm's registry"],
   "self-tests": ["builds that are broken on purpose fail the suites", 1],
   upgrade: [
-    "instances of an older version are replaced under load",
+    "instances of 1.0 are replaced under load",
     3,
-    "a checkout of it, as in: npm run prove upgrade -- --previous DIR",
+    "a checkout of 1.0 with its packages: npm run prove upgrade -- --previous DIR",
   ],
   soak: ["two hours at half load", 120],
 };

@@ -29,8 +29,6 @@ export interface WorkloadOptions {
   readonly seed: number;
   /** The most lines of a batch. Without it, there are no batches. */
   readonly linesMax?: number;
-  /** As 0.5 takes it: no puts. */
-  readonly isOld?: boolean;
   /** How many more list all plants at this port, and stop reading for seconds. */
   readonly slowReaders?: { readonly count: number; readonly port: number };
 }
@@ -43,12 +41,10 @@ export class Workload {
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
-  readonly #isOld: boolean;
   #isStopping = false;
 
   constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
-    const { clients, seed, linesMax, isOld = false, slowReaders } = options;
-    this.#isOld = isOld;
+    const { clients, seed, linesMax, slowReaders } = options;
     this.#instances = instances;
     this.#ledger = ledger;
     const first = seed * 1_000;
@@ -78,7 +74,7 @@ export class Workload {
     for (let count = 0; !this.#isStopping; count++) {
       const choice = dice(8);
       const doomed = choice < 2 ? own.splice(dice(own.length), 1)[0] : undefined;
-      const replaced = choice === 2 && !this.#isOld ? own[dice(own.length)] : undefined;
+      const replaced = choice === 2 ? own[dice(own.length)] : undefined;
       if (doomed) await this.#delete(doomed, dice);
       else if (replaced) await this.#put(replaced, dice);
       else {
@@ -134,7 +130,7 @@ export class Workload {
     const plant = { name, id, isKeyed: dice(2) === 0 };
     const create = (client: PlantClient) => client.create(plant);
     let outcome: Outcome;
-    if (id !== undefined && dice(2) === 0 && !this.#isOld) {
+    if (id !== undefined && dice(2) === 0) {
       outcome = await this.#put({ name, id }, dice);
     } else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
     else outcome = await create(this.#pick(dice));

@@ -6,7 +6,7 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import schema from "../../src/storage/postgres/migrations/schema-6.sql" with { type: "text" };
+import schema from "../../src/storage/postgres/migrations/schema-7.sql" with { type: "text" };
 import { makeToken, runProgram, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";

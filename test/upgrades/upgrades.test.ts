@@ -82,12 +82,12 @@ describe.each(keptVersions)("the data of version %s", (version) => {
 
 test("a command doesn't migrate a file that a service of an older version is serving", async () => {
   const database = join(folder.path, "served.db");
-  copyFileSync(keptPath("0.5.0", "plants.db"), database);
+  copyFileSync(keptPath("1.0.0", "plants.db"), database);
   const list = () => runProgram(["token", "list", "--database", database]);
   const service = lockForServing(database);
   const refused = await list();
   service.close();
   expect(refused.exitCode).toBe(1);
   expect(refused.errors).toContain("an older version is serving it");
-  expect((await list()).errors).toContain("from schema 3 to 4");
+  expect((await list()).errors).toContain("from schema 4 to 5");
 });

@@ -5,12 +5,11 @@
 import type { ClientBase, QueryResult } from "pg";
 import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { Outcome } from "../../domain/storage.ts";
-import { olderRow, type StoredKey, toBytes } from "../keys.ts";
+import { type StoredKey, toBytes } from "../keys.ts";
 import {
   decide,
   type GardenChanges,
   type GardenRow,
-  type Limits,
   type LookUp,
   type PreparedWrite,
 } from "../rules.ts";
@@ -19,7 +18,8 @@ import { send } from "./statement.ts";
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;
 
-interface BatchOptions extends Limits {
+interface BatchOptions {
+  readonly plantsMax: number | undefined;
   /** Called just before anything is sent that may make the writes last. */
   readonly announceCommit: () => void;
 }
@@ -27,12 +27,12 @@ interface BatchOptions extends Limits {
 export async function applyBatch(
   client: ClientBase,
   writes: readonly PreparedWrite[],
-  options: BatchOptions,
+  { plantsMax, announceCommit }: BatchOptions,
 ): Promise<readonly Outcome[]> {
   try {
-    const lookUp = await fetchAll(client, writes, options);
-    const { outcomes, changes } = decide(writes, lookUp, options);
-    options.announceCommit();
+    const lookUp = await fetchAll(client, writes);
+    const { outcomes, changes } = decide(writes, lookUp, plantsMax);
+    announceCommit();
     await store(client, changes);
     return outcomes;
   } catch (error) {
@@ -42,19 +42,13 @@ export async function applyBatch(
 }
 
 /** One round trip. If BEGIN is cancelled, what is sent with it adds at most an empty garden. */
-async function fetchAll(
-  client: ClientBase,
-  writes: readonly PreparedWrite[],
-  { olderKeysUntilMs }: BatchOptions,
-): Promise<LookUp> {
+async function fetchAll(client: ClientBase, writes: readonly PreparedWrite[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind !== "delete"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
   const keys = writes.flatMap((write) => {
     const { garden, key } = write.kind === "create" ? write : { ...write, key: undefined };
-    if (key === undefined) return [];
-    const rows = key.nowMs < olderKeysUntilMs ? [key.row, olderRow(key)] : [key.row];
-    return rows.map((row) => ({ garden, row }));
+    return key === undefined ? [] : [{ garden, row: key.row }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
     client.query(`${beginStatement}; ${waitBriefly}`),

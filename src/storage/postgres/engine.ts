@@ -2,9 +2,8 @@
 import { noGarden } from "../../async/fair-queue.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { PlantReader } from "../../domain/storage.ts";
-import type { Limits } from "../rules.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
-import { migrate, readOlderKeysEnd, readSchema, requireRights, requireStore } from "./migrate.ts";
+import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { PrimaryPool } from "./pool.ts";
 import { ReadGroup } from "./read-group.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -20,34 +19,25 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   if (options.share !== undefined) {
     const pool = new PrimaryPool(parseUrl(url), options.limits ?? defaultConnectionLimits);
     await pool.settle();
-    return createStorage(pool, options, options.share as Share);
+    return createStorage(pool, options);
   }
-  let olderKeysUntilMs = 0;
   const pool = await PrimaryPool.open(url, options.limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchema(client)) === 0;
     await migrate(client, options.onMigration);
     await requireRights(client);
-    olderKeysUntilMs = await readOlderKeysEnd(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");
     options.onNewSchema?.(String(rows[0]?.name));
   });
-  return createStorage(pool, options, { olderKeysUntilMs });
+  return createStorage(pool, options);
 }
 
-/** What another thread needs to open its own connections. */
-type Share = Pick<Limits, "olderKeysUntilMs">;
-
-function createStorage(
-  pool: PrimaryPool,
-  { plantsMax, onRead }: OpenOptions,
-  share: Share,
-): Storage {
+function createStorage(pool: PrimaryPool, { plantsMax, onRead }: OpenOptions): Storage {
   const runner = new TransactionRunner(pool);
   return {
     ...createReader(runner, onRead),
-    ...createWriter(runner, { plantsMax, ...share }),
+    ...createWriter(runner, plantsMax),
     ...createTokenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
@@ -58,7 +48,8 @@ function createStorage(
       const { rows } = await runner.query("SELECT pg_database_size(current_database()) AS bytes");
       return { database: Number(rows[0]?.bytes) };
     },
-    share: () => ({ state: share, transfer: [] }),
+    // Another thread opens its own connections.
+    share: () => ({ state: true, transfer: [] }),
     close: () => pool.close(),
   };
 }

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { keptPath } from "../../../test/upgrades/kept-data.ts";
-import { assignedIdMax } from "../../domain/plant.ts";
 import { openPostgres } from "./engine.ts";
 import { migrate } from "./migrate.ts";
 
@@ -21,13 +20,18 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** What 0.5 left. */
-async function bringFive(): Promise<void> {
-  await database.query(await Bun.file(keptPath("0.5.0", "postgres.sql")).text());
+/** What 1.0 left. */
+async function bringOne(): Promise<void> {
+  await database.query(await Bun.file(keptPath("1.0.0", "postgres.sql")).text());
 }
 
 const ourTables = [
-  ...["gardens", "idempotency_keys", "plants", "plantstore_schema", "token_changes", "tokens"],
+  "gardens",
+  "idempotency_keys",
+  "plants",
+  "plantstore_schema",
+  "token_changes",
+  "tokens",
 ];
 
 /** Every column, index and constraint, but of the table that holds its version. */
@@ -55,7 +59,7 @@ async function refusal(): Promise<string> {
 }
 
 describe("migrate", () => {
-  test("makes the same schema from nothing and from 0.5's, and reports only that", async () => {
+  test("makes the same schema from nothing and from 1.0's, and reports only that", async () => {
     const reports: string[] = [];
     const migrateTwice = async () => {
       for (const _ of ["migrated", "found"]) await migrate(client, (work) => reports.push(work));
@@ -65,31 +69,17 @@ describe("migrate", () => {
     expect(await tables()).toEqual(ourTables);
     expect(reports).toEqual([]);
     await client.query(`DROP TABLE ${ourTables}`);
-    await bringFive();
+    await bringOne();
     await migrateTwice();
-    expect(reports).toEqual(["from schema 5 to 6; this may take minutes"]);
+    expect(reports).toEqual(["from schema 6 to 7; this may take minutes"]);
     expect(await describeSchema()).toEqual(fresh);
   });
 
-  test("counts the plants and keys of 0.5, whatever ids they have", async () => {
-    await bringFive();
-    const high = assignedIdMax + 5n;
-    await client.query(`INSERT INTO gardens VALUES ('high', ${high}, NULL, 7);
-      INSERT INTO plants VALUES ('high', ${high}, 'Fern', ''), ('low', -1, 'Ivy', '')`);
-    await migrate(client);
-    const rows = await database.query("SELECT * FROM gardens ORDER BY garden");
-    expect(rows).toEqual([
-      { garden: "ada", last_id: "9", plants: "6", keys: "1" },
-      { garden: "high", last_id: String(assignedIdMax), plants: "1", keys: "0" },
-      { garden: "low", last_id: "0", plants: "1", keys: "0" },
-    ]);
-  });
-
   test("leaves everything as it was when it fails halfway", async () => {
-    await bringFive();
-    await client.query("DROP TABLE rate_buckets");
+    await bringOne();
+    await client.query("DROP INDEX idempotency_keys_of_05");
     const before = await describeSchema();
-    expect((await migrate(client).catch((error) => error)).code).toBe("42P01");
+    expect((await migrate(client).catch((error) => error)).code).toBe("42704");
     expect(await describeSchema()).toEqual(before);
   });
 });
@@ -97,7 +87,7 @@ describe("migrate", () => {
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
   test.each([
     [99, /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/],
-    [4, /^Cannot open postgres:\S+: its schema is 4, .* before 0\.5: upgrade to 0\.5 first/],
+    [5, /^Cannot open postgres:\S+: its schema is 5, .* before 1\.0: upgrade to 1\.0 first/],
   ])("its schema is %i", async (version, reason) => {
     await migrate(client);
     await database.query(`UPDATE plantstore_schema SET version = ${version}`);

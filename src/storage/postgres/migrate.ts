@@ -3,12 +3,12 @@ import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { checkSchema } from "../schema-steps.ts";
 import type { OpenOptions } from "../storage.ts";
-import fromFive from "./migrations/from-0.5.sql" with { type: "text" };
-import schema from "./migrations/schema-6.sql" with { type: "text" };
+import fromOne from "./migrations/from-1.0.sql" with { type: "text" };
+import schema from "./migrations/schema-7.sql" with { type: "text" };
 import { runLong } from "./transaction.ts";
 
-const newest = 6;
-const upgrades: Readonly<Record<number, string>> = { 0: schema, 5: fromFive };
+const newest = 7;
+const upgrades: Readonly<Record<number, string>> = { 0: schema, 6: fromOne };
 
 /** An arbitrary number. If several instances start at once, the one with this lock migrates. */
 const lockKey = 0x504c4e54;
@@ -71,14 +71,6 @@ export async function migrate(
     await client.query(upgrades[from] ?? "");
     await client.query(`UPDATE plantstore_schema SET version = ${newest}`);
   });
-}
-
-/** When the last key that 0.5 has stored expires. */
-export async function readOlderKeysEnd(client: ClientBase): Promise<number> {
-  const { rows } = await client.query(
-    "SELECT max(expires_at_ms) AS end FROM idempotency_keys WHERE key < '\\x21'::bytea",
-  );
-  return Number(rows[0]?.end ?? 0);
 }
 
 const versionTable = `

@@ -164,7 +164,6 @@ describe("a batch", () => {
       prepare([create({ id: 7n }), remove(1n), put({ id: 1n })]),
       {
         plantsMax: undefined,
-        olderKeysUntilMs: 0,
         announceCommit() {
           isAnnounced = true;
         },

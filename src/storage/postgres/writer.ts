@@ -12,7 +12,7 @@ import {
   type PlantStorage,
 } from "../../domain/storage.ts";
 import { type KeyUse, toBytes } from "../keys.ts";
-import { keysMaxOf, type Limits, type PreparedWrite, prepare } from "../rules.ts";
+import { keysMaxOf, type PreparedWrite, prepare } from "../rules.ts";
 import { applyBatch, columns, lockTimeoutMs, pair, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
@@ -26,18 +26,18 @@ const creationFailures = ["23505", "23514", "23502"];
 
 export function createWriter(
   runner: TransactionRunner,
-  limits: Limits,
+  plantsMax: number | undefined,
 ): Pick<PlantStorage, "apply" | "forgetKeys"> {
   async function apply(writes: readonly PreparedWrite[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both ways together still end in time.
     const dueAtMs = runner.dueAtMs();
     if (isAllDeletes(writes)) return deleteAll(runner, writes);
-    if (isAllPlain(writes, limits)) {
-      const outcomes = await createAll(runner, writes, limits);
+    if (isAllPlain(writes)) {
+      const outcomes = await createAll(runner, writes, plantsMax);
       if (outcomes) return outcomes;
     }
     return runner.run(
-      (client, announceCommit) => applyBatch(client, writes, { ...limits, announceCommit }),
+      (client, announceCommit) => applyBatch(client, writes, { plantsMax, announceCommit }),
       { dueAtMs },
     );
   }
@@ -99,18 +99,14 @@ async function deleteAll(
 
 type PlainCreate = Extract<PreparedWrite, { kind: "create" }>;
 
-function isAllPlain(writes: readonly PreparedWrite[], limits: Limits): writes is PlainCreate[] {
-  return writes.every((write) => isPlain(write, limits));
-}
-
 /**
  * No chosen id, and any key can be inserted unread. Lines of a bulk request share a key row, which
  * must be read before it is changed.
  */
-function isPlain(write: PreparedWrite, { olderKeysUntilMs }: Limits): boolean {
-  if (write.kind !== "create" || write.id !== undefined) return false;
-  const { key } = write;
-  return key === undefined || (!key.isLine && key.nowMs >= olderKeysUntilMs);
+function isAllPlain(writes: readonly PreparedWrite[]): writes is PlainCreate[] {
+  return writes.every(
+    (write) => write.kind === "create" && write.id === undefined && !write.key?.isLine,
+  );
 }
 
 /**
@@ -121,7 +117,7 @@ function isPlain(write: PreparedWrite, { olderKeysUntilMs }: Limits): boolean {
 async function createAll(
   runner: TransactionRunner,
   writes: readonly PlainCreate[],
-  { plantsMax }: Limits,
+  plantsMax: number | undefined,
 ): Promise<Outcome[] | undefined> {
   const added = new Map(sortedGardens(writes).map((garden) => [garden, { plants: 0, keys: 0 }]));
   /** How many plants of its garden come after each: counted from the last on. */

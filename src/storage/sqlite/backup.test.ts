@@ -130,7 +130,7 @@ test("a backup takes a file of an older schema, for which it needs no migration"
   const old = join(folder.path, "old.db");
   writeFileSync(
     old,
-    readFileSync(join(import.meta.dir, "../../../test/upgrades/versions/0.5.0/plants.db")),
+    readFileSync(join(import.meta.dir, "../../../test/upgrades/versions/1.0.0/plants.db")),
   );
   const before = readFileSync(old);
   const target = touch(join(folder.path, "copy.db"));

@@ -3,16 +3,16 @@ import { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { checkSchema } from "../schema-steps.ts";
 import type { OpenOptions } from "../storage.ts";
-import fromFive from "./migrations/from-0.5.sql" with { type: "text" };
-import schema from "./migrations/schema-4.sql" with { type: "text" };
+import fromOne from "./migrations/from-1.0.sql" with { type: "text" };
+import schema from "./migrations/schema-5.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";
 
-const schemaOfFive = 3;
-const newest = 4;
-const upgrades: Readonly<Record<number, string>> = { 0: schema, [schemaOfFive]: fromFive };
+const schemaOfOne = 4;
+const newest = 5;
+const upgrades: Readonly<Record<number, string>> = { 0: schema, [schemaOfOne]: fromOne };
 
-/** SHA-256 of everything in it. */
-const fingerprintOfFive = "01e6da122c3740120a6d64dbccf6f3d8258a2f270b0f12055290c802db488b22";
+/** SHA-256 of everything in that schema. */
+const fingerprintOfOne = "28cd29e9e147fc104a04aa12627bb1a8ca13d04e5f305246793068f0f371ec16";
 
 /** Fails, before anything is written, if the file is another program's or of an unknown version. */
 export function checkFile(database: Database): void {
@@ -61,10 +61,10 @@ export function migrate(database: Database, onMigration?: OpenOptions["onMigrati
  */
 export function requireExactSchema(database: Database): void {
   const objects = readObjects(database);
-  if (readPragma(database, "user_version") === BigInt(schemaOfFive)) {
+  if (readPragma(database, "user_version") === BigInt(schemaOfOne)) {
     const fingerprint = Bun.SHA256.hash(JSON.stringify([...objects].sort()), "hex");
-    if (fingerprint === fingerprintOfFive) return;
-    throw new PlantStoreError("unavailable", "its schema is not the one that 0.5 creates");
+    if (fingerprint === fingerprintOfOne) return;
+    throw new PlantStoreError("unavailable", "its schema is not the one that 1.0 creates");
   }
   using expected = new Database(":memory:");
   expected.run(schema);
@@ -83,10 +83,10 @@ export function requireExactSchema(database: Database): void {
   if (object !== undefined) throw new PlantStoreError("unavailable", `it lacks the ${object}`);
 }
 
-/** The indexes of all versions that can be backed up; the last one is only in 0.5. */
+/** The indexes of all versions that can be backed up; the last one is only in 1.0. */
 const ownIndexes = [
   ...Array.from(schema.matchAll(/CREATE INDEX (\w+)/g), ([, name = ""]) => name),
-  "idempotency_hashes_by_expiry",
+  "idempotency_keys_of_05",
 ];
 
 /** Drops the indexes that somebody has added: a backup has exactly the schema of its version. */

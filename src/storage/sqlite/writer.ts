@@ -23,7 +23,6 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   const commit = database.query("COMMIT");
   const lookUp = createLookUp(database);
   const store = prepareStore(database);
-  const limits = { plantsMax, olderKeysUntilMs: readOlderKeysEnd(database) };
   const forgetKeys = database.query<{ garden: string }, [number]>(
     `DELETE FROM idempotency_keys WHERE (garden, key) IN (
        SELECT garden, key FROM idempotency_keys
@@ -52,7 +51,7 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
   return {
     apply(writes) {
       return transact(() => {
-        const { outcomes, changes } = decide(writes, lookUp, limits);
+        const { outcomes, changes } = decide(writes, lookUp, plantsMax);
         for (const each of changes) store(each);
         return outcomes;
       });
@@ -74,12 +73,6 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       });
     },
   };
-}
-
-/** When the last key that 0.5 has stored expires. */
-function readOlderKeysEnd(database: Database): number {
-  const end = "SELECT max(expires_at_ms) AS end FROM idempotency_keys WHERE key < x'21'";
-  return Number(database.query<{ end: bigint | null }, []>(end).get()?.end ?? 0);
 }
 
 function createLookUp(database: Database): LookUp {

@@ -1,13 +1,13 @@
 /**
- * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: all instances of 0.5, in a checkout
- * with its packages, are stopped, and this version goes on with their store, on either engine.
- * Clients go on all the time.
+ * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: stops all instances of 1.0 (DIR is a
+ * checkout with its packages) and starts this version on their store, on either engine. Clients
+ * keep calling throughout.
  */
 import { join, resolve } from "node:path";
 import { runProgram } from "../../end-to-end/running-service.ts";
 import { pickPorts } from "../../processes.ts";
 import { auditStore, makePlace } from "../audited-store.ts";
-import { Ledger } from "../ledger.ts";
+import { Ledger, tagOf } from "../ledger.ts";
 import { type Caller, listPlants, PlantClient } from "../plant-client.ts";
 import { prove } from "../proof.ts";
 import { RestartingService } from "../restarting-service.ts";
@@ -23,7 +23,7 @@ const lines = Array.from({ length: 300 }, (_, line) => ({ name: `lines/${line}` 
 const at = process.argv.indexOf("--previous");
 const [, previous] = at < 0 ? [] : process.argv.splice(at, 2);
 if (previous === undefined) {
-  process.stdout.write("skipped: name a checkout of 0.5 with --previous DIR\n");
+  process.stdout.write("skipped: name a checkout of 1.0 with --previous DIR\n");
   process.exit(0);
 }
 const oldProgram = join(resolve(previous), "src/main.ts");
@@ -50,23 +50,20 @@ await prove({
     let turn = 0;
     const pickPort = () => instances[turn++ % instances.length]?.port ?? 0;
     const { call } = new SteadyCaller({ pickPort });
-    /** Creates plants with keys. The second time, the keys must be known. */
-    const sendKeyed = async (call: Caller["call"]) => {
-      const client = new PlantClient({ call }, { ledger, token });
-      const single = await client.create({ name: "keyed", isKeyed: true });
-      const many = await client.createMany({ key: "lines", plants: lines });
-      if (single !== "done" || many !== "done") ledger.fault(`with keys: ${single}, ${many}`);
-    };
+    const client = new PlantClient({ call }, { ledger, token });
+    const keyed = { name: "keyed", isKeyed: true };
 
     await Promise.all(instances.map((instance) => instance.start(oldProgram)));
-    const options = { clients: 8, seed: seed * 10 };
-    const clients = new Workload([{ token, call }], ledger, { ...options, isOld: true });
-    // 0.5 took lines where it took single plants.
-    await sendKeyed((request, init) => call(request.replace("/bulk", ""), init));
+    const clients = new Workload([{ token, call }], ledger, { clients: 8, seed: seed * 10 });
+    if ((await client.create(keyed)) !== "done") ledger.fault("1.0 created no plant with a key");
+    await createLinesInOne(call, token, ledger);
     await Bun.sleep(stageMs);
     await Promise.all(instances.map((instance) => instance.stop()));
     await Promise.all(instances.map((instance) => instance.start()));
-    await sendKeyed(call);
+    // The same keys again. The ledger objects if any of them creates another plant.
+    const single = await client.create(keyed);
+    const many = await client.createMany({ key: "lines", plants: lines });
+    if (single !== "done" || many !== "done") ledger.fault(`with keys: ${single}, ${many}`);
     await Bun.sleep(stageMs);
     await clients.stop();
 
@@ -78,3 +75,17 @@ await prove({
     return { faults, figures: { [engine]: 1, "confirmed writes": ledger.promises } };
   },
 });
+
+/** Sends the bulk in 1.0's form, JSON Lines, whatever form this version takes. */
+async function createLinesInOne(call: Caller["call"], token: string, ledger: Ledger) {
+  const body = lines.map(({ name }) => JSON.stringify({ name, tag: tagOf(name) })).join("\n");
+  const headers = { "Content-Type": "application/jsonl", "Idempotency-Key": "lines" };
+  const response = await call("POST /plants/bulk", { token, body, headers });
+  const results = (await response.text()).trimEnd().split("\n");
+  const created = lines.flatMap(({ name }, index) => {
+    const id = /^{"status":201,"id":(\d+)}$/.exec(results[index] ?? "")?.[1];
+    return id === undefined ? [] : [{ name, id, state: "present" as const }];
+  });
+  ledger.noteAll(created);
+  if (created.length < lines.length) ledger.fault(`1.0 created ${created.length} lines`);
+}

@@ -21,7 +21,7 @@ CREATE TABLE gardens (
   keys bigint NOT NULL DEFAULT 0
 );
 
--- See keys.ts. Rows of 0.5 start with a zero byte, and expire a day after the upgrade.
+-- See keys.ts.
 CREATE TABLE idempotency_keys (
   garden text COLLATE "C" NOT NULL,
   key bytea NOT NULL,
@@ -31,7 +31,6 @@ CREATE TABLE idempotency_keys (
 );
 
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
-CREATE INDEX idempotency_keys_of_05 ON idempotency_keys (expires_at_ms) WHERE key < '\x21'::bytea;
 
 -- The position tells which of two tokens of the same moment was made first.
 CREATE TABLE tokens (

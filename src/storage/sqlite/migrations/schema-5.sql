@@ -19,7 +19,7 @@ CREATE TABLE gardens (
   keys INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- See keys.ts. Rows of 0.5 start with a zero byte, and expire a day after the upgrade.
+-- See keys.ts.
 CREATE TABLE idempotency_keys (
   garden TEXT NOT NULL,
   key BLOB NOT NULL,
@@ -29,7 +29,6 @@ CREATE TABLE idempotency_keys (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at_ms);
-CREATE INDEX idempotency_keys_of_05 ON idempotency_keys (expires_at_ms) WHERE key < x'21';
 
 CREATE TABLE tokens (
   id TEXT NOT NULL PRIMARY KEY,
