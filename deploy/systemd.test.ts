@@ -48,7 +48,7 @@ describe("the backup unit", () => {
 
   /** As systemd would run its lines, one after the other until one fails. */
   function run(variables: Record<string, string>): number {
-    for (const [, line = ""] of backup.matchAll(/^ExecStart=\/bin\/sh -euc '(.*)'$/gm)) {
+    for (const [, line = ""] of backup.matchAll(/^ExecStart=\+?\/bin\/sh -euc '(.*)'$/gm)) {
       const script = line.replaceAll("$$", "$").replaceAll("%%", "%");
       const { exitCode } = Bun.spawnSync(["/bin/sh", "-euc", script], { env: variables });
       if (exitCode !== 0) return exitCode;

@@ -11,7 +11,6 @@ import {
   streamBackup,
   writeBackup,
 } from "../storage/backup.ts";
-import { refuseForeignLinks } from "../storage/durable-file.ts";
 import { isSameFile, maskAddress } from "../storage/open.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
@@ -75,7 +74,6 @@ async function backUpToStdout(call: Call, database: string): Promise<number | un
 
 /** The file that a link leads to; else the link would be replaced. */
 function chooseTarget(path: string, database: string, mayReplace: boolean): string {
-  refuseForeignLinks(path);
   if (!existsSync(path)) return path;
   if (isSameFile(path, database)) throw usageError(`${path} is the database itself.`);
   if (!isBackup(path)) throw new CliError(`${path} exists already, and is not a backup.`);

@@ -1,5 +1,5 @@
 /** `plantstore export`: all plants of a garden to a file or to standard output. */
-import { fchmodSync, fchownSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
+import { fchmodSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import { extname } from "node:path";
 import type { Plant } from "../client/plant-store.ts";
 import { explainSystemCall } from "../domain/file-failure.ts";
@@ -7,7 +7,7 @@ import { formatOf } from "../plant-file/rows.ts";
 import { renderCount, renderDuration } from "../plant-file/words.ts";
 import { PlantWriter } from "../plant-file/writer.ts";
 import { isBackup } from "../storage/backup.ts";
-import { refuseForeignLinks, replaceDurably } from "../storage/durable-file.ts";
+import { replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
@@ -45,7 +45,6 @@ export const exportCommand: Command = {
       return;
     }
     try {
-      refuseForeignLinks(path);
       const older = statSync(path, { throwIfNoEntry: false });
       // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
       if (older?.isFile() === false) await exportTo(writeTo(openSync(path, "w"), path));
@@ -98,7 +97,7 @@ function writeTo(descriptor: number, path: string): Write {
   return (text) => writeResult(descriptor, text, path);
 }
 
-/** Replaces an older file only once the new one is complete and durable. */
+/** Replaces an older file, whose mode it keeps, only once the new one is complete and durable. */
 async function replaceFile(
   path: string,
   older: Stats | undefined,
@@ -111,12 +110,6 @@ async function replaceFile(
   }
   await replaceDurably(target, async (descriptor) => {
     await exportTo(writeTo(descriptor, path));
-    if (older) keepPermissions(descriptor, older);
+    if (older) fchmodSync(descriptor, older.mode & 0o777);
   });
-}
-
-/** The new file keeps the mode of the old one and, if root writes it, its owner. */
-function keepPermissions(descriptor: number, { uid, gid, mode }: Stats): void {
-  if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
-  fchmodSync(descriptor, mode & 0o777);
 }

@@ -11,7 +11,6 @@ import { PlantFileError } from "../plant-file/records.ts";
 import { type Format, type RefusedRow, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount, renderPlace } from "../plant-file/words.ts";
 import { renderSources } from "../plant-file/writer.ts";
-import { refuseForeignLinks } from "../storage/durable-file.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { openSource, readChunks } from "./import-source.ts";
@@ -113,7 +112,6 @@ function readRejectsPath(call: Call): string | undefined {
   if (readFlag(call, "on-error", onError) === "stop") {
     throw usageError("--rejects skips refused rows. Leave out --on-error stop.");
   }
-  refuseForeignLinks(path);
   // It may hold rows that somebody has corrected.
   if (existsSync(path)) throw usageError(`${path} exists already. Choose another file.`);
   try {

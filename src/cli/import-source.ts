@@ -10,7 +10,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
-import { refuseForeignLinks } from "../storage/durable-file.ts";
 import type { Call } from "./command.ts";
 
 const chunkBytes = 64 * 1024;
@@ -28,7 +27,6 @@ export async function openSource(
     return untilAborted(spool(process.stdin), signal);
   }
   try {
-    refuseForeignLinks(path);
     const descriptor = openSync(path, "r");
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) throw explainFile("read", path, { code: "EISDIR" });

@@ -17,12 +17,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zlib";
 import { PlantStoreError } from "../domain/errors.ts";
 import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
-import {
-  makeTemporaryFolder,
-  refuseForeignLinks,
-  removeLeftover,
-  replaceDurably,
-} from "./durable-file.ts";
+import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
 import { engineOf, inspectFile, isFile, maskAddress } from "./open.ts";
 import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
 import type { TransferOptions } from "./storage.ts";
@@ -69,7 +64,6 @@ export async function streamBackup(
   // In a container, the folder of the database may be the only one that can be written.
   const folder = isFile(address) ? dirname(address) : makeTemporaryFolder();
   try {
-    refuseForeignLinks(folder);
     return await backUp(address, join(folder, `${crypto.randomUUID()}.partial.db`), write, work);
   } catch (error) {
     throw explainSystemCall("write", folder, error);
@@ -213,7 +207,6 @@ export function isBackup(path: string): boolean {
 /** Looks at the start of the file only. Fails unless it looks like a backup. */
 function readBackup(path: string): Backup {
   try {
-    refuseForeignLinks(path);
     // A pipe would be opened only once somebody writes to it.
     const stats = statSync(path);
     if (!stats.isFile() && !stats.isDirectory()) throw notBackup(path);

@@ -1,16 +1,7 @@
-/** Files that survive a power cut, temporary ones, and links that root must not follow. */
-import {
-  closeSync,
-  fsyncSync,
-  lstatSync,
-  mkdtempSync,
-  openSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+/** Files that survive a power cut, and temporary ones. */
+import { closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { PlantStoreError } from "../domain/errors.ts";
 
 /** The contents must have been synced before. */
@@ -76,30 +67,5 @@ export function makeTemporaryFolder(): string {
   } catch (cause) {
     const message = `Cannot write to ${tmpdir()}: set TMPDIR to a folder that can be written.`;
     throw new PlantStoreError("unavailable", message, { cause });
-  }
-}
-
-/** The limit of Linux, which reports longer chains itself. */
-const linksMax = 40;
-
-/**
- * Fails if root would follow a symbolic link of another user on its way to `path`: whoever owns a
- * folder, such as that of the service, could lead a command of root to any file of the system.
- */
-export function refuseForeignLinks(path: string, followed = 0): void {
-  if (process.getuid?.() !== 0 || followed > linksMax) return;
-  const names = resolve(path).split(sep);
-  for (let count = 2; count <= names.length; count++) {
-    const place = names.slice(0, count).join(sep);
-    const stats = lstatSync(place, { throwIfNoEntry: false });
-    if (!stats?.isSymbolicLink()) continue;
-    if (stats.uid !== 0) {
-      const advice = "Run the command as that user, or name the file that it leads to.";
-      const message = `${place} is a link of user ${stats.uid}, which root doesn't follow. ${advice}`;
-      throw new PlantStoreError("unavailable", message);
-    }
-    const target = resolve(dirname(place), readlinkSync(place));
-    refuseForeignLinks(join(target, ...names.slice(count)), followed + 1);
-    return;
   }
 }

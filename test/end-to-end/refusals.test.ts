@@ -52,9 +52,8 @@ beforeAll(async () => {
   await fillStore(full.url, 1);
   await runProgram(["backup", inFolder("plants.backup"), "--database", served.database]);
   symlinkSync(inFolder("plants.db"), inFolder("link.db"));
-  // The log of a file that was lost, and a lock that is a link.
+  // The log of a file that was lost.
   writeFileSync(inFolder("lost.db-wal"), "a plant");
-  symlinkSync(inFolder("text"), inFolder("linked.db-serving"));
   await Bun.$`mkfifo ${inFolder("pipe")}`;
   writeFileSync(inFolder("text"), "no database, whatever its name is".repeat(99));
   writeFileSync(
@@ -68,7 +67,6 @@ beforeAll(async () => {
     PIPE: inFolder("pipe"),
     TEXT: inFolder("text"),
     LOST: inFolder("lost.db"),
-    LINKED: inFolder("linked.db"),
     FOLDER: folder.path,
     OWN: inFolder("own.db"),
     NEW: inFolder("new"),
@@ -99,7 +97,6 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port SERVED-PORT --database NEW", failure, "is in use. Stop the other program"],
   ["serve --port 0 --host nope.invalid --database NEW", failure, "the host is not a name"],
   ["serve --port 0 --database LOST", failure, "may hold plants"],
-  ["serve --port 0 --database LINKED", failure, "symbolic links"],
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
   ["serve --database oracle://x", usage, "of a PostgreSQL database"],
   ["serve --port 0 --database FOLDER", failure, "Cannot open"],

@@ -1,19 +1,8 @@
 /** A file takes the place of a store: under the lock, and the old one is kept. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  chownSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { skipsUnless } from "../../../test/skipping.ts";
 import { create } from "../../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../storage.ts";
@@ -49,23 +38,6 @@ async function namesIn(file: string): Promise<string[]> {
   await storage.close();
   return plants.map(({ name }) => name);
 }
-
-// Else a service that runs as another user, such as that of the systemd unit, cannot open what root
-// restored.
-test.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))(
-  "what root restores belongs to the owner of the folder, or of the file",
-  async () => {
-    const data = join(folder.path, "data");
-    const owners = () => readdirSync(data).map((name) => statSync(join(data, name)).uid);
-    mkdirSync(data);
-    chownSync(data, 1234, 1234);
-    await restore();
-    expect(owners()).toEqual([1234, 1234]);
-    for (const name of readdirSync(data)) chownSync(join(data, name), 4321, 4321);
-    await restore(true);
-    expect(owners()).toEqual([4321, 4321, 4321]);
-  },
-);
 
 /** As a crash leaves it: the plant is only in the log. */
 async function layCrashed(): Promise<void> {

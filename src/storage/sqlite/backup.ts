@@ -1,6 +1,6 @@
 /** Copies a store into a new SQLite file, and puts such a file in the place of a store. */
 import type { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync, renameSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { headerBytes, isDatabase, isStore, isUnused, readBytes } from "../sqlite-header.ts";
@@ -12,7 +12,6 @@ import {
   connect,
   explainOpening,
   findFile,
-  giveToOwnerOf,
   lockForServing,
   placeFile,
   sizeOf,
@@ -162,9 +161,6 @@ function swap(path: string, file: string, partial: string): string | undefined {
   // WAL files that are left belong to a file that is lost, or that could not be read.
   const suffixes = hasStore ? [...walFiles, ""] : walFiles;
   try {
-    const descriptor = openSync(partial, "r");
-    giveToOwnerOf(file, descriptor);
-    closeSync(descriptor);
     syncFile(partial);
     if (hasStore) checkpoint(file);
     moveAll(file, kept, suffixes);

@@ -7,8 +7,7 @@ import {
   accessSync,
   closeSync,
   constants,
-  fchownSync,
-  fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   realpathSync,
@@ -16,7 +15,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { refuseForeignLinks, syncFolderOf } from "../durable-file.ts";
+import { syncFolderOf } from "../durable-file.ts";
 
 /** Marks a file as Plant Store's, so that no other program's database is taken for one. */
 export const applicationId = 0x504c4e54;
@@ -33,12 +32,33 @@ const checkedMebibytesMax = 16;
  * Absent if there is none.
  */
 export function findFile(path: string): string | undefined {
-  refuseForeignLinks(path);
+  refuseRoot(resolve(path));
   const stats = statSync(resolve(path), { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
   if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
   if (!stats.isFile()) throw new PlantStoreError("unavailable", "it is not a regular file");
-  return realpathSync(resolve(path));
+  const file = realpathSync(resolve(path));
+  refuseRoot(file);
+  return file;
+}
+
+/**
+ * Fails if root would open somebody else's store: the owner couldn't use the files that root
+ * creates there, and could lead root to any file with a link.
+ */
+function refuseRoot(path: string): void {
+  if (process.getuid?.() !== 0) return;
+  for (const each of [dirname(path), path]) {
+    for (const look of [lstatSync, statSync]) {
+      const uid = look(each, { throwIfNoEntry: false })?.uid ?? 0;
+      if (uid === 0) continue;
+      const advice = `run the command as that user: sudo -u '#${uid}' plantstore …`;
+      throw new PlantStoreError(
+        "unavailable",
+        `it belongs to user ${uid}, not to root (${advice})`,
+      );
+    }
+  }
 }
 
 /** Where a new file would be. Creates its folder, if that is missing. */
@@ -59,10 +79,7 @@ export function placeFile(path: string): string {
 /** An empty file that only its owner can read: SQLite would let everyone on the machine read it. */
 export function createFile(path: string): string {
   const file = placeFile(path);
-  const descriptor = openSync(file, "a", 0o600);
-  // The folder of the file itself: a link may lead to another one.
-  giveToOwnerOf(dirname(realpathSync(file)), descriptor);
-  closeSync(descriptor);
+  closeSync(openSync(file, "a", 0o600));
   return realpathSync(file);
 }
 
@@ -89,7 +106,7 @@ export function connect(file: string): Database {
   try {
     database.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     database.run("PRAGMA foreign_keys = ON");
-    // A command that root runs must not execute what somebody has put into the schema.
+    // A command must not execute what somebody has put into the schema of a file from elsewhere.
     database.run("PRAGMA trusted_schema = OFF");
     // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
     database.run("PRAGMA synchronous = FULL");
@@ -151,10 +168,6 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** If the owner of the folder puts a link there, root must not follow it to another file. */
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-const appendUnlinked = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
-
 /**
  * Lets one process at a time serve a file. Commands take the lock only if they would disturb a
  * service. It is an exclusive transaction on a small database beside the file: the kernel releases
@@ -165,9 +178,7 @@ export function lockForServing(
   whyNot = "another process is serving it already (stop that one, or choose another file)",
 ): Database {
   const lockPath = `${file}-serving`;
-  const descriptor = openSync(lockPath, appendUnlinked, 0o600);
-  giveToOwnerOf(file, descriptor);
-  closeSync(descriptor);
+  closeSync(openSync(lockPath, "a", 0o600));
   const lock = new Database(lockPath, { create: false, readwrite: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
@@ -179,25 +190,6 @@ export function lockForServing(
     lock.close();
     if (!isBusy(error)) throw error;
     throw new PlantStoreError("unavailable", whyNot);
-  }
-}
-
-/**
- * Makes root's file belong to whoever owns `path`: the service may run as another user, and must be
- * able to open what a command that root ran has created.
- */
-export function giveToOwnerOf(path: string, descriptor: number): void {
-  if (process.getuid?.() !== 0) return;
-  const owner = statSync(path, { throwIfNoEntry: false }) ?? statSync(dirname(path));
-  const own = fstatSync(descriptor);
-  if (own.uid === owner.uid && own.gid === owner.gid) return;
-  // A file with a second name may be a system file, hard-linked here by the owner of the folder.
-  if (own.nlink !== 1) return;
-  try {
-    fchownSync(descriptor, owner.uid, owner.gid);
-  } catch (error) {
-    // Root of a container without that capability, which runs the service itself.
-    if ((error as { code?: string }).code !== "EPERM") throw error;
   }
 }
 
@@ -231,7 +223,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: `permission is denied (${denied})`,
   EPERM: `permission is denied (${denied})`,
   EROFS: "it is on a read-only disk (mount a writable volume there, or choose another file)",
-  ELOOP: "symbolic links beside it, or in a circle, are not followed",
+  ELOOP: "its symbolic links lead in a circle",
   ENOTDIR: "a part of its path is a file, or a link that leads nowhere",
   EEXIST: "a part of its path is a file, or a link that leads nowhere",
 };
