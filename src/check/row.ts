@@ -10,9 +10,9 @@
  *
  * In every text `{…}` stands for a value of the run:
  *
- * - `{1}` … `{9}`: free ids, ascending; `{before}` comes before them, `{far}` and `{far+1}` after
+ * - `{1}` … `{9}`: ids that no other row uses, ascending; `{before}` comes before them, `{far}` and `{far+1}` after
  *   them, where a double can't hold them
- * - `{name}`: a name that marks the plants of this run; `{key}`: a new idempotency key
+ * - `{name}`: the start of a name; `{key}`: a new idempotency key
  * - `{each}`: the value that the row runs with
  * - `{base}`: the base path; `{host}`; `{token}`, and `{wrong-token}`: it with a character changed
  * - `{assigned}`: the id in the last `Location`; `{next}`: the target of the last `Link`; `{etag}`:

@@ -81,7 +81,7 @@ export async function runCheck(
       if (signal.aborted) break;
       const result = { topic: row.topic, rule: row.rule, ...present(outcome, tokens) };
       results.push(result);
-      await gardens.cleanUp().catch(() => {});
+      await gardens.empty().catch(() => {});
       // Last, because the caller may stop the check here.
       report(result);
     }

@@ -14,7 +14,7 @@ interface RequestParts {
 export class CannotCheck extends Error {
   /** `code` is the system's, such as `ECONNREFUSED`. */
   constructor(
-    readonly reason: "unreachable" | "token-refused" | "no-room" | "unusable",
+    readonly reason: "unreachable" | "token-refused" | "not-empty" | "unusable",
     message: string,
     readonly code?: string,
   ) {

@@ -1,4 +1,4 @@
-/** The gardens of the tokens: which ids are free in all of them, and what this run created. */
+/** The gardens of the tokens: empty when the check begins, and emptied after each row. */
 import { CannotCheck, type Service, type ServiceResponse } from "./service.ts";
 
 export interface Tokens {
@@ -17,47 +17,35 @@ export const tokenVariables: Readonly<Record<keyof Tokens, string>> = {
   read: "PLANTSTORE_TOKEN_READ",
 };
 
-/** The names of this run's plants start with it. */
-export const nameMark = `plantstore check ${crypto.randomUUID().slice(0, 8)}`;
-
-/** Far above the ids that the service assigns. */
-const preferredIds = [5n * 10n ** 15n, 10n ** 17n, 5n * 10n ** 18n, 92n * 10n ** 17n];
-
-/** How many free ids a row gets. */
+/** How many ids a row gets. */
 export const idsOfRow = 100n;
 
 export class TestGardens {
   readonly #service: Service;
   readonly tokens: Tokens;
-  /** All plants that this run may have created. */
-  readonly #created: { id: bigint; token: string; isDeleted: boolean }[] = [];
-  #mayHaveLost = false;
-  /** All ids from here on were free before the run, so that lists have an end. */
-  #freeFrom = 0n;
-  #nextId = 0n;
+  /** Above 2^52, so that the service assigns none of them. */
+  #nextId = 5n * 10n ** 15n;
 
   constructor(service: Service, tokens: Tokens) {
     this.#service = service;
     this.tokens = tokens;
   }
 
-  /** Looks for free ids, and whether the tokens are good. Fails with `CannotCheck`. */
+  /** Fails with `CannotCheck` if a garden has plants in it, or a token isn't what it should be. */
   async open(): Promise<void> {
-    // Two checks at the same time must not delete each other's plants.
-    const offset = BigInt(Math.floor(Math.random() * 1e9)) * idsOfRow;
-    let obstacle: string | undefined;
-    for (const id of preferredIds) {
-      this.#freeFrom = this.#nextId = id + offset;
-      obstacle = await this.#findObstacle(this.#freeFrom);
-      if (obstacle === undefined) break;
-    }
-    if (obstacle !== undefined) {
-      const must = "The check needs the highest ids of a garden, so that its lists have an end";
-      const advice = "Use a token to another garden, such as from plantstore token create check.";
-      throw new CannotCheck("no-room", `${must}, but ${obstacle}. ${advice}`);
+    for (const [name, token] of Object.entries(this.tokens)) {
+      if (token === undefined) continue;
+      const variable = tokenVariables[name as keyof Tokens];
+      const [plant] = await this.#list(token, "limit=1&", variable);
+      if (plant === undefined) continue;
+      throw new CannotCheck(
+        "not-empty",
+        `The garden of ${variable} has plants in it, and the check needs an empty one. Create a ` +
+          "token to a new garden: plantstore token create check --garden NAME",
+      );
     }
     // There is no such plant, so nothing changes.
-    const { status } = await this.#send(`DELETE /plants/${this.#freeFrom}`, this.tokens.write);
+    const { status } = await this.#send(`DELETE /plants/${this.#nextId}`, this.tokens.write);
     if (status === 403)
       throw new CannotCheck("token-refused", `${tokenVariables.write} may only read.`);
     const { write, second } = this.tokens;
@@ -74,79 +62,42 @@ export class TestGardens {
     return typeof garden === "string" && garden === second?.json?.garden;
   }
 
-  /** The first of `idsOfRow` free ids. */
+  /** The first of `idsOfRow` ids that no other row has used. */
   takeIds(): bigint {
     this.#nextId += idsOfRow;
     return this.#nextId;
   }
 
-  /** Remembers what a create may have created, even if it failed or got no response. */
-  note(token: string, body: string, response: ServiceResponse | undefined): void {
-    const { status = 500, locatedId } = response ?? {};
-    if ((status >= 300 && status < 500) || status === 507) return;
-    const sent = [...body.matchAll(/"id":\s*(-?\d{1,19})(?![\d.e])/g)];
-    const ids = locatedId === undefined ? sent.map(([, id = ""]) => BigInt(id)) : [locatedId];
-    const lines = response?.lines ?? [];
-    for (const { id } of lines.filter((line) => line?.status === 201)) {
-      ids.push(BigInt(JSON.stringify(id)));
-    }
-    for (const id of new Set(ids)) this.#created.push({ id, token, isDeleted: false });
-    const isReplay = response?.header("Idempotency-Replayed") !== undefined;
-    if (ids.length === 0 && lines.length === 0 && !isReplay) this.#mayHaveLost = true;
-  }
-
-  /** Deletes what this run created, as far as the service lets it. */
-  async cleanUp(): Promise<void> {
-    for (const plant of this.#created) {
-      if (plant.isDeleted) continue;
-      // An assigned id may belong to somebody else by now, so the name decides.
-      if (plant.id < this.#freeFrom) {
-        const [found] = await this.#listFrom(plant.id, plant.token);
-        plant.isDeleted = found?.id !== plant.id;
-        if (plant.isDeleted || !found?.name.startsWith(nameMark)) continue;
-      }
-      const { status } = await this.#send(`DELETE /plants/${plant.id}`, plant.token);
-      plant.isDeleted = status === 204 || status === 404;
+  /** Deletes all plants, as far as the service lets it. */
+  async empty(): Promise<void> {
+    for (const token of [this.tokens.write, this.tokens.second]) {
+      if (token === undefined) continue;
+      for (const id of await this.#list(token)) await this.#send(`DELETE /plants/${id}`, token);
     }
   }
 
-  /** What could not be deleted, in words. Lists it: a broken service may say 204 and keep it. */
+  /** What could not be deleted, in words: a broken service may say 204 and keep a plant. */
   async finish(): Promise<string[]> {
-    await this.cleanUp().catch(() => {});
-    const kept = await this.#listFrom(this.#freeFrom, this.tokens.write, 1_000).catch(() => []);
-    const left = this.#created.filter(
-      ({ id, isDeleted }) => !isDeleted || kept.some((plant) => plant.id === id),
-    );
-    const lost = this.#mayHaveLost ? [`plants named "${nameMark} …", if there are any`] : [];
-    return [...new Set(left.map(({ id }) => `the plant ${id}`)), ...lost];
-  }
-
-  /** The plant that has this id or a higher one, in words. */
-  async #findObstacle(id: bigint): Promise<string | undefined> {
-    for (const [name, token] of Object.entries(this.tokens)) {
-      const variable = tokenVariables[name as keyof Tokens];
-      const [plant] = token ? await this.#listFrom(id, token, 1, variable) : [];
-      if (plant) return `the garden of ${variable} has ${plant.id} (${plant.name})`;
+    try {
+      await this.empty();
+      const tokens = Object.values(this.tokens).filter((token) => token !== undefined);
+      const left = await Promise.all(tokens.map((token) => this.#list(token)));
+      return [...new Set(left.flat())].map((id) => `the plant ${id}`);
+    } catch {
+      return ["what the check created, if the service kept it"];
     }
-    return undefined;
   }
 
-  async #listFrom(
-    id: bigint,
-    token: string,
-    limit = 1,
-    label = "a token",
-  ): Promise<readonly { id: bigint; name: string }[]> {
-    const after = id > -(2n ** 63n) ? `&after=${id - 1n}` : "";
-    const query = `limit=${limit}&fields=id,name${after}`;
-    const { status, json, isFromProxy } = await this.#send(`GET /plants?${query}`, token);
+  /** The ids of a garden's plants. */
+  async #list(token: string, query = "", label = "a token"): Promise<readonly bigint[]> {
+    const { status, json, isFromProxy } = await this.#send(`GET /plants?${query}fields=id`, token);
     if (status === 401) throw new CannotCheck("token-refused", `The service refuses ${label}.`);
     if (status !== 200 || !Array.isArray(json)) {
-      const must = "GET /plants with limit, after and fields must be 200 with an array";
+      const must = "GET /plants with limit and fields must be 200 with an array";
       const hint = isFromProxy ? ", perhaps from a proxy" : "";
       throw new CannotCheck("unusable", `${must}, but is ${status}${hint}.`);
     }
-    return json.map(({ id, name }) => ({ id: BigInt(JSON.stringify(id)), name: String(name) }));
+    return json.map(({ id }) => BigInt(JSON.stringify(id)));
   }
 
   #send(request: string, token: string): Promise<ServiceResponse> {

@@ -21,7 +21,7 @@ import { onStopSignal } from "./stop-signals.ts";
 
 export const checkCommand: Command = {
   name: "check",
-  summary: "Check a running service against its contract, and clean up.",
+  summary: "Check a running service against its contract, in an empty garden.",
   words: ["[URL]"],
   flags: {
     only: {
@@ -34,8 +34,8 @@ export const checkCommand: Command = {
   },
   settings: ["url"],
   variables: {
-    PLANTSTORE_TOKEN: "a token that may write",
-    PLANTSTORE_TOKEN_2: "a token to another garden, to check that gardens are separate",
+    PLANTSTORE_TOKEN: "a token that may write, to an empty garden",
+    PLANTSTORE_TOKEN_2: "a token to another empty garden, to check that gardens are separate",
     PLANTSTORE_TOKEN_READ: "a read-only token, to check that it can't write",
   },
   examples: [
@@ -71,7 +71,7 @@ export const checkCommand: Command = {
       }
       return chooseExitCode(result);
     } catch (error) {
-      throw error instanceof CannotCheck ? explain(error, url) : error;
+      throw error instanceof CannotCheck ? toCliError(error, url) : error;
     } finally {
       stopListening();
     }
@@ -111,14 +111,20 @@ function readTokens(): Tokens {
   return { write, second: read("second"), read: read("read") };
 }
 
-function explain(error: CannotCheck, url: string): CliError {
-  if (error.reason === "unreachable") {
-    return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
+function toCliError(error: CannotCheck, url: string): CliError {
+  const message = showSafely(error.message);
+  switch (error.reason) {
+    case "unreachable":
+      return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
+    case "not-empty":
+      return usageError(message);
+    case "token-refused": {
+      const advice = "plantstore token create USER makes one.";
+      return new CliError(`${message} ${advice}`, exitCodes.tokenRefused);
+    }
+    case "unusable":
+      return new CliError(`${message} Is ${url} a Plant Store?`);
   }
-  const isToken = error.reason === "token-refused";
-  const advice = isToken ? " plantstore token create USER makes one." : ` Is ${url} a Plant Store?`;
-  const message = showSafely(error.message) + (error.reason === "no-room" ? "" : advice);
-  return new CliError(message, isToken ? exitCodes.tokenRefused : exitCodes.failed);
 }
 
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;

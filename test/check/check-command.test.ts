@@ -17,9 +17,6 @@ let service: RunningService;
 
 beforeAll(async () => {
   service = await startService();
-  for (const id of [1, 2, 3]) {
-    await service.call("POST /plants", { body: JSON.stringify({ name: `Old ${id}`, id }) });
-  }
 });
 
 afterAll(() => service[Symbol.asyncDispose]());
@@ -30,7 +27,7 @@ function run(line: string, variables: Record<string, string> = {}) {
 }
 
 async function listGarden(): Promise<string> {
-  return (await service.call("GET /plants?fields=id,name")).text();
+  return (await service.call("GET /plants")).text();
 }
 
 function openBroken(serve: Serve) {
@@ -88,19 +85,37 @@ describe("a check", () => {
   test("says what it could not delete, and ends with 1", async () => {
     const keeps: Serve = async (request, forward) =>
       request.method === "DELETE" ? emptyResponse(204) : forward(request);
-    const before = await listGarden();
     using broken = openBroken(keeps);
     const { exitCode, errors } = await run(`check ${broken.url.origin} --only create`);
     expect(exitCode).toBe(1);
     expect(errors).toMatch(/^plantstore: Not deleted: the plant \d+, /);
-    const { exitCode: later } = await run("check URL --only list");
-    expect(later).toBe(0);
-    for (const [id] of errors.matchAll(/\d{5,}/g)) await service.call(`DELETE /plants/${id}`);
-    expect(await listGarden()).toBe(before);
+    for (const [, id] of errors.matchAll(/plant (-?\d+)/g)) {
+      await service.call(`DELETE /plants/${id}`);
+    }
+    expect(await listGarden()).toBe("[]");
   });
 
-  test("cleans up when it is interrupted, and ends with 130", async () => {
-    const before = await listGarden();
+  test.each([
+    ["PLANTSTORE_TOKEN", "write"],
+    ["PLANTSTORE_TOKEN_2", "write"],
+    ["PLANTSTORE_TOKEN_READ", "read"],
+  ])(
+    "doesn't begin if the garden of %s has plants in it, and ends with 2",
+    async (variable, scope) => {
+      const owner = await makeToken(service, variable);
+      await service.call("POST /plants", { token: owner, body: '{"name":"Fern","id":-7}' });
+      const token = await makeToken(service, variable, "--scope", scope);
+      const { exitCode, out, errors } = await run("check URL", { [variable]: token });
+      expect([exitCode, out]).toEqual([2, ""]);
+      expect(errors).toMatch(
+        new RegExp(`^plantstore: The garden of ${variable} has plants in it, .*an empty one.+\n$`),
+      );
+      const listed = await service.call("GET /plants", { token: owner });
+      expect(await listed.json()).toEqual([{ name: "Fern", tag: "" }]);
+    },
+  );
+
+  test("empties the garden when it is interrupted, and ends with 130", async () => {
     const slowly: Serve = async (request, forward) => {
       await Bun.sleep(20);
       return forward(request);
@@ -108,7 +123,7 @@ describe("a check", () => {
     using broken = openBroken(slowly);
     const command = ["check", broken.url.origin, "--only", "list"];
     const child = spawnProgram(command, { PLANTSTORE_TOKEN: service.token });
-    await waitFor(async () => ((await listGarden()) === before ? undefined : true));
+    await waitFor(async () => ((await listGarden()) === "[]" ? undefined : true));
     child.kill("SIGINT");
     // As it comes by way of programs that pass it on, as well as from the terminal.
     await Bun.sleep(5);
@@ -116,7 +131,7 @@ describe("a check", () => {
     const [exitCode, errors] = [await child.exited, await new Response(child.stderr).text()];
     expect(exitCode).toBe(130);
     expect(errors).toContain("Interrupted before the last rule.");
-    expect(await listGarden()).toBe(before);
+    expect(await listGarden()).toBe("[]");
   });
 });
 

@@ -53,7 +53,7 @@ export class GeneratedTrial {
         if (!(error instanceof Skipped)) service.faults.push(`${error}`);
       });
       service.vary = undefined;
-      await gardens.cleanUp();
+      await gardens.empty();
       if (service.faults.length > 0) throw new Error(service.faults.join("\n"));
     });
     const details = await fc.check(property, { seed, numRuns: count, endOnFailure: false });
