@@ -130,133 +130,135 @@ export class Metrics {
   /** With the reports of the other threads of the process. */
   render(others: readonly Report[] = [], state: ProcessState = { isReady: true }): string {
     const reports = [this.report(), ...others];
-    const counts = reports.map((report) => report.counts).reduce(addUp);
-    const { groupSizes, commitDurations, commitWaits, readDurations } = counts;
-    const { user, system } = process.cpuUsage();
-    const families = [
-      family("plantstore_build_info", "gauge", "The running version.", [
-        `{version="${this.#version}"} 1`,
-      ]),
-      gauge("plantstore_ready", "Whether /readyz is 200.", state.isReady ? 1 : 0),
-      family("plantstore_requests_total", "counter", "Requests with a response.", [
-        ...renderRequests(counts.requests),
-      ]),
-      family(
-        "plantstore_request_duration_seconds",
-        "histogram",
-        "From the request's headers to the last byte handed over.",
-        Object.entries(counts.durations).flatMap(([name, durations]) =>
-          renderHistogram(durations, durationBucketsSeconds, `operation="${name}"`),
-        ),
-      ),
-      family(
-        "plantstore_refusals_total",
-        "counter",
-        "Requests, and lines of bulk requests, refused because a limit was reached.",
-        renderByLabel("limit", counts.limited),
-      ),
-      counter("plantstore_broken_streams_total", "Lists that broke off.", counts.brokenStreams),
-      counter(
-        "plantstore_dropped_spans_total",
-        "Spans of traces that the collector did not take.",
-        counts.droppedSpans,
-      ),
-      counter("plantstore_commits_total", "Groups of writes committed.", groupSizes.count),
-      counter("plantstore_writes_total", "Plant writes in those groups.", groupSizes.sum),
-      family(
-        "plantstore_commit_group_size",
-        "histogram",
-        "Writes that shared one commit.",
-        renderHistogram(groupSizes, groupBuckets),
-      ),
-      family(
-        "plantstore_commit_duration_seconds",
-        "histogram",
-        "How long a commit took, from its start until it was on stable storage.",
-        renderHistogram(commitDurations, durationBucketsSeconds),
-      ),
-      family(
-        "plantstore_commit_wait_seconds",
-        "histogram",
-        "How long the first write of a group waited for its commit to start.",
-        renderHistogram(commitWaits, durationBucketsSeconds),
-      ),
-      family(
-        "plantstore_failed_commits_total",
-        "counter",
-        "Commits that the storage refused.",
-        renderByLabel("code", counts.failedCommits),
-      ),
-      family(
-        "plantstore_read_duration_seconds",
-        "histogram",
-        "How long the storage took to read plants.",
-        renderHistogram(readDurations, readBucketsSeconds),
-      ),
-      ...renderPool(reports.map(({ gauges }) => gauges.pool)),
-      ...renderSizes(reports.find(({ gauges }) => gauges.sizes)?.gauges.sizes),
-      gauge(
-        "plantstore_issuer_keys_age_seconds",
-        "Since the issuer's keys were last fetched, in the thread where that is longest ago.",
-        maxOf(reports.map(({ gauges }) => gauges.keysAgeSeconds)),
-      ),
-      gauge(
-        "plantstore_certificate_remaining_seconds",
-        "Until the certificate expires; negative after that.",
-        state.certificateSeconds,
-      ),
-      family("process_resident_memory_bytes", "gauge", "Resident memory.", residentBytes()),
-      counter("process_cpu_seconds_total", "Processor time used.", (user + system) / 1e6),
-      family("process_start_time_seconds", "gauge", "When the process started.", [
-        ` ${Math.round(performance.timeOrigin / 1000)}`,
-      ]),
-    ];
-    return families.join("");
+    const gauges = reports.map((report) => report.gauges);
+    const pools = gauges.map(({ pool }) => pool).filter((pool) => pool !== undefined);
+    const scrape: Scrape = {
+      ...state,
+      version: this.#version,
+      counts: reports.map(({ counts }) => counts).reduce(addUp),
+      pool: pools.length > 0 ? pools.reduce(addUp) : undefined,
+      sizes: gauges.find(({ sizes }) => sizes)?.sizes,
+      keysAgeSeconds: maxOf(gauges.map(({ keysAgeSeconds }) => keysAgeSeconds)),
+    };
+    let text = "";
+    for (const [name, [help, read]] of Object.entries(values)) {
+      const value = read(scrape);
+      if (value === undefined) continue;
+      const samples = typeof value === "number" ? [` ${value}`] : value;
+      text += renderFamily(name, name.endsWith("_total") ? "counter" : "gauge", help, samples);
+    }
+    for (const [name, [help, read]] of Object.entries(histograms)) {
+      text += renderFamily(name, "histogram", help, read(scrape.counts));
+    }
+    return text;
   }
 }
 
+/** What the metrics are read from: all threads taken together. */
+interface Scrape extends ProcessState, Gauges {
+  readonly version: string;
+  readonly counts: Counts;
+}
+
 /** A sample is what follows the name: suffix, labels and value. */
-function family(name: string, type: string, help: string, samples: readonly string[]): string {
+type Samples = readonly string[];
+
+/** A number is the only sample. Without a value, the family is left out. */
+type Read = (scrape: Scrape) => number | Samples | undefined;
+
+/** By Prometheus's convention, the name of a counter ends in `_total`. The others are gauges. */
+const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
+  plantstore_build_info: [
+    "The running version.",
+    ({ version }) => byLabel("version", { [version]: 1 }),
+  ],
+  plantstore_ready: ["Whether /readyz is 200.", ({ isReady }) => Number(isReady)],
+  plantstore_requests_total: [
+    "Requests with a response.",
+    ({ counts }) => [...renderRequests(counts.requests)],
+  ],
+  plantstore_refusals_total: [
+    "Requests, and lines of bulk requests, refused because a limit was reached.",
+    ({ counts }) => byLabel("limit", counts.limited),
+  ],
+  plantstore_broken_streams_total: ["Lists that broke off.", ({ counts }) => counts.brokenStreams],
+  plantstore_dropped_spans_total: [
+    "Spans of traces that the collector did not take.",
+    ({ counts }) => counts.droppedSpans,
+  ],
+  plantstore_commits_total: [
+    "Groups of writes committed.",
+    ({ counts }) => counts.groupSizes.count,
+  ],
+  plantstore_writes_total: ["Plant writes in those groups.", ({ counts }) => counts.groupSizes.sum],
+  plantstore_failed_commits_total: [
+    "Commits that the storage refused.",
+    ({ counts }) => byLabel("code", counts.failedCommits),
+  ],
+  plantstore_pool_connections_max: [
+    "Maximum number of connections to PostgreSQL.",
+    ({ pool }) => pool?.connectionsMax,
+  ],
+  plantstore_pool_connections: [
+    "Connections to PostgreSQL.",
+    ({ pool }) => pool && byLabel("state", { busy: pool.busy, idle: pool.idle }),
+  ],
+  plantstore_pool_waiting: ["Operations that wait for a connection.", ({ pool }) => pool?.waiting],
+  plantstore_database_bytes: ["Size of the database.", ({ sizes }) => sizes?.database],
+  plantstore_log_bytes: ["Size of its write-ahead log (SQLite).", ({ sizes }) => sizes?.log],
+  plantstore_disk_free_bytes: ["Free room on its disk (SQLite).", ({ sizes }) => sizes?.diskFree],
+  plantstore_disk_bytes: ["Size of its disk (SQLite).", ({ sizes }) => sizes?.disk],
+  plantstore_issuer_keys_age_seconds: [
+    "Since the issuer's keys were last fetched, in the thread where that is longest ago.",
+    ({ keysAgeSeconds }) => keysAgeSeconds,
+  ],
+  plantstore_certificate_remaining_seconds: [
+    "Until the certificate expires; negative after that.",
+    ({ certificateSeconds }) => certificateSeconds,
+  ],
+  process_resident_memory_bytes: ["Resident memory.", residentBytes],
+  process_cpu_seconds_total: ["Processor time used.", cpuSeconds],
+  process_start_time_seconds: [
+    "When the process started.",
+    () => Math.round(performance.timeOrigin / 1000),
+  ],
+};
+
+const histograms: Readonly<
+  Record<string, readonly [help: string, read: (counts: Counts) => Samples]>
+> = {
+  plantstore_request_duration_seconds: [
+    "From the request's headers to the last byte handed over.",
+    ({ durations }) =>
+      Object.entries(durations).flatMap(([name, histogram]) =>
+        renderHistogram(histogram, durationBucketsSeconds, `operation="${name}"`),
+      ),
+  ],
+  plantstore_commit_group_size: [
+    "Writes that shared one commit.",
+    ({ groupSizes }) => renderHistogram(groupSizes, groupBuckets),
+  ],
+  plantstore_commit_duration_seconds: [
+    "How long a commit took, from its start until it was on stable storage.",
+    ({ commitDurations }) => renderHistogram(commitDurations, durationBucketsSeconds),
+  ],
+  plantstore_commit_wait_seconds: [
+    "How long the first write of a group waited for its commit to start.",
+    ({ commitWaits }) => renderHistogram(commitWaits, durationBucketsSeconds),
+  ],
+  plantstore_read_duration_seconds: [
+    "How long the storage took to read plants.",
+    ({ readDurations }) => renderHistogram(readDurations, readBucketsSeconds),
+  ],
+};
+
+function renderFamily(name: string, type: string, help: string, samples: Samples): string {
   const lines = samples.map((sample) => `${name}${sample}\n`);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }
 
-function counter(name: string, help: string, value: number): string {
-  return family(name, "counter", help, [` ${value}`]);
-}
-
-/** Nothing if there is no value. */
-function gauge(name: string, help: string, value: number | undefined): string {
-  return value === undefined ? "" : family(name, "gauge", help, [` ${value}`]);
-}
-
-function renderByLabel(label: string, counts: Readonly<Record<string, number>>): string[] {
+function byLabel(label: string, counts: Readonly<Record<string, number>>): Samples {
   return Object.entries(counts).map(([value, count]) => `{${label}="${value}"} ${count}`);
-}
-
-function renderPool(pools: readonly (PoolUse | undefined)[]): string[] {
-  const known = pools.filter((pool) => pool !== undefined);
-  if (known.length === 0) return [];
-  const { connectionsMax, busy, idle, waiting } = known.reduce(addUp);
-  return [
-    gauge("plantstore_pool_connections_max", "Connections to PostgreSQL at most.", connectionsMax),
-    family(
-      "plantstore_pool_connections",
-      "gauge",
-      "Connections to PostgreSQL.",
-      renderByLabel("state", { busy, idle }),
-    ),
-    gauge("plantstore_pool_waiting", "Operations that wait for a connection.", waiting),
-  ];
-}
-
-function renderSizes(sizes: StorageSizes | undefined): string[] {
-  return [
-    gauge("plantstore_database_bytes", "Size of the database.", sizes?.database),
-    gauge("plantstore_log_bytes", "Size of its write-ahead log (SQLite).", sizes?.log),
-    gauge("plantstore_disk_free_bytes", "Free room on its disk (SQLite).", sizes?.diskFree),
-    gauge("plantstore_disk_bytes", "Size of its disk (SQLite).", sizes?.disk),
-  ];
 }
 
 function maxOf(values: readonly (number | undefined)[]): number | undefined {
@@ -274,13 +276,18 @@ function* renderRequests(requests: Counts["requests"]) {
   }
 }
 
-/** Empty if no file descriptor is left to read it: the other metrics matter most then. */
-function residentBytes(): string[] {
+/** Absent if no file descriptor is left to read it: the other metrics matter most then. */
+function residentBytes(): number | undefined {
   try {
-    return [` ${process.memoryUsage.rss()}`];
+    return process.memoryUsage.rss();
   } catch {
-    return [];
+    return undefined;
   }
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
 }
 
 function emptyHistogram(bounds: readonly number[]): Histogram {

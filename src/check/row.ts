@@ -10,8 +10,8 @@
  *
  * In every text `{…}` stands for a value of the run:
  *
- * - `{1}` … `{9}`: ids that no other row uses, ascending; `{before}` comes before them, `{far}` and `{far+1}` after
- *   them, where a double can't hold them
+ * - `{1}` … `{9}`: ids that no other row uses, ascending; `{before}` comes before them, `{far}` and
+ *   `{far+1}` after them, where a double can't hold them
  * - `{name}`: the start of a name; `{key}`: a new idempotency key
  * - `{each}`: the value that the row runs with
  * - `{base}`: the base path; `{host}`; `{token}`, and `{wrong-token}`: it with a character changed

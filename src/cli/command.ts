@@ -1,4 +1,5 @@
 /** What a command is, and how its arguments are parsed. */
+import { parseArgs } from "node:util";
 import { type Check, quoteText, type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
@@ -48,42 +49,52 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
   const known = new Map(Object.entries(flagsOf(command)));
   const flags: Record<string, string | boolean> = {};
   const words: string[] = [];
-  const rest = [...args];
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    if (arg === "--") words.push(...rest.splice(0));
-    else if (arg === "-" || !arg.startsWith("-")) words.push(arg);
-    else {
-      const [given = "", ...parts] = arg.split("=");
-      const name = given.slice(2);
-      const flag = given.startsWith("--") ? known.get(name) : undefined;
-      if (flag === undefined) throw refuseFlag(command, given, [...known.keys()]);
-      if (name in flags) throw refuse(command, `${given} was given twice.`);
-      flags[name] = readValue(command, given, flag, parts, rest);
-    }
+  const options = Object.fromEntries(
+    Array.from(known, ([name, { placeholder }]) => [
+      name,
+      { type: placeholder === undefined ? "boolean" : "string" } as const,
+    ]),
+  );
+  // Not strict: our messages say what to do, and which flag may have been meant.
+  const parsing = { args: [...args], options, strict: false, tokens: true } as const;
+  for (const token of parseArgs(parsing).tokens) {
+    if (token.kind === "positional") words.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, index } = token;
+    const flag = rawName.startsWith("--") ? known.get(name) : undefined;
+    // The whole argument: `-tag` would be three flags to the parser.
+    if (flag === undefined) throw refuseFlag(command, args[index] ?? rawName, [...known.keys()]);
+    if (name in flags) throw refuse(command, `${rawName} was given twice.`);
+    flags[name] = readValue(command, flag, token);
   }
   checkWords(command, words);
   return { words, flags, terminal };
 }
 
-/** The value follows an equals sign, or is the next argument, which is then taken. */
+interface FlagToken {
+  readonly rawName: string;
+  readonly value: string | undefined;
+  /** Whether the value follows an equals sign. */
+  readonly inlineValue: boolean | undefined;
+}
+
 function readValue(
   command: Command,
-  given: string,
   { placeholder }: FlagDescription,
-  parts: readonly string[],
-  rest: string[],
+  { rawName, value, inlineValue }: FlagToken,
 ): string | boolean {
   if (placeholder === undefined) {
-    if (parts.length === 0) return true;
-    throw refuse(command, `${given} takes no value.`);
+    if (value === undefined) return true;
+    throw refuse(command, `${rawName} takes no value.`);
   }
-  if (parts.length > 0) return parts.join("=");
-  const [next] = rest;
-  if (next === undefined) throw refuse(command, `${given} needs a value: ${given} ${placeholder}.`);
-  if (next === "-" || !next.startsWith("-")) return rest.shift() ?? "";
+  if (value === undefined) {
+    throw refuse(command, `${rawName} needs a value: ${rawName} ${placeholder}.`);
+  }
+  if (inlineValue || value === "-" || !value.startsWith("-")) return value;
   throw refuse(
     command,
-    `${given} needs a value, not ${next}. Write a value that starts with a dash as ${given}=-value.`,
+    `${rawName} needs a value, not ${value}. Write a value that starts with a dash as ` +
+      `${rawName}=-value.`,
   );
 }
 
@@ -103,7 +114,8 @@ function refuse(command: Command, reason: string): CliError {
   return usageError(`${reason} See plantstore ${command.name} --help.`);
 }
 
-function refuseFlag(command: Command, given: string, known: readonly string[]): CliError {
+function refuseFlag(command: Command, arg: string, known: readonly string[]): CliError {
+  const [given = ""] = arg.split("=");
   const near = suggest(given.replace(/^-+/, ""), [...known, ...Object.keys(globalFlags)]);
   const hint =
     near.length === 0 && command.words.length > 0 && !given.startsWith("--")
