@@ -77,9 +77,9 @@ export async function runCheck(
   const leftBehind: string[] = [];
   if (await isOpened(gardens, signal)) {
     for (const row of options.rows) {
-      const outcome = await run(row);
+      const finding = await run(row);
       if (signal.aborted) break;
-      const result = { topic: row.topic, rule: row.rule, ...present(outcome, tokens) };
+      const result = { topic: row.topic, rule: row.rule, ...present(finding, tokens) };
       results.push(result);
       await gardens.empty().catch(() => {});
       // Last, because the caller may stop the check here.
@@ -105,10 +105,10 @@ async function isOpened(gardens: TestGardens, signal: AbortSignal): Promise<bool
   }
 }
 
-type Outcome = Omit<RowResult, "topic" | "rule">;
+type Finding = Omit<RowResult, "topic" | "rule">;
 
 /** Reports a full garden or a dead service once, and skips later rows. */
-function createRowRunner(context: RowContext): (row: Row) => Promise<Outcome> {
+function createRowRunner(context: RowContext): (row: Row) => Promise<Finding> {
   let silentRows = 0;
   let isFull = false;
   return async (row) => {
@@ -121,11 +121,11 @@ function createRowRunner(context: RowContext): (row: Row) => Promise<Outcome> {
       return { outcome: "skipped", reason: "the garden is full" };
     }
     isFull ||= error instanceof StorageFull;
-    return error ? explainFailure(error, row) : { outcome: "passed" };
+    return error ? toFinding(error, row) : { outcome: "passed" };
   };
 }
 
-function explainFailure(error: Error, { hint }: Row): Outcome {
+function toFinding(error: Error, { hint }: Row): Finding {
   const { message: reason } = error;
   if (error instanceof Skipped) return { outcome: "skipped", reason };
   if (error instanceof NoResponse) {
@@ -140,10 +140,10 @@ function explainFailure(error: Error, { hint }: Row): Outcome {
 }
 
 /** Masks tokens, since anyone may see a report; then cuts, so that no token is cut in two. */
-function present(outcome: Outcome, tokens: Tokens): Outcome {
+function present(finding: Finding, tokens: Tokens): Finding {
   const show = (_key: string, value: unknown) =>
     typeof value === "string" ? abbreviate(maskTokens(value, tokens)) : value;
-  return JSON.parse(JSON.stringify(outcome, show));
+  return JSON.parse(JSON.stringify(finding, show));
 }
 
 const shownCharactersMax = 600;

@@ -1,6 +1,6 @@
 /** The service under check: sends requests, and waits where it limits the rate. */
 import { setTimeout } from "node:timers/promises";
-import { exchange, NoResponse, type Place, type RawResponse } from "./wire.ts";
+import { type Address, exchange, NoResponse, type RawResponse } from "./wire.ts";
 
 /** An array repeats a header; an empty one leaves it out. */
 export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -128,7 +128,7 @@ const retryAfterSecondsMax = 60;
 export class Service {
   readonly basePath: string;
   readonly host: string;
-  readonly #place: Place;
+  readonly #address: Address;
   /** How long the check has waited for the rate limit. */
   waitedSeconds = 0;
 
@@ -142,7 +142,7 @@ export class Service {
     const port = Number(url.port || (isSecure ? 443 : 80));
     this.basePath = url.pathname.replace(/\/+$/, "");
     this.host = url.host;
-    this.#place = { host: url.hostname.replace(/^\[|\]$/g, ""), port, isSecure };
+    this.#address = { host: url.hostname.replace(/^\[|\]$/g, ""), port, isSecure };
   }
 
   /**
@@ -170,7 +170,7 @@ export class Service {
     );
     const head = [`${method} ${this.basePath}${target} HTTP/1.1`, ...lines, "", ""];
     const bytes = Buffer.concat([Buffer.from(head.join("\r\n")), body]);
-    const response = await exchange(this.#place, bytes, { isHead: method === "HEAD", timeoutMs });
+    const response = await exchange(this.#address, bytes, { isHead: method === "HEAD", timeoutMs });
     const sent = head.join("\n") + body.toString("utf8");
     if (!(response instanceof NoResponse)) return new ServiceResponse(sent, response);
     throw new NoResponse(response.message, response.code, sent);

@@ -2,7 +2,7 @@
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-export interface Place {
+export interface Address {
   readonly host: string;
   readonly port: number;
   readonly isSecure: boolean;
@@ -41,7 +41,7 @@ const surplusWaitMs = 150;
 
 /** Resolves with `NoResponse` where there is none. */
 export function exchange(
-  place: Place,
+  address: Address,
   request: Uint8Array,
   { isHead, timeoutMs }: { readonly isHead: boolean; readonly timeoutMs: number },
 ): Promise<RawResponse | NoResponse> {
@@ -61,7 +61,7 @@ export function exchange(
     };
     const message = `no complete response within ${timeoutMs / 1_000} seconds`;
     const timer = setTimeout(() => settle(new NoResponse(message)), timeoutMs);
-    const socket = open(place, () => socket.write(request));
+    const socket = open(address, () => socket.write(request));
     socket.on("data", (bytes: Buffer) => {
       received = Buffer.concat([received, bytes]);
       parse(false);
@@ -73,7 +73,7 @@ export function exchange(
   });
 }
 
-function open({ host, port, isSecure }: Place, begin: () => void): Socket {
+function open({ host, port, isSecure }: Address, begin: () => void): Socket {
   if (!isSecure) return connectPlain({ host, port }, begin);
   const name = isIP(host) === 0 ? { servername: host } : {};
   return connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...name }, begin);

@@ -2,10 +2,10 @@
 import { fchmodSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import { extname } from "node:path";
 import type { Plant } from "../client/plant-store.ts";
-import { explainSystemCall } from "../domain/file-failure.ts";
+import { mapFileError } from "../domain/file-failure.ts";
+import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf } from "../plant-file/rows.ts";
 import { renderCount, renderDuration } from "../plant-file/words.ts";
-import { PlantWriter } from "../plant-file/writer.ts";
 import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
@@ -33,11 +33,11 @@ export const exportCommand: Command = {
   async run(call) {
     const path = call.words[0] ?? "-";
     refuseExtension(call, path);
-    const writer = new PlantWriter(chooseFormat(call, path));
+    const renderer = new PlantRenderer(chooseFormat(call, path));
     const exportTo = (write: Write, signal?: AbortSignal) =>
       withStore(
         call,
-        (store) => exportPlants(call, store.pages({ signal }), writer, write),
+        (store) => exportPlants(call, store.pages({ signal }), renderer, write),
         patience,
       );
     if (path === "-") {
@@ -54,7 +54,7 @@ export const exportCommand: Command = {
         );
       }
     } catch (error) {
-      throw explainSystemCall("write", path, error);
+      throw mapFileError("write", path, error);
     }
   },
 };
@@ -74,23 +74,23 @@ type Write = (text: string) => void;
 async function exportPlants(
   { terminal }: Call,
   pages: AsyncIterable<readonly Plant[]>,
-  writer: PlantWriter,
+  renderer: PlantRenderer,
   write: Write,
 ): Promise<void> {
   const startedAtMs = performance.now();
   let count = 0;
   const work = async () => {
-    write(writer.header());
+    write(renderer.header());
     for await (const page of pages) {
-      write(writer.page(page));
+      write(renderer.page(page));
       count += page.length;
     }
-    write(writer.footer());
+    write(renderer.footer());
   };
   await withProgress(terminal, () => ({ count }), work);
   const took = renderDuration(performance.now() - startedAtMs);
   terminal.say(`Exported ${renderCount(count, "plant")} in ${took}.`);
-  if (writer.warning !== undefined) terminal.say(writer.warning);
+  if (renderer.warning !== undefined) terminal.say(renderer.warning);
 }
 
 function writeTo(descriptor: number, path: string): Write {

@@ -4,13 +4,13 @@ import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { explainSystemCall } from "../domain/file-failure.ts";
+import { mapFileError } from "../domain/file-failure.ts";
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
 import { Importer, requestRows, StorageFullError } from "../plant-file/importer.ts";
 import { PlantFileError } from "../plant-file/records.ts";
+import { renderSources } from "../plant-file/renderer.ts";
 import { type Format, type RefusedRow, type Row, readPlants } from "../plant-file/rows.ts";
-import { describeImport, describeInvalid, renderCount, renderPlace } from "../plant-file/words.ts";
-import { renderSources } from "../plant-file/writer.ts";
+import { describeImport, describeInvalid, renderCount, renderLine } from "../plant-file/words.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { openSource, readChunks } from "./import-source.ts";
@@ -117,7 +117,7 @@ function readRejectsPath(call: Call): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK);
   } catch (error) {
-    throw explainSystemCall("write", path, error);
+    throw mapFileError("write", path, error);
   }
   return path;
 }
@@ -197,7 +197,7 @@ function report(
 ): void {
   // An error may quote the file.
   for (const row of sortRows(refused))
-    call.terminal.say(`${renderPlace(row)}: ${showSafely(row.error)}`);
+    call.terminal.say(`${renderLine(row)}: ${showSafely(row.error)}`);
   if (!isForPeople(call)) call.terminal.out(`${JSON.stringify(counts)}\n`);
   if (summary !== undefined) call.terminal.say(summary);
 }
@@ -231,7 +231,7 @@ function writeRejects(refused: readonly RefusedRow[], path: string): void {
   const end = refused.find(({ isEnd }) => isEnd);
   if (end !== undefined) {
     throw new CliError(
-      `${path} was not written: the file could not be read to its end (${renderPlace(end)}). ` +
+      `${path} was not written: the file could not be read to its end (${renderLine(end)}). ` +
         "Fix that, and run the import again.",
       exitCodes.rowsRefused,
     );
@@ -239,6 +239,6 @@ function writeRejects(refused: readonly RefusedRow[], path: string): void {
   try {
     writeFileSync(path, renderSources(sortRows(refused)), { flag: "wx", mode: 0o600 });
   } catch (error) {
-    throw explainSystemCall("write", path, error);
+    throw mapFileError("write", path, error);
   }
 }

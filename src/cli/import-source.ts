@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
+import { mapFileError, toFileError } from "../domain/file-failure.ts";
 import type { Call } from "./command.ts";
 
 const chunkBytes = 64 * 1024;
@@ -29,12 +29,12 @@ export async function openSource(
   try {
     const descriptor = openSync(path, "r");
     const stats = fstatSync(descriptor);
-    if (stats.isDirectory()) throw explainFile("read", path, { code: "EISDIR" });
+    if (stats.isDirectory()) throw toFileError("read", path, { code: "EISDIR" });
     return stats.isFile()
       ? descriptor
       : await untilAborted(spool(createReadStream(path, { fd: descriptor })), signal);
   } catch (error) {
-    throw explainSystemCall("read", path, error);
+    throw mapFileError("read", path, error);
   }
 }
 
@@ -55,7 +55,7 @@ async function spool(chunks: AsyncIterable<Uint8Array>): Promise<number> {
     for await (const chunk of chunks) writeFileSync(descriptor, chunk);
     return descriptor;
   } catch (error) {
-    throw explainSystemCall("write", path, error);
+    throw mapFileError("write", path, error);
   }
 }
 

@@ -7,8 +7,8 @@ import {
 } from "../client/plant-store.ts";
 import { type Check, integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import { PlantRenderer, renderJsonPlant } from "../plant-file/renderer.ts";
 import { renderCount } from "../plant-file/words.ts";
-import { PlantWriter, renderJsonPlant } from "../plant-file/writer.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import {
   type Call,
@@ -78,13 +78,13 @@ export const listPlantsCommand: Command = {
       const limit = readFlag(call, "limit", integer(0, limitMax));
       const tag = textFlag(call, "tag");
       const isTable = isForPeople(call);
-      const writer = new PlantWriter("json");
+      const renderer = new PlantRenderer("json");
       let count = 0;
       for await (const plants of store.pages({ limit, tag })) {
-        call.terminal.out(isTable ? renderPlants(plants, count === 0) : writer.page(plants));
+        call.terminal.out(isTable ? renderPlants(plants, count === 0) : renderer.page(plants));
         count += plants.length;
       }
-      if (!isTable) call.terminal.out(writer.footer());
+      if (!isTable) call.terminal.out(renderer.footer());
       else if (count === 0 && limit !== 0) {
         const which = tag === undefined ? "" : ` with the tag "${showSafely(tag)}"`;
         call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);

@@ -54,7 +54,7 @@ export async function withStore<Result>(
     }
     return await use(store);
   } catch (error) {
-    throw explain(error, url);
+    throw toCliError(error, url);
   }
 }
 
@@ -76,7 +76,7 @@ function tokenError(message: string): CliError {
 }
 
 /** Returns what isn't a failed call as it is. */
-function explain(error: unknown, url: string): unknown {
+function toCliError(error: unknown, url: string): unknown {
   if (error instanceof PlantStoreUnreachable) {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
@@ -142,10 +142,10 @@ function adviseScheme(url: string, failure: string): string | undefined {
   return isClosed ? `Is it ${url.replace("http:", "https:")}?` : undefined;
 }
 
-type Outcome = readonly [exitCode: number, text: string];
+type Advice = readonly [exitCode: number, text: string];
 
 /** What to do about a problem, after what the service says about it. */
-const adviceByCode: Readonly<Record<string, Outcome>> = {
+const adviceByCode: Readonly<Record<string, Advice>> = {
   "invalid-request": [exitCodes.usage, ""],
   unauthenticated: [
     exitCodes.tokenRefused,
@@ -168,7 +168,7 @@ const saidByCode: Readonly<Record<string, string>> = {
   "precondition-failed": "Somebody else keeps changing this plant.",
 };
 
-function describeProblem(problem: PlantStoreProblem, url: string): Outcome {
+function describeProblem(problem: PlantStoreProblem, url: string): Advice {
   const inLog = `See request ${problem.requestId} in the service's log.`;
   const [exitCode, advice] = adviceByCode[problem.code] ?? [exitCodes.failed, inLog];
   const place = problem.code === "not-found" ? `${url}: ` : "";
@@ -184,7 +184,7 @@ export function describeForeignResponse(
   { status }: { readonly status: number },
   url: string,
   flags = "--url",
-): Outcome {
+): Advice {
   if (gatewayStatuses.includes(status)) {
     const message = `A gateway in front of ${url} responded with status ${status}.`;
     return [exitCodes.unavailable, `${message} Try again later.`];

@@ -3,7 +3,7 @@ import { fstatSync, statSync, write, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayDraw } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { explainFile } from "../domain/file-failure.ts";
+import { toFileError } from "../domain/file-failure.ts";
 
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {
@@ -58,7 +58,7 @@ export function writeResult(descriptor: number, text: string, place: string): vo
   try {
     if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
   } catch (error) {
-    throw explainFile("write", place, error);
+    throw toFileError("write", place, error);
   }
 }
 
@@ -70,7 +70,7 @@ export async function writeBytes(bytes: Uint8Array): Promise<void> {
     );
     if (!error) rest = rest.subarray(count);
     else if ((error as { code?: string }).code !== "EAGAIN") {
-      throw explainFile("write", "standard output", error);
+      throw toFileError("write", "standard output", error);
     } else await Bun.sleep(pauseMs);
   }
 }

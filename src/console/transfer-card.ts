@@ -1,6 +1,6 @@
 /** The card that shows an import or export: its progress, what is wrong with rows, what to do. */
 import type { RefusedRow, ValidRow } from "../plant-file/rows.ts";
-import { renderCount, renderPlace } from "../plant-file/words.ts";
+import { renderCount, renderLine } from "../plant-file/words.ts";
 import { announce, find, make, show } from "./elements.ts";
 
 const problemsShownMax = 50;
@@ -100,7 +100,7 @@ export class TransferCard {
 
 function drawProblems(problems: readonly RefusedRow[], total: number): HTMLElement[] {
   const items = problems.slice(0, problemsShownMax).map((row) => {
-    const place = renderPlace(row).replace("line", "Line");
+    const place = renderLine(row).replace("line", "Line");
     return make("li", {}, make("b", {}, place), " ", make("span", {}, row.error));
   });
   const more = total - items.length;

@@ -2,9 +2,9 @@
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
 import { Importer, StorageFullError } from "../plant-file/importer.ts";
 import { PlantFileError } from "../plant-file/records.ts";
+import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
-import { PlantWriter } from "../plant-file/writer.ts";
 import { type Api, describeError } from "./api.ts";
 import { find, make, message } from "./elements.ts";
 import {
@@ -212,16 +212,16 @@ export class Transfers {
   async #export(): Promise<void> {
     const tag = this.#events.tag();
     await this.#run(message`Export`, async (stop, showProgress) => {
-      const writer = new PlantWriter("csv");
-      const parts = [new Blob([writer.header()])];
+      const renderer = new PlantRenderer("csv");
+      const parts = [new Blob([renderer.header()])];
       let exported = 0;
       for await (const page of this.#events.api().pages(tag, stop)) {
-        parts.push(new Blob([writer.page(page)]));
+        parts.push(new Blob([renderer.page(page)]));
         exported += page.length;
         showProgress(`${renderCount(exported, "plant")} so far`);
       }
       download(new Blob(parts, { type: "text/csv" }), nameFile(tag));
-      const warning = writer.warning === undefined ? "" : ` ${writer.warning}`;
+      const warning = renderer.warning === undefined ? "" : ` ${renderer.warning}`;
       return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
     });
   }

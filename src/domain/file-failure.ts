@@ -12,14 +12,14 @@ const reasons: Readonly<Record<string, string>> = {
   EDQUOT: "your disk quota is used up",
 };
 
-export function explainFile(verb: "read" | "write", path: string, cause: unknown): PlantStoreError {
+export function toFileError(verb: "read" | "write", path: string, cause: unknown): PlantStoreError {
   const message = `Cannot ${verb} ${path}: ${whyNot(verb, cause)}.`;
   return new PlantStoreError("not-found", message, { cause });
 }
 
-/** Explains a failed system call; returns any other error as it is. */
-export function explainSystemCall(verb: "read" | "write", path: string, error: unknown): unknown {
-  return error instanceof Error && "syscall" in error ? explainFile(verb, path, error) : error;
+/** Maps a failed system call; returns any other error as it is. */
+export function mapFileError(verb: "read" | "write", path: string, error: unknown): unknown {
+  return error instanceof Error && "syscall" in error ? toFileError(verb, path, error) : error;
 }
 
 export function whyNot(verb: "read" | "write", cause: unknown): string {

@@ -1,8 +1,8 @@
 /** Files of plants: every row a plant or an error with its place, however the bytes arrive. */
 import { describe, expect, test } from "bun:test";
 import { validate } from "./check.ts";
+import { PlantRenderer, renderSources } from "./renderer.ts";
 import { type Format, formatOf, formats, readPlants } from "./rows.ts";
-import { PlantWriter, renderSources } from "./writer.ts";
 
 function* inPieces(bytes: Uint8Array, pieceBytes: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
@@ -223,9 +223,9 @@ test.each<Format>(formats)("what is written as %s is read as it was", (format) =
     { id: 0n, name: " \\ ", tag: "\u2028" },
     { id: 2n ** 63n - 1n, name: "盆栽 🌱", tag: "=1+1" },
   ];
-  const writer = new PlantWriter(format);
-  const pages = plants.map((plant) => writer.page([plant]));
-  const read = readAll(format, writer.header() + pages.join("") + writer.footer());
+  const renderer = new PlantRenderer(format);
+  const pages = plants.map((plant) => renderer.page([plant]));
+  const read = readAll(format, renderer.header() + pages.join("") + renderer.footer());
   expect(read.map((row) => ("draft" in row ? row.draft : row.error))).toEqual(plants);
 });
 
@@ -250,12 +250,12 @@ test.each([
 });
 
 test("CSV starts with a byte order mark, and warns of what a spreadsheet takes for a formula", () => {
-  const writer = new PlantWriter("csv");
-  expect(writer.header()).toBe("\uFEFFid,name,tag\r\n");
-  expect(writer.page([{ id: -1n, name: "Fern", tag: "a=b" }])).toBe("-1,Fern,a=b\r\n");
-  expect(writer.warning).toBeUndefined();
-  expect(writer.page([{ id: 2n, name: "=HYPERLINK(1)", tag: "" }])).toBe("2,=HYPERLINK(1),\r\n");
-  expect(writer.warning).toStartWith("1 plant has a name or tag that starts with =");
-  for (const tag of ["+1", "-1", "@a", "\tb"]) writer.page([{ id: 3n, name: "Fern", tag }]);
-  expect(writer.warning).toStartWith("5 plants have a name");
+  const renderer = new PlantRenderer("csv");
+  expect(renderer.header()).toBe("\uFEFFid,name,tag\r\n");
+  expect(renderer.page([{ id: -1n, name: "Fern", tag: "a=b" }])).toBe("-1,Fern,a=b\r\n");
+  expect(renderer.warning).toBeUndefined();
+  expect(renderer.page([{ id: 2n, name: "=HYPERLINK(1)", tag: "" }])).toBe("2,=HYPERLINK(1),\r\n");
+  expect(renderer.warning).toStartWith("1 plant has a name or tag that starts with =");
+  for (const tag of ["+1", "-1", "@a", "\tb"]) renderer.page([{ id: 3n, name: "Fern", tag }]);
+  expect(renderer.warning).toStartWith("5 plants have a name");
 });

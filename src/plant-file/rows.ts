@@ -4,14 +4,14 @@ import { parseJsonObject } from "../json-text.ts";
 import { type CsvRecord, createCsvScanner, type FieldName, fieldNames } from "./csv.ts";
 import { createJsonScanner, PlantFileError, refuseCrLines, splitRecords } from "./records.ts";
 
-export interface Place {
+export interface Line {
   readonly line: number;
   /** In a JSON array, where several rows may share a line. */
   readonly column?: number | undefined;
 }
 
 /** A row as it is in the file, to be written to another one. */
-export interface Origin extends Place {
+export interface Origin extends Line {
   /** With the end of its line. Empty if nothing more is read. */
   readonly source: string;
   /** Of CSV: the line that names the columns. */

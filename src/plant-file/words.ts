@@ -1,7 +1,7 @@
 /** What commands and console say in the same words: counts, durations, and what an import did. */
 import type { FileCheck } from "./check.ts";
 import type { Importer } from "./importer.ts";
-import type { Place } from "./rows.ts";
+import type { Line } from "./rows.ts";
 
 /** `1,234`, or with a noun `1,234 plants`. */
 export function renderCount(count: number, noun?: string): string {
@@ -17,13 +17,13 @@ export function renderDuration(durationMs: number): string {
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
-export function renderPlace({ line, column }: Place): string {
+export function renderLine({ line, column }: Line): string {
   return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 }
 
 /** Why nothing was sent. */
 export function describeInvalid({ rows, invalid, end }: FileCheck): string {
-  if (end) return `Nothing was sent: the file can't be read past ${renderPlace(end)}.`;
+  if (end) return `Nothing was sent: the file can't be read past ${renderLine(end)}.`;
   const verb = invalid === 1 ? "is" : "are";
   return `Nothing was sent: ${renderCount(invalid)} of ${renderCount(rows, "row")} ${verb} invalid.`;
 }

@@ -47,7 +47,7 @@ export function createBucketMemory(): BucketMemory {
   };
 }
 
-interface Place {
+interface Bucket {
   readonly firstSlot: number;
   readonly tag: number;
 }
@@ -63,7 +63,7 @@ export class RateLimiter {
   /** The same memory: on little-endian machines the last of a slot's four is its tag. */
   readonly #tags: Uint16Array;
   readonly #seed: string;
-  readonly #places = new WeakMap<Caller, Place>();
+  readonly #buckets = new WeakMap<Caller, Bucket>();
 
   constructor(
     { requests, windowSeconds }: RateLimit,
@@ -82,14 +82,14 @@ export class RateLimiter {
 
   /** Counts a request. Returns the level of the bucket with it, which `permits` judges. */
   take(caller: Caller): number {
-    const place = this.#placeOf(caller);
+    const bucket = this.#bucketOf(caller);
     for (;;) {
-      const slot = this.#find(place);
+      const slot = this.#find(bucket);
       const old = Atomics.load(this.#slots, slot);
       const now = this.#now();
-      const level = Math.max(timeOf(old, place) - now, 0) + this.#cost;
+      const level = Math.max(timeOf(old, bucket) - now, 0) + this.#cost;
       if (!this.permits(level)) return level;
-      const value = (BigInt(place.tag) << BigInt(timeBits)) | BigInt(now + level);
+      const value = (BigInt(bucket.tag) << BigInt(timeBits)) | BigInt(now + level);
       // Otherwise another thread was faster, and this one tries again.
       if (Atomics.compareExchange(this.#slots, slot, old, value) === old) return level;
     }
@@ -109,35 +109,35 @@ export class RateLimiter {
   }
 
   /** The caller's slot, or else the one of their set that is empty first. */
-  #find(place: Place): number {
-    const own = this.#findOwn(place);
+  #find(bucket: Bucket): number {
+    const own = this.#findOwn(bucket);
     if (own !== undefined) return own;
     const emptyAt = (slot: number) => BigInt.asUintN(timeBits, Atomics.load(this.#slots, slot));
-    let first = place.firstSlot;
-    for (let slot = first + 1; slot < place.firstSlot + setSlots; slot++) {
+    let first = bucket.firstSlot;
+    for (let slot = first + 1; slot < bucket.firstSlot + setSlots; slot++) {
       if (emptyAt(slot) < emptyAt(first)) first = slot;
     }
     // Another thread may just have taken a slot for the same caller.
-    return this.#findOwn(place) ?? first;
+    return this.#findOwn(bucket) ?? first;
   }
 
-  #findOwn({ firstSlot, tag }: Place): number | undefined {
+  #findOwn({ firstSlot, tag }: Bucket): number | undefined {
     for (let slot = firstSlot; slot < firstSlot + setSlots; slot++) {
       if (Atomics.load(this.#tags, 4 * slot + 3) === tag) return slot;
     }
     return undefined;
   }
 
-  #placeOf(caller: Caller): Place {
-    const known = this.#places.get(caller);
+  #bucketOf(caller: Caller): Bucket {
+    const known = this.#buckets.get(caller);
     if (known) return known;
     const hash = new Bun.CryptoHasher("sha256").update(this.#seed + caller.credential).digest();
-    const place = {
+    const bucket = {
       firstSlot: (hash.readUInt32LE(0) % sets) * setSlots,
       tag: 1 + (hash.readUInt32LE(4) % tagsMax),
     };
-    this.#places.set(caller, place);
-    return place;
+    this.#buckets.set(caller, bucket);
+    return bucket;
   }
 
   #now(): number {
@@ -146,7 +146,7 @@ export class RateLimiter {
 }
 
 /** When the caller's bucket will be empty; 0 if the slot is another's. */
-function timeOf(slot: bigint, { tag }: Place): number {
+function timeOf(slot: bigint, { tag }: Bucket): number {
   return Number(slot >> BigInt(timeBits)) === tag ? Number(BigInt.asUintN(timeBits, slot)) : 0;
 }
 

@@ -229,7 +229,7 @@ function withListenError<Result>(
   try {
     return listen();
   } catch (error) {
-    const message = explain((error as { code?: string }).code, host, port);
+    const message = describeFailure((error as { code?: string }).code, host, port);
     throw new PlantStoreError("unavailable", message);
   }
 }
@@ -241,7 +241,7 @@ const isLocal = (host: string) => /^(?:localhost|127\..*|0\.0\.0\.0|::1?)$/.test
  * The runtime reports some addresses that are not this machine's as in use, and gives no code for
  * names that are none.
  */
-function explain(code: string | undefined, host: string, port: number): string {
+function describeFailure(code: string | undefined, host: string, port: number): string {
   const failed = `Cannot listen on ${host}:${port}`;
   if (code === "EACCES")
     return `${failed}: permission is denied; ports below 1024 need more rights.`;

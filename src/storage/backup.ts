@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, crc32, createGunzip, createGzip, gunzipSync } from "node:zlib";
 import { PlantStoreError } from "../domain/errors.ts";
-import { explainFile, explainSystemCall } from "../domain/file-failure.ts";
+import { mapFileError, toFileError } from "../domain/file-failure.ts";
 import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
 import { engineOf, inspectFile, isFile, maskAddress } from "./open.ts";
 import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
@@ -51,7 +51,7 @@ export async function writeBackup(
       backUp(address, snapshot, (bytes) => appendFileSync(descriptor, bytes), work),
     );
   } catch (error) {
-    throw explainWriting(target, error);
+    throw mapWriteError(target, error);
   }
 }
 
@@ -66,7 +66,7 @@ export async function streamBackup(
   try {
     return await backUp(address, join(folder, `${crypto.randomUUID()}.partial.db`), write, work);
   } catch (error) {
-    throw explainSystemCall("write", folder, error);
+    throw mapFileError("write", folder, error);
   } finally {
     if (!isFile(address)) rmSync(folder, { recursive: true, force: true });
   }
@@ -221,7 +221,7 @@ function readBackup(path: string): Backup {
     if (error instanceof PlantStoreError) throw error;
     // By the system, or else by what the file holds.
     const isOfSystem = /^E[A-Z]+$/.test((error as { code?: string }).code ?? "");
-    throw isOfSystem ? explainFile("read", path, error) : notBackup(path);
+    throw isOfSystem ? toFileError("read", path, error) : notBackup(path);
   }
 }
 
@@ -245,7 +245,7 @@ async function unpack(backup: Backup, target: string, work: BackupWork): Promise
     work.onPhase("Checking");
     return { madeAt, ...(await inspectFile(target, { mustBeWhole: true })) };
   } catch (error) {
-    throw explainUnpacking(path, target, error);
+    throw mapUnpackError(path, target, error);
   }
 }
 
@@ -269,7 +269,7 @@ function boundBytes(max: number) {
   };
 }
 
-function explainUnpacking(path: string, target: string, cause: unknown): unknown {
+function mapUnpackError(path: string, target: string, cause: unknown): unknown {
   const { code = "", syscall } = cause as { code?: string; syscall?: string };
   const isCorrupt = code.startsWith("Z_");
   if (isCorrupt || (cause instanceof PlantStoreError && cause.code === "unavailable")) {
@@ -278,16 +278,16 @@ function explainUnpacking(path: string, target: string, cause: unknown): unknown
     return new PlantStoreError("unavailable", message, { cause });
   }
   return syscall === "read"
-    ? explainFile("read", path, cause)
-    : explainSystemCall("write", target, cause);
+    ? toFileError("read", path, cause)
+    : mapFileError("write", target, cause);
 }
 
-function explainWriting(target: string, cause: unknown): unknown {
+function mapWriteError(target: string, cause: unknown): unknown {
   // The store is only read, so it is the backup that there is no room for.
   const code = (cause as { code?: string }).code ?? "";
   if (["storage-full", "ENOSPC", "EDQUOT", "EFBIG"].includes(code)) {
     const message = `Cannot write ${target}: there is no room for it.`;
     return new PlantStoreError("storage-full", message, { cause });
   }
-  return explainSystemCall("write", target, cause);
+  return mapFileError("write", target, cause);
 }

@@ -57,7 +57,7 @@ const gardenLocked = new PlantStoreError(
   "Another program has locked this garden. Nothing was changed; try again shortly.",
 );
 
-interface Waiter {
+interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
   /** Takes the outcomes of the whole group, and where its own begin. */
@@ -65,18 +65,18 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-type Group = readonly Waiter[];
+type Group = readonly WaitingWrites[];
 
 export class GroupCommit implements PlantWriter {
   readonly #storage: Pick<PlantStorage, "apply">;
   readonly #options: GroupCommitOptions;
-  readonly #waiting = new FairQueue<Waiter>();
+  readonly #waiting = new FairQueue<WaitingWrites>();
   /** Gardens that another program has locked, and until when their writes are refused at once. */
   readonly #lockedUntilMs = new Map<string, number>();
   #isBusy = false;
   /** Whether the commit under way is past its deadline. */
   isStuck = false;
-  /** Groups whose waiters are not all settled yet. */
+  /** Groups that are not fully settled yet. */
   #settling = 0;
 
   constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
@@ -112,13 +112,13 @@ export class GroupCommit implements PlantWriter {
     while (this.#isBusy || this.#settling > 0) await Bun.sleep(1);
   }
 
-  #enqueue(waiter: Waiter): void {
-    const refusal = this.#refusal(waiter.garden);
+  #enqueue(entry: WaitingWrites): void {
+    const refusal = this.#refusal(entry.garden);
     if (refusal) {
-      waiter.reject(refusal);
+      entry.reject(refusal);
       return;
     }
-    this.#waiting.push(waiter.garden, waiter);
+    this.#waiting.push(entry.garden, entry);
     if (this.#isBusy) return;
     this.#isBusy = true;
     // At the end of this tick, so that all requests that it brings share the commit.
@@ -144,13 +144,13 @@ export class GroupCommit implements PlantWriter {
   /** The next group. What has waited too long and still doesn't fit into it is refused. */
   #takeGroup(): Group {
     const { groupWritesMax, gardenWritesMax, onStart } = this.#options;
-    const group: Waiter[] = [];
+    const group: WaitingWrites[] = [];
     const writesOf = new Map<string, number>();
     let writes = 0;
-    const fits = (garden: string, waiter: Waiter) => {
-      const own = (writesOf.get(garden) ?? 0) + waiter.writes.length;
+    const fits = (garden: string, entry: WaitingWrites) => {
+      const own = (writesOf.get(garden) ?? 0) + entry.writes.length;
       const isFirst = !writesOf.has(garden);
-      if (group.length > 0 && writes + waiter.writes.length > groupWritesMax) return false;
+      if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
       if (!isFirst && own > gardenWritesMax) return false;
       writesOf.set(garden, own);
       return true;
@@ -166,7 +166,7 @@ export class GroupCommit implements PlantWriter {
     return group;
   }
 
-  /** Settles every waiter of the group. */
+  /** Settles every entry of the group. */
   async #commit(group: Group): Promise<void> {
     const error = await this.#apply(group);
     if (error === undefined) return;
@@ -182,7 +182,7 @@ export class GroupCommit implements PlantWriter {
     }
     if (group.length === 1) return this.#reject(group, error);
     // One of the writes is at fault, not the storage: tried alone, only that one fails.
-    for (const waiter of group) await this.#commit([waiter]);
+    for (const entry of group) await this.#commit([entry]);
   }
 
   #lock(garden: string): void {
@@ -204,9 +204,9 @@ export class GroupCommit implements PlantWriter {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];
-    for (const waiter of group) {
+    for (const entry of group) {
       starts.push(writes.length);
-      for (const write of waiter.writes) writes.push(write);
+      for (const write of entry.writes) writes.push(write);
     }
     let outcomes: readonly Outcome[];
     try {
@@ -216,7 +216,7 @@ export class GroupCommit implements PlantWriter {
       return error ?? new Error("The storage failed without a reason.");
     }
     this.#options.onCommit(outcomes, performance.now() - startedAtMs);
-    this.#settle(group, (waiter, index) => waiter.resolve(outcomes, starts[index] as number));
+    this.#settle(group, (entry, index) => entry.resolve(outcomes, starts[index] as number));
     return undefined;
   }
 
@@ -225,9 +225,9 @@ export class GroupCommit implements PlantWriter {
   }
 
   /** A bounded number per tick. The next commit doesn't wait for the rest. */
-  #settle(group: Group, settle: (waiter: Waiter, index: number) => void, from = 0): void {
+  #settle(group: Group, settle: (entry: WaitingWrites, index: number) => void, from = 0): void {
     const to = Math.min(from + settledPerTick, group.length);
-    for (let index = from; index < to; index++) settle(group[index] as Waiter, index);
+    for (let index = from; index < to; index++) settle(group[index] as WaitingWrites, index);
     if (to === group.length) return;
     this.#settling++;
     setImmediate(() => {
@@ -249,7 +249,7 @@ export class GroupCommit implements PlantWriter {
     this.isStuck = true;
     const message = `The storage did not respond in time, so the outcome is unknown. ${sendAgain}`;
     this.#reject(group, new PlantStoreError("unavailable", message));
-    const waiting: Waiter[] = [];
+    const waiting: WaitingWrites[] = [];
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       waiting.push(next.item);
     }

@@ -18,13 +18,13 @@ export const entryBytes = hashBytes + idBytes;
 export const linesPerRow = 128;
 
 /** Where a key is remembered. */
-interface KeyPlace {
+interface KeyPosition {
   readonly row: string;
   readonly entry: number;
 }
 
 /** How a create uses its key. */
-export interface KeyUse extends KeyPlace {
+export interface KeyUse extends KeyPosition {
   readonly isLine: boolean;
   readonly request: string;
   readonly nowMs: number;
@@ -44,11 +44,11 @@ export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   const { line, nowMs, expiresAtMs } = idempotency;
   // Never change this: a retry after an upgrade must have the same hash.
   const request = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
-  const place = placeOfKey(idempotency);
-  return { ...place, isLine: line !== undefined, request, nowMs, expiresAtMs };
+  const position = positionOfKey(idempotency);
+  return { ...position, isLine: line !== undefined, request, nowMs, expiresAtMs };
 }
 
-export function placeOfKey({ key, line }: Pick<Idempotency, "key" | "line">): KeyPlace {
+export function positionOfKey({ key, line }: Pick<Idempotency, "key" | "line">): KeyPosition {
   const head = key.slice(0, headCharacters);
   if (line === undefined) return { row: head + hash(key), entry: 0 };
   const row = head + hashOfLines(key) + numberBytes(Math.floor(line / linesPerRow));

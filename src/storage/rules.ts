@@ -15,12 +15,12 @@ import type {
 import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
 
 /** A create whose key is hashed. */
-type KeyedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };
+type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };
 
-export type PreparedWrite = KeyedCreate | PutWrite | DeleteWrite;
+export type HashedWrite = HashedCreate | PutWrite | DeleteWrite;
 
 /** Call it on the thread of the request, which has time to hash. */
-export function prepare(writes: readonly Write[]): PreparedWrite[] {
+export function hashKeys(writes: readonly Write[]): HashedWrite[] {
   return writes.map((write) => {
     if (write.kind !== "create") return write;
     const { kind, garden, id, name, tag } = write;
@@ -69,7 +69,7 @@ export function keysMaxOf(plantsMax: number): number {
 
 /** `plantsMax` is the quota of a garden; unlimited if absent. */
 export function decide(
-  writes: readonly PreparedWrite[],
+  writes: readonly HashedWrite[],
   lookUp: LookUp,
   plantsMax: number | undefined,
 ): Decision {
@@ -86,8 +86,8 @@ export function decide(
   return { outcomes, changes: changed.map((garden) => garden.changes()) };
 }
 
-/** The place of a plant that the group names or creates. */
-interface Place {
+/** The state of a plant that the group names or creates. */
+interface PlantState {
   readonly wasStored: boolean;
   /** Absent: there is no plant, or not any more. */
   content: Content | undefined;
@@ -103,7 +103,7 @@ class Garden {
   #lastId: PlantId;
   #plants: number;
   #keys: number;
-  readonly #places = new Map<PlantId, Place>();
+  readonly #states = new Map<PlantId, PlantState>();
   readonly #keyRows = new Map<string, KeyRow>();
   isChanged = false;
 
@@ -118,7 +118,7 @@ class Garden {
     this.#keys = row?.keys ?? 0;
   }
 
-  decide(write: PreparedWrite): Outcome {
+  decide(write: HashedWrite): Outcome {
     switch (write.kind) {
       case "create":
         return this.#create(write);
@@ -133,7 +133,7 @@ class Garden {
     const inserted: Plant[] = [];
     const replaced: Plant[] = [];
     const deleted: PlantId[] = [];
-    for (const [id, { wasStored, content, isChanged }] of this.#places) {
+    for (const [id, { wasStored, content, isChanged }] of this.#states) {
       if (!isChanged) continue;
       if (content) (wasStored ? replaced : inserted).push({ id, ...content });
       else if (wasStored) deleted.push(id);
@@ -143,19 +143,19 @@ class Garden {
     return { garden: this.#name, ...row, inserted, replaced, deleted, keyRows };
   }
 
-  #create(write: KeyedCreate): Outcome {
+  #create(write: HashedCreate): Outcome {
     const { key } = write;
     const keyRow = key && this.#keyRow(key);
     const earlier = key && keyRow?.recall(key);
     if (earlier) return earlier;
-    const chosen = write.id === undefined ? undefined : this.#place(write.id);
+    const chosen = write.id === undefined ? undefined : this.#stateOf(write.id);
     if (chosen?.content) return { kind: "taken" };
     const full = this.#full(keyRow);
     if (full) return full;
     const id = write.id ?? this.#lastId + 1n;
     // No plant up to there has an id above the counter, so the next one is free.
     if (!chosen && id > assignedIdMax) return { kind: "exhausted" };
-    this.#store(id, chosen ?? this.#addPlace(id, undefined), write);
+    this.#store(id, chosen ?? this.#addState(id, undefined), write);
     if (key && keyRow) {
       if (!keyRow.isStored) this.#keys++;
       keyRow.remember(key, id);
@@ -165,45 +165,45 @@ class Garden {
 
   #put(write: PutWrite): Outcome {
     const { id, preconditions } = write;
-    const place = this.#place(id);
-    const wasThere = place.content !== undefined;
-    if (!holds(preconditions, place.content)) return { kind: "precondition-failed" };
+    const state = this.#stateOf(id);
+    const wasThere = state.content !== undefined;
+    if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
     const full = wasThere ? undefined : this.#full();
     if (full) return full;
-    this.#store(id, place, write);
+    this.#store(id, state, write);
     return wasThere ? { kind: "replaced" } : { kind: "created", id, replayed: false };
   }
 
   #delete({ id, preconditions }: DeleteWrite): Outcome {
-    const place = this.#place(id);
+    const state = this.#stateOf(id);
     // First, as RFC 9110 (13.2.1) has it: without the precondition it would be a 404, too.
-    if (!place.content) return { kind: "missing" };
-    if (!holds(preconditions, place.content)) return { kind: "precondition-failed" };
-    place.content = undefined;
-    place.isChanged = true;
+    if (!state.content) return { kind: "missing" };
+    if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
+    state.content = undefined;
+    state.isChanged = true;
     this.#plants--;
     this.isChanged = true;
     return { kind: "deleted" };
   }
 
-  #store(id: PlantId, place: Place, { name, tag }: Content): void {
-    if (!place.content) this.#plants++;
-    place.content = { name, tag };
-    place.isChanged = true;
+  #store(id: PlantId, state: PlantState, { name, tag }: Content): void {
+    if (!state.content) this.#plants++;
+    state.content = { name, tag };
+    state.isChanged = true;
     if (id > this.#lastId && id <= assignedIdMax) this.#lastId = id;
     this.isChanged = true;
   }
 
-  #place(id: PlantId): Place {
-    const place = this.#places.get(id);
-    if (place) return place;
-    return this.#addPlace(id, this.#isStored ? this.#lookUp.plant(this.#name, id) : undefined);
+  #stateOf(id: PlantId): PlantState {
+    const state = this.#states.get(id);
+    if (state) return state;
+    return this.#addState(id, this.#isStored ? this.#lookUp.plant(this.#name, id) : undefined);
   }
 
-  #addPlace(id: PlantId, content: Content | undefined): Place {
-    const place = { wasStored: content !== undefined, content, isChanged: false };
-    this.#places.set(id, place);
-    return place;
+  #addState(id: PlantId, content: Content | undefined): PlantState {
+    const state = { wasStored: content !== undefined, content, isChanged: false };
+    this.#states.set(id, state);
+    return state;
   }
 
   #keyRow(key: KeyUse): KeyRow {

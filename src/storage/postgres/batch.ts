@@ -10,8 +10,8 @@ import {
   decide,
   type GardenChanges,
   type GardenRow,
+  type HashedWrite,
   type LookUp,
-  type PreparedWrite,
 } from "../rules.ts";
 import { send } from "./statement.ts";
 
@@ -26,7 +26,7 @@ interface BatchOptions {
 
 export async function applyBatch(
   client: ClientBase,
-  writes: readonly PreparedWrite[],
+  writes: readonly HashedWrite[],
   { plantsMax, announceCommit }: BatchOptions,
 ): Promise<readonly Outcome[]> {
   try {
@@ -42,7 +42,7 @@ export async function applyBatch(
 }
 
 /** One round trip. If BEGIN is cancelled, what is sent with it adds at most an empty garden. */
-async function fetchAll(client: ClientBase, writes: readonly PreparedWrite[]): Promise<LookUp> {
+async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind !== "delete"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));

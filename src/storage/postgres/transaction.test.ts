@@ -20,7 +20,7 @@ import {
 } from "../../../test/postgres-server.ts";
 import { create, created, put, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { GardenLocked } from "../../domain/storage.ts";
-import { prepare } from "../rules.ts";
+import { hashKeys } from "../rules.ts";
 import type { Storage } from "../storage.ts";
 import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
@@ -161,7 +161,7 @@ describe("a batch", () => {
     let isAnnounced = false;
     const applying = applyBatch(
       client,
-      prepare([create({ id: 7n }), remove(1n), put({ id: 1n })]),
+      hashKeys([create({ id: 7n }), remove(1n), put({ id: 1n })]),
       {
         plantsMax: undefined,
         announceCommit() {

@@ -12,7 +12,7 @@ import {
   type PlantStorage,
 } from "../../domain/storage.ts";
 import { type KeyUse, toBytes } from "../keys.ts";
-import { keysMaxOf, type PreparedWrite, prepare } from "../rules.ts";
+import { type HashedWrite, hashKeys, keysMaxOf } from "../rules.ts";
 import { applyBatch, columns, lockTimeoutMs, pair, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
@@ -28,7 +28,7 @@ export function createWriter(
   runner: TransactionRunner,
   plantsMax: number | undefined,
 ): Pick<PlantStorage, "apply" | "forgetKeys"> {
-  async function apply(writes: readonly PreparedWrite[]): Promise<readonly Outcome[]> {
+  async function apply(writes: readonly HashedWrite[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both ways together still end in time.
     const dueAtMs = runner.dueAtMs();
     if (isAllDeletes(writes)) return deleteAll(runner, writes);
@@ -45,7 +45,7 @@ export function createWriter(
   return {
     async apply(writes) {
       try {
-        return await apply(prepare(writes));
+        return await apply(hashKeys(writes));
       } catch (error) {
         if (!hasState((error as Error).cause, lockNotAvailable)) throw error;
         throw new GardenLocked("A garden is locked.", { cause: error });
@@ -78,7 +78,7 @@ const forgetStatement = `
       WHERE gardens.garden = lost.garden)
   SELECT count(*) FROM forgotten`;
 
-function isAllDeletes(writes: readonly PreparedWrite[]): writes is DeleteWrite[] {
+function isAllDeletes(writes: readonly HashedWrite[]): writes is DeleteWrite[] {
   return writes.every(
     (write) => write.kind === "delete" && write.preconditions?.ifMatch === undefined,
   );
@@ -97,13 +97,13 @@ async function deleteAll(
   }));
 }
 
-type PlainCreate = Extract<PreparedWrite, { kind: "create" }>;
+type PlainCreate = Extract<HashedWrite, { kind: "create" }>;
 
 /**
  * No chosen id, and any key can be inserted unread. Lines of a bulk request share a key row, which
  * must be read before it is changed.
  */
-function isAllPlain(writes: readonly PreparedWrite[]): writes is PlainCreate[] {
+function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
   return writes.every(
     (write) => write.kind === "create" && write.id === undefined && !write.key?.isLine,
   );

@@ -10,11 +10,11 @@ import { migrate, requireExactSchema, requireStore } from "./migrate.ts";
 import {
   checkIntegrity,
   connect,
-  explainOpening,
   findFile,
   lockForServing,
   placeFile,
   sizeOf,
+  toOpenError,
 } from "./open.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -49,7 +49,7 @@ export async function backupSqlite(
     }
   } catch (error) {
     lock?.close();
-    throw explainOpening(path, error);
+    throw toOpenError(path, error);
   }
   // In a thread of its own, so that Ctrl+C is heard while SQLite is at work.
   const worker = WorkerClient.start(file);
@@ -132,7 +132,7 @@ function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Da
     // Not for a file that is refused below: its lock would make it look like a store.
     if (mayReplace || sizeOf(file) === 0) return { file, lock: lockForServing(file, serving) };
   } catch (error) {
-    throw explainOpening(path, error);
+    throw toOpenError(path, error);
   }
   throw new PlantStoreError(
     "conflict",
@@ -167,7 +167,7 @@ function swap(path: string, file: string, partial: string): string | undefined {
     renameDurably(partial, file);
   } catch (error) {
     if (existsSync(partial)) moveAll(kept, file, suffixes.toReversed());
-    throw explainOpening(path, error);
+    throw toOpenError(path, error);
   }
   return hasStore ? kept : undefined;
 }

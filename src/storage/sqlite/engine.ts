@@ -15,10 +15,10 @@ import {
   checkWritable,
   connect,
   createFile,
-  explainOpening,
   findFile,
   lockForServing,
   sizeOf,
+  toOpenError,
   useWriteAheadLog,
 } from "./open.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -75,7 +75,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
   } catch (error) {
     for (const database of opened) database.close();
     if (created !== undefined && sizeOf(created) === 0) removeLeftover(created);
-    throw explainOpening(path, error);
+    throw toOpenError(path, error);
   }
 }
 

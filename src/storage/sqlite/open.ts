@@ -197,12 +197,12 @@ function isBusy(error: unknown): boolean {
   return error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true;
 }
 
-export function explainOpening(path: string, cause: unknown): PlantStoreError {
-  const message = `Cannot open ${path}: ${explain(path, cause)}.`;
+export function toOpenError(path: string, cause: unknown): PlantStoreError {
+  const message = `Cannot open ${path}: ${describeFailure(path, cause)}.`;
   return new PlantStoreError("unavailable", message, { cause });
 }
 
-function explain(path: string, error: unknown): string {
+function describeFailure(path: string, error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
   if (reasons[code] !== undefined) return reasons[code];
   if (code === "ENOENT") return "it cannot be created there (choose another folder)";
@@ -223,7 +223,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: `permission is denied (${denied})`,
   EPERM: `permission is denied (${denied})`,
   EROFS: "it is on a read-only disk (mount a writable volume there, or choose another file)",
-  ELOOP: "its symbolic links lead in a circle",
+  ELOOP: "its symbolic links form a loop",
   ENOTDIR: "a part of its path is a file, or a link that leads nowhere",
   EEXIST: "a part of its path is a file, or a link that leads nowhere",
 };

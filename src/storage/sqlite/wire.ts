@@ -3,14 +3,14 @@
  * cloned: 48 writes and their outcomes take 39 µs this way, and 82 µs as objects.
  */
 import type { Outcome, Write } from "../../domain/storage.ts";
-import { type PreparedWrite, prepare } from "../rules.ts";
+import { type HashedWrite, hashKeys } from "../rules.ts";
 
 /** JSON has no bigint, so an id is sent as text. */
 export function packWrites(writes: readonly Write[]): string {
-  return JSON.stringify(prepare(writes).map((write) => ({ ...write, id: write.id?.toString() })));
+  return JSON.stringify(hashKeys(writes).map((write) => ({ ...write, id: write.id?.toString() })));
 }
 
-export function unpackWrites(text: string): PreparedWrite[] {
+export function unpackWrites(text: string): HashedWrite[] {
   return unpackIds(JSON.parse(text));
 }
 

@@ -35,7 +35,7 @@ export interface WorkerShare {
   readonly versions: SharedArrayBuffer;
 }
 
-interface Waiter {
+interface PendingRequest {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -46,8 +46,8 @@ export class WorkerClient {
   readonly #port: Worker | MessagePort;
   readonly versions: GardenVersions;
   readonly #onFailure: ((message: string) => void) | undefined;
-  /** The worker replies in the order of the requests, so a reply is for the oldest waiter. */
-  readonly #waiting: Waiter[] = [];
+  /** The worker replies in the order of the requests, so a reply is for the oldest of these. */
+  readonly #waiting: PendingRequest[] = [];
   #failure: Error | undefined;
   #isClosed = false;
 
@@ -132,17 +132,17 @@ export class WorkerClient {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#port.postMessage(request);
-      // Only after it was sent: otherwise every later reply would go to the wrong waiter.
+      // Only after it was sent: otherwise every later reply would go to the wrong request.
       this.#waiting.push({ resolve, reject });
     });
   }
 
   #settle(reply: WorkerReply): void {
-    const waiter = this.#waiting.shift();
-    if (!waiter) return;
-    if ("result" in reply) waiter.resolve(reply.result);
-    else if (reply.code === undefined) waiter.reject(new Error(reply.message));
-    else waiter.reject(new PlantStoreError(reply.code, reply.message, { cause: reply.cause }));
+    const request = this.#waiting.shift();
+    if (!request) return;
+    if ("result" in reply) request.resolve(reply.result);
+    else if (reply.code === undefined) request.reject(new Error(reply.message));
+    else request.reject(new PlantStoreError(reply.code, reply.message, { cause: reply.cause }));
   }
 
   /**
@@ -153,7 +153,7 @@ export class WorkerClient {
     const cause = { cause: message };
     this.#failure = new PlantStoreError("unavailable", "The storage cannot take writes.", cause);
     const unknown = new PlantStoreError("unavailable", unknownOutcome, cause);
-    for (const waiter of this.#waiting.splice(0)) waiter.reject(unknown);
+    for (const request of this.#waiting.splice(0)) request.reject(unknown);
     this.#onFailure?.(message);
   }
 }

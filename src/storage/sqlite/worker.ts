@@ -6,7 +6,7 @@
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome } from "../../domain/storage.ts";
-import type { PreparedWrite } from "../rules.ts";
+import type { HashedWrite } from "../rules.ts";
 import { mapError, unavailable } from "./errors.ts";
 import { dropAddedIndexes } from "./migrate.ts";
 import { connect, readPragma } from "./open.ts";
@@ -23,9 +23,9 @@ const otherProcessesMs = 1_000;
 type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 
 /** The writes of one request that wait for a commit. */
-interface Group {
+interface WaitingRequest {
   readonly port: Port;
-  readonly writes: readonly PreparedWrite[];
+  readonly writes: readonly HashedWrite[];
 }
 
 let path = "";
@@ -34,7 +34,7 @@ let connection:
   | { readonly database: Database; readonly writer: Writer; dataVersion: bigint }
   | undefined;
 let versions = new GardenVersions();
-let waiting: Group[] = [];
+let waiting: WaitingRequest[] = [];
 
 /** Connects, unless there is a connection. */
 function openWriter(): Writer {
@@ -103,37 +103,37 @@ function vacuumInto(target: string): void {
   }
 }
 
-/** Groups that came in during the last commit share the next one, whichever thread sent them. */
+/** Requests that came in during the last commit share the next one, whichever thread sent them. */
 function commitWaiting(): void {
-  const groups = waiting;
+  const requests = waiting;
   waiting = [];
-  if (groups.length > 0) commit(groups);
+  if (requests.length > 0) commit(requests);
 }
 
-function commit(groups: readonly Group[]): void {
+function commit(requests: readonly WaitingRequest[]): void {
   let outcomes: readonly Outcome[];
   try {
-    outcomes = apply(groups.flatMap((group) => group.writes));
+    outcomes = apply(requests.flatMap(({ writes }) => writes));
   } catch (thrown) {
     const error = handleFailure(thrown);
-    // If a write is at fault, not the storage, only its own group fails.
-    if (groups.length > 1 && !(error instanceof PlantStoreError)) {
-      for (const group of groups) commit([group]);
+    // If a write is at fault, not the storage, only its own request fails.
+    if (requests.length > 1 && !(error instanceof PlantStoreError)) {
+      for (const request of requests) commit([request]);
       return;
     }
-    for (const { port } of groups) port.postMessage(toReply(error));
+    for (const { port } of requests) port.postMessage(toReply(error));
     return;
   }
   // Outside the catch above, which would reply twice.
   let from = 0;
-  for (const { port, writes } of groups) {
+  for (const { port, writes } of requests) {
     const result = packOutcomes(outcomes.slice(from, from + writes.length));
     from += writes.length;
     port.postMessage({ result } satisfies WorkerReply);
   }
 }
 
-function apply(writes: readonly PreparedWrite[]): readonly Outcome[] {
+function apply(writes: readonly HashedWrite[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);

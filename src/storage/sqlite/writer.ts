@@ -6,14 +6,14 @@ import type { Database } from "bun:sqlite";
 import type { PlantId } from "../../domain/plant.ts";
 import type { Outcome, TokenUse } from "../../domain/storage.ts";
 import { toBytes } from "../keys.ts";
-import { decide, type GardenChanges, type LookUp, type PreparedWrite } from "../rules.ts";
+import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../rules.ts";
 import { mapCommitError } from "./errors.ts";
 
 /** Few enough that writers who wait behind it do not notice. */
 const forgottenKeysMax = 1_000;
 
 export interface Writer {
-  apply(writes: readonly PreparedWrite[]): readonly Outcome[];
+  apply(writes: readonly HashedWrite[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }

@@ -1,4 +1,4 @@
-/** Writes plants as CSV, JSON Lines or a JSON array. */
+/** Renders plants as CSV, JSON Lines or a JSON array. */
 import type { Plant } from "../client/plant-store.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format, Origin } from "./rows.ts";
@@ -7,8 +7,8 @@ import { renderCount } from "./words.ts";
 /** Spreadsheets take text that starts like this for a formula. */
 const formula = /^[=+\-@\t\r]/;
 
-/** Writes page by page, since nobody knows how many will come. */
-export class PlantWriter {
+/** Page by page, since nobody knows how many will come. */
+export class PlantRenderer {
   readonly #format: Format;
   #count = 0;
   #formulas = 0;
