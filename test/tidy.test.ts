@@ -35,9 +35,8 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config serve log version json-text auth storage domain client check plant-file",
+  cli: "config server log version json-text auth storage domain client check plant-file",
   config: "domain storage",
-  serve: "config log metrics version server rate-limit storage domain",
   server: "config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
   http: "async log metrics json-text tracing auth rate-limit domain",

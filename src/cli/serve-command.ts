@@ -9,7 +9,7 @@ import {
   settings,
 } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
-import type { Service } from "../serve.ts";
+import type { Service } from "../server/serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command } from "./command.ts";
@@ -46,7 +46,7 @@ export const serveCommand: Command = {
     }
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help doesn't load the whole service.
-    const { serve } = await import("../serve.ts");
+    const { serve } = await import("../server/serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
     // Handled from here on, because a start may have read the files before they changed. Without

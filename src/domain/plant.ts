@@ -94,14 +94,18 @@ export interface Plant {
   readonly tag: string;
 }
 
-/**
- * Identifies what a plant says: the same for the same name and tag, and different for any other.
- * 22 characters of base64url.
- */
+/** A hash of the plant's name and tag, as 22 characters of base64url. */
 export function contentHash({ name, tag }: Pick<Plant, "name" | "tag">): string {
-  // Importing it above would take 20 ms of every start.
-  const { hash } = process.getBuiltinModule("node:crypto");
-  return hash("sha256", JSON.stringify([name, tag]), "base64url").slice(0, 22);
+  return sha256(JSON.stringify([name, tag]), "base64url").slice(0, 22);
+}
+
+/** Not imported at the top: that would add 20 ms to every start. */
+const loadHash = () => process.getBuiltinModule("node:crypto").hash;
+let hash: ReturnType<typeof loadHash> | undefined;
+
+export function sha256(text: string, encoding: "base64url" | "binary"): string {
+  hash ??= loadHash();
+  return hash("sha256", text, encoding);
 }
 
 export const plantFields = ["id", "name", "tag"] as const;

@@ -4,7 +4,7 @@ import { issueToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Idempotency } from "../../src/domain/storage.ts";
 import { createLog } from "../../src/log.ts";
-import { type Service, serve } from "../../src/serve.ts";
+import { type Service, serve } from "../../src/server/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { create, created } from "../storage-contract/tested-storage.ts";

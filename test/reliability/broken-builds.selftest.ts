@@ -191,7 +191,7 @@ const interposedBuilds: readonly BrokenBuild[] = [
     /created again: |duplicated: /,
     byPowerCuts,
     {
-      file: "storage/rules.ts",
+      file: "domain/rules.ts",
       text: "if (key && keyRow) {",
       by: "if (key && keyRow && !key.isLine) {",
     },

@@ -3,16 +3,16 @@
  * and fetches all that the rules may look up, the second stores what they decided.
  */
 import type { ClientBase, QueryResult } from "pg";
+import { type StoredKey, toBytes } from "../../domain/keys.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
-import type { Outcome } from "../../domain/storage.ts";
-import { type StoredKey, toBytes } from "../keys.ts";
 import {
   decide,
   type GardenChanges,
   type GardenRow,
   type HashedWrite,
   type LookUp,
-} from "../rules.ts";
+} from "../../domain/rules.ts";
+import type { Outcome } from "../../domain/storage.ts";
 import { send } from "./statement.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */

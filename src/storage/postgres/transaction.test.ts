@@ -19,8 +19,8 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create, created, put, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { hashKeys } from "../../domain/rules.ts";
 import { GardenLocked } from "../../domain/storage.ts";
-import { hashKeys } from "../rules.ts";
 import type { Storage } from "../storage.ts";
 import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";

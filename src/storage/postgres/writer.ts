@@ -4,15 +4,15 @@
  * turns.
  */
 import type { QueryResult } from "pg";
+import { type KeyUse, toBytes } from "../../domain/keys.ts";
 import type { PlantId } from "../../domain/plant.ts";
+import { type HashedWrite, hashKeys, keysMaxOf } from "../../domain/rules.ts";
 import {
   type DeleteWrite,
   GardenLocked,
   type Outcome,
   type PlantStorage,
 } from "../../domain/storage.ts";
-import { type KeyUse, toBytes } from "../keys.ts";
-import { type HashedWrite, hashKeys, keysMaxOf } from "../rules.ts";
 import { applyBatch, columns, lockTimeoutMs, pair, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";

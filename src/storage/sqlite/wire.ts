@@ -2,8 +2,9 @@
  * Writes and outcomes as text, for the way between the threads. A string crosses without being
  * cloned: 48 writes and their outcomes take 39 µs this way, and 82 µs as objects.
  */
+
+import { type HashedWrite, hashKeys } from "../../domain/rules.ts";
 import type { Outcome, Write } from "../../domain/storage.ts";
-import { type HashedWrite, hashKeys } from "../rules.ts";
 
 /** JSON has no bigint, so an id is sent as text. */
 export function packWrites(writes: readonly Write[]): string {

@@ -5,8 +5,8 @@
  */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
+import type { HashedWrite } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
-import type { HashedWrite } from "../rules.ts";
 import { mapError, unavailable } from "./errors.ts";
 import { dropAddedIndexes } from "./migrate.ts";
 import { connect, readPragma } from "./open.ts";

@@ -3,10 +3,10 @@
  * rules ask for, and stores what they decide. Runs in the worker.
  */
 import type { Database } from "bun:sqlite";
+import { toBytes } from "../../domain/keys.ts";
 import type { PlantId } from "../../domain/plant.ts";
+import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome, TokenUse } from "../../domain/storage.ts";
-import { toBytes } from "../keys.ts";
-import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../rules.ts";
 import { mapCommitError } from "./errors.ts";
 
 /** Few enough that writers who wait behind it do not notice. */

@@ -6,7 +6,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
-import { linesPerRow } from "../../../src/storage/keys.ts";
+import { linesPerRow } from "../../../src/domain/keys.ts";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";

@@ -1,17 +1,17 @@
 /** The wiring of the process: opens the storage, listens on the configured threads, and stops. */
-import type { Config } from "./config.ts";
-import { PlantStoreError } from "./domain/errors.ts";
-import type { Log } from "./log.ts";
-import { Metrics } from "./metrics.ts";
-import { createBucketMemory } from "./rate-limit/rate-limiter.ts";
-import { readCertificate, warnOfExpiry } from "./server/certificate.ts";
-import { claimPort, type ListenerConfig, openListener } from "./server/listener.ts";
-import { ListenerThread } from "./server/listener-thread.ts";
-import { defaultIntervals, type Intervals, startProcessTasks } from "./server/periodic-tasks.ts";
-import { createDoubtMemory } from "./server/readiness.ts";
-import { openStorage } from "./storage/open.ts";
-import type { ConnectionLimits, Storage } from "./storage/storage.ts";
-import { version } from "./version.ts";
+import type { Config } from "../config.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import type { Log } from "../log.ts";
+import { Metrics } from "../metrics.ts";
+import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
+import { openStorage } from "../storage/open.ts";
+import type { ConnectionLimits, Storage } from "../storage/storage.ts";
+import { version } from "../version.ts";
+import { readCertificate, warnOfExpiry } from "./certificate.ts";
+import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
+import { ListenerThread } from "./listener-thread.ts";
+import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
+import { createDoubtMemory } from "./readiness.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;

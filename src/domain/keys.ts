@@ -7,8 +7,8 @@
  * Bytes are kept as text of one character each (`latin1`) where they are compared or sent to a
  * thread; `toBytes` makes what an engine stores.
  */
-import type { PlantId } from "../domain/plant.ts";
-import type { CreateWrite, Idempotency, Outcome } from "../domain/storage.ts";
+import { type PlantId, sha256 } from "./plant.ts";
+import type { CreateWrite, Idempotency, Outcome } from "./storage.ts";
 
 const headCharacters = 14;
 const hashBytes = 16;
@@ -104,12 +104,9 @@ export class KeyRow {
 }
 
 const noHash = "\0".repeat(hashBytes);
-/** To allocate a buffer takes longer than to hash. */
-const scratch = Buffer.alloc(32);
 
 function hash(text: string): string {
-  Bun.SHA256.hash(text, scratch);
-  return scratch.toString("latin1", 0, hashBytes);
+  return sha256(text, "binary").slice(0, hashBytes);
 }
 
 let latestKey = "";
@@ -126,6 +123,10 @@ function hashOfLines(key: string): string {
 
 /** The rows of a batch are next to each other. */
 function numberBytes(number: number): string {
-  scratch.writeUInt32BE(number, 0);
-  return scratch.toString("latin1", 0, 4);
+  return String.fromCharCode(
+    number >>> 24,
+    (number >>> 16) & 255,
+    (number >>> 8) & 255,
+    number & 255,
+  );
 }

@@ -3,7 +3,9 @@
  * group of writes in their order, from what an engine looks up, and says what is to be stored. It
  * sends no statement.
  */
-import { assignedIdMax, contentHash, type Plant, type PlantId } from "../domain/plant.ts";
+
+import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
+import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
 import type {
   CreateWrite,
   DeleteWrite,
@@ -11,8 +13,7 @@ import type {
   Preconditions,
   PutWrite,
   Write,
-} from "../domain/storage.ts";
-import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
+} from "./storage.ts";
 
 /** A create whose key is hashed. */
 type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };
