@@ -72,7 +72,7 @@ async function backUpToStdout(call: Call, database: string): Promise<number | un
   }
 }
 
-/** The file that a link leads to; else the link would be replaced. */
+/** Follows a link, so that its target is replaced, not the link. */
 function chooseTarget(path: string, database: string, mayReplace: boolean): string {
   if (!existsSync(path)) return path;
   if (isSameFile(path, database)) throw usageError(`${path} is the database itself.`);
@@ -83,7 +83,7 @@ function chooseTarget(path: string, database: string, mayReplace: boolean): stri
 
 export const restoreCommand: Command = {
   name: "restore",
-  summary: "Restore a store that is not being served from a backup.",
+  summary: "Restore a stopped store from a backup.",
   words: ["FILE"],
   flags: {
     force: replaceFlag,

@@ -29,7 +29,7 @@ export const checkCommand: Command = {
       help: "check one topic only, such as list or tokens",
       fallback: "all",
     },
-    slow: { help: "also check what takes 15 seconds" },
+    slow: { help: "include the 15-second checks" },
     json: jsonFlag,
   },
   settings: ["url"],

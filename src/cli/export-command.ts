@@ -59,7 +59,7 @@ export const exportCommand: Command = {
   },
 };
 
-/** A workbook, or a compressed file, is not what would be in it. */
+/** An export is text, whatever the file's extension promises. */
 function refuseExtension({ flags }: Call, path: string): void {
   const extension = extname(path);
   if (flags.format !== undefined || extension === "" || formatOf(path) !== undefined) return;
@@ -103,7 +103,7 @@ async function replaceFile(
   older: Stats | undefined,
   exportTo: (write: Write) => Promise<void>,
 ): Promise<void> {
-  // Else a link would be replaced, not the file that it leads to.
+  // Follows a link, so that its target is replaced, not the link.
   const target = older ? realpathSync(path) : path;
   if (older && (isDatabase(readBytes(target, 0, headerBytes)) || isBackup(target))) {
     throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);

@@ -100,7 +100,7 @@ export const importCommand: Command = {
   },
 };
 
-/** Empty is what a shell variable that isn't set gives. */
+/** An unset shell variable gives an empty text. */
 function someText(expected: string): Check<string> {
   return { parse: (text) => text || undefined, expected };
 }

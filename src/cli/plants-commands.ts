@@ -62,7 +62,7 @@ export const listPlantsCommand: Command = {
   summary: "List plants by their id: a table at a terminal, JSON elsewhere.",
   words: [],
   flags: {
-    limit: { placeholder: "NUMBER", help: "at most so many", fallback: "all" },
+    limit: { placeholder: "NUMBER", help: "maximum number of plants", fallback: "all" },
     tag: { placeholder: "TEXT", help: "only those with exactly this tag" },
     json: jsonFlag,
   },

@@ -1,4 +1,4 @@
-/** Why a file of the user cannot be read or written, in words. */
+/** Says why one of the user's files can't be read or written. */
 import { PlantStoreError } from "./errors.ts";
 
 const reasons: Readonly<Record<string, string>> = {

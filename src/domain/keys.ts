@@ -13,7 +13,7 @@ import type { CreateWrite, Idempotency, Outcome } from "./storage.ts";
 const headCharacters = 14;
 const hashBytes = 16;
 const idBytes = 8;
-/** For each request of a row: its hash, then the plant's id. Zeros if there is none. */
+/** An entry is the hash of a request, then the plant's id. It's all zeros if the line has none. */
 export const entryBytes = hashBytes + idBytes;
 export const linesPerRow = 128;
 
@@ -37,7 +37,7 @@ export interface StoredKey {
   readonly expiresAtMs: number;
 }
 
-/** Hashes, so it is called on the thread of the request. */
+/** Hashing takes time, so call this on the request's thread, not in the worker. */
 export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   const { idempotency } = write;
   if (idempotency === undefined) return undefined;
@@ -59,13 +59,13 @@ export function toBytes(text: string): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-/** A row while a group of writes uses it: it is read once and stored once. */
+/** A row while a group of writes uses it. A group reads and stores it once. */
 export class KeyRow {
   readonly key: string;
   /** One entry for a single plant; for lines, one each up to the last line. */
   entries: Buffer;
   expiresAtMs: number;
-  /** Whether it is there, or will be. */
+  /** Whether the row is stored, or will be with this group. */
   isStored: boolean;
   isChanged = false;
 
@@ -77,7 +77,7 @@ export class KeyRow {
     this.isStored = stored !== undefined;
   }
 
-  /** What an earlier request with the same key leads to; absent if there was none. */
+  /** The outcome if the key was used before; otherwise undefined. */
   recall({ entry, request }: KeyUse): Outcome | undefined {
     const at = entry * entryBytes;
     if (at >= this.entries.length) return undefined;
@@ -112,7 +112,7 @@ function hash(text: string): string {
 let latestKey = "";
 let latestHash = "";
 
-/** Many lines in a row have the same key. It is not the hash of the key for a single plant. */
+/** Differs from the hash for a single plant. Cached, because consecutive lines share a key. */
 function hashOfLines(key: string): string {
   if (key !== latestKey) {
     latestKey = key;
@@ -121,7 +121,7 @@ function hashOfLines(key: string): string {
   return latestHash;
 }
 
-/** The rows of a batch are next to each other. */
+/** Big-endian, so that a batch's rows are stored next to each other. */
 function numberBytes(number: number): string {
   return String.fromCharCode(
     number >>> 24,

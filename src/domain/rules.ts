@@ -1,7 +1,6 @@
 /**
- * The rules of a write, for every engine: key, precondition, id taken, quota, next id. Decides a
- * group of writes in their order, from what an engine looks up, and says what is to be stored. It
- * sends no statement.
+ * The rules of a write, for every engine: key, precondition, id taken, quota, next id. Decides the
+ * writes of a group in order, from what an engine looks up, and returns what the engine must store.
  */
 
 import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
@@ -20,7 +19,7 @@ type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse |
 
 export type HashedWrite = HashedCreate | PutWrite | DeleteWrite;
 
-/** Call it on the thread of the request, which has time to hash. */
+/** Call this on the request's thread: the one that commits has no time to hash. */
 export function hashKeys(writes: readonly Write[]): HashedWrite[] {
   return writes.map((write) => {
     if (write.kind !== "create") return write;
@@ -39,8 +38,8 @@ export interface GardenRow {
 type Content = Pick<Plant, "name" | "tag">;
 
 /**
- * What is stored, as the transaction of the group sees it. In a garden without a row nothing is
- * looked up: it holds nothing, and an engine may not have locked it.
+ * What is stored, as the group's transaction sees it. If a garden has no row, it's empty, and
+ * nothing more is looked up in it: an engine may not have locked it.
  */
 export interface LookUp {
   garden(garden: string): GardenRow | undefined;
@@ -48,7 +47,7 @@ export interface LookUp {
   key(garden: string, row: string): StoredKey | undefined;
 }
 
-/** What is to be stored of one garden, once and for all writes of the group. */
+/** What an engine must store in one garden, for all writes of the group together. */
 export interface GardenChanges extends GardenRow {
   readonly garden: string;
   readonly inserted: readonly Plant[];
@@ -59,7 +58,7 @@ export interface GardenChanges extends GardenRow {
 
 export interface Decision {
   readonly outcomes: readonly Outcome[];
-  /** Of the gardens that change. */
+  /** Only gardens that change. */
   readonly changes: readonly GardenChanges[];
 }
 
@@ -87,10 +86,10 @@ export function decide(
   return { outcomes, changes: changed.map((garden) => garden.changes()) };
 }
 
-/** The state of a plant that the group names or creates. */
+/** A plant that the group names or creates. */
 interface PlantState {
   readonly wasStored: boolean;
-  /** Absent: there is no plant, or not any more. */
+  /** Absent if there is no such plant, or not any more. */
   content: Content | undefined;
   isChanged: boolean;
 }
@@ -154,7 +153,7 @@ class Garden {
     const full = this.#full(keyRow);
     if (full) return full;
     const id = write.id ?? this.#lastId + 1n;
-    // No plant up to there has an id above the counter, so the next one is free.
+    // No plant has an id between the counter and 2^52, so the next id is free.
     if (!chosen && id > assignedIdMax) return { kind: "exhausted" };
     this.#store(id, chosen ?? this.#addState(id, undefined), write);
     if (key && keyRow) {
@@ -177,7 +176,7 @@ class Garden {
 
   #delete({ id, preconditions }: DeleteWrite): Outcome {
     const state = this.#stateOf(id);
-    // First, as RFC 9110 (13.2.1) has it: without the precondition it would be a 404, too.
+    // Before the precondition: RFC 9110 (13.2.1) ignores it where the response is a 404 anyway.
     if (!state.content) return { kind: "missing" };
     if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
     state.content = undefined;

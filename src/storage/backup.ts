@@ -28,7 +28,7 @@ interface Contents {
 }
 
 interface BackupSummary extends Contents {
-  /** All writes that were acknowledged before are in it. */
+  /** The backup has every write that was acknowledged before this time. */
   readonly madeAt: string;
 }
 
@@ -55,7 +55,7 @@ export async function writeBackup(
   }
 }
 
-/** `write` gets the file piece by piece. */
+/** Calls `write` with the file, piece by piece. */
 export async function streamBackup(
   address: string,
   write: WriteBytes,
@@ -72,7 +72,7 @@ export async function streamBackup(
   }
 }
 
-/** Copies the store to the file `snapshot`, which is there only until it is compressed. */
+/** Copies the store to the file `snapshot`, compresses that, and removes it. */
 async function backUp(
   address: string,
   snapshot: string,
@@ -148,7 +148,7 @@ async function inspectCopy(path: string, address: string): Promise<Contents> {
   }
 }
 
-/** It holds everyone's plants, and the hashes of tokens. */
+/** Only the owner may read it: it holds everyone's plants, and the hashes of tokens. */
 function createPrivate(path: string): void {
   closeSync(openSync(path, "wx", 0o600));
 }
@@ -190,7 +190,7 @@ function renderHeader(madeAtMs: number): Buffer {
 interface Backup {
   readonly path: string;
   readonly madeAt: string;
-  /** How long its SQLite file is, by that file's header. */
+  /** The size of its SQLite file, according to that file's header. */
   readonly unpackedBytes: number;
 }
 
@@ -207,7 +207,7 @@ export function isBackup(path: string): boolean {
 /** Looks at the start of the file only. Fails unless it looks like a backup. */
 function readBackup(path: string): Backup {
   try {
-    // A pipe would be opened only once somebody writes to it.
+    // Opening a pipe would wait for somebody to write to it.
     const stats = statSync(path);
     if (!stats.isFile() && !stats.isDirectory()) throw notBackup(path);
     const start = readBytes(path, 0, 4_096);
@@ -219,7 +219,7 @@ function readBackup(path: string): Backup {
     return { path, madeAt, unpackedBytes: databaseBytes(header) };
   } catch (error) {
     if (error instanceof PlantStoreError) throw error;
-    // By the system, or else by what the file holds.
+    // Either the system refused to read it, or the contents make no sense.
     const isOfSystem = /^E[A-Z]+$/.test((error as { code?: string }).code ?? "");
     throw isOfSystem ? toFileError("read", path, error) : notBackup(path);
   }
@@ -232,7 +232,7 @@ function notBackup(
   return new PlantStoreError("unavailable", `Cannot restore ${path}: ${reason}.`);
 }
 
-/** Makes a SQLite file of it, and checks both, whole. */
+/** Unpacks the SQLite file and checks all of both. */
 async function unpack(backup: Backup, target: string, work: BackupWork): Promise<BackupSummary> {
   const { path, madeAt, unpackedBytes } = backup;
   const { signal } = work;
@@ -283,7 +283,7 @@ function mapUnpackError(path: string, target: string, cause: unknown): unknown {
 }
 
 function mapWriteError(target: string, cause: unknown): unknown {
-  // The store is only read, so it is the backup that there is no room for.
+  // The store is only read, so it's the backup that has no room.
   const code = (cause as { code?: string }).code ?? "";
   if (["storage-full", "ENOSPC", "EDQUOT", "EFBIG"].includes(code)) {
     const message = `Cannot write ${target}: there is no room for it.`;

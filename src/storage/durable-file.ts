@@ -11,8 +11,8 @@ export function renameDurably(from: string, to: string): void {
 }
 
 /**
- * Has `write` fill a new file, which gets the name `target` only once it is complete and durable.
- * It is private, like a database: others must not read everyone's plants.
+ * Calls `write` to fill a new file, and renames it to `target` once it's complete and durable. Only
+ * its owner can read it, as with a database.
  */
 export async function replaceDurably<Result>(
   target: string,
@@ -35,7 +35,7 @@ export async function replaceDurably<Result>(
   }
 }
 
-/** A name lasts once its folder is synced. Windows can't do that, and doesn't need it. */
+/** A file's name survives once its folder is synced. Windows can't do that, and needn't. */
 export function syncFolderOf(path: string): void {
   if (process.platform !== "win32") sync(dirname(path), "r");
 }
@@ -53,7 +53,7 @@ function sync(path: string, flags: string): void {
   }
 }
 
-/** A temporary file. Where it can't be removed, it takes up space and does no other harm. */
+/** If a temporary file can't be removed, it takes up space and does no other harm. */
 export function removeLeftover(path: string): void {
   try {
     rmSync(path, { force: true });

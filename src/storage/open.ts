@@ -72,8 +72,8 @@ export function maskAddress(address: string): string {
 }
 
 /**
- * Whether two addresses lead to the same file, also through links. False if either cannot be read:
- * whoever opens it reports that.
+ * Whether two addresses lead to the same file, even through links. False if either can't be read;
+ * opening it then reports why.
  */
 export function isSameFile(one: string, other: string): boolean {
   try {

@@ -1,4 +1,4 @@
-/** Copies a store into a new SQLite file, and puts such a file in the place of a store. */
+/** Copies a store into a new SQLite file, and replaces a store with such a file. */
 import type { Database } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
@@ -27,8 +27,8 @@ interface Contents {
 }
 
 /**
- * Writes everything to the empty file at `target`, as it is at one moment, while a service goes on.
- * It takes a file of any schema, so it can be done before an upgrade.
+ * Writes a snapshot of everything to the empty file at `target`, while a service keeps running. The
+ * file may have an older schema, so you can make a backup before an upgrade.
  */
 export async function backupSqlite(
   path: string,
@@ -51,7 +51,7 @@ export async function backupSqlite(
     lock?.close();
     throw toOpenError(path, error);
   }
-  // In a thread of its own, so that Ctrl+C is heard while SQLite is at work.
+  // In another thread, so that Ctrl+C works while SQLite is busy.
   const worker = WorkerClient.start(file);
   try {
     signal.throwIfAborted();
@@ -66,9 +66,9 @@ export async function backupSqlite(
 }
 
 /**
- * Counts what is in a file. Fails with `unavailable`, in words that follow "Cannot …: ", if it is
- * no store, of a newer version, has another schema than its version, or, if that is checked, is
- * corrupt.
+ * Counts what is in a file. Fails with `unavailable`, in words that follow "Cannot …: ", unless
+ * it's a store with exactly the schema of its version, which may be this one or 1.0. With
+ * `mustBeWhole`, it also fails if the file is corrupt.
  */
 export function inspectSqlite(file: string, mustBeWhole: boolean): Contents {
   let database: Database | undefined;
@@ -91,8 +91,8 @@ function countRows(database: Database, table: "plants" | "tokens"): number {
 }
 
 /**
- * Opens a file that is made or read as a whole, with the newest schema. Nothing in it needs to
- * survive a power cut before it is complete.
+ * Opens a file that is written or read in one go, with the newest schema. Until it's complete, it
+ * needn't survive a power cut.
  */
 export function openScratch(file: string): Database {
   const database = connect(file);
@@ -103,8 +103,8 @@ export function openScratch(file: string): Database {
 }
 
 /**
- * Has `makeFile` write the new store beside the old one, and swaps the two. Resolves once that is
- * durable, to where the old one is kept, if there was one.
+ * Calls `makeFile` to write the new store beside the old one, and swaps the two. Resolves once
+ * that's durable, to where the old one is kept, if there was one.
  */
 export async function restoreSqlite(
   path: string,
@@ -118,7 +118,7 @@ export async function restoreSqlite(
     return swap(path, file, partial);
   } finally {
     for (const suffix of ["", ...walFiles]) removeLeftover(partial + suffix);
-    // Of a restoration that failed. While the lock is held, no service starts on it.
+    // The restore failed. While the lock is held, no service can start on the file.
     if (!existsSync(file)) removeLeftover(`${file}-serving`);
     lock.close();
   }
@@ -129,7 +129,7 @@ function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Da
   try {
     const file = findFile(path) ?? placeFile(path);
     if (sizeOf(file) > 0) requireOurs(file);
-    // Not for a file that is refused below: its lock would make it look like a store.
+    // Don't lock a file that is refused below: the lock would make it look like a store.
     if (mayReplace || sizeOf(file) === 0) return { file, lock: lockForServing(file, serving) };
   } catch (error) {
     throw toOpenError(path, error);
@@ -141,8 +141,8 @@ function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Da
 }
 
 /**
- * By its header alone: the rest may be damaged, or still in its log. Where that is lost, too, a
- * service that has used the file has left its lock.
+ * Looks at the header only: the rest may be damaged, or still in its log. If the header is lost as
+ * well, the lock that a service has left shows that the file was a store.
  */
 function requireOurs(file: string): void {
   const header = readBytes(file, 0, headerBytes);
@@ -154,11 +154,11 @@ function requireOurs(file: string): void {
   );
 }
 
-/** The old store is renamed whole: what its write-ahead log holds is moved into it first. */
+/** Moves the log into the old store first, so that a single file is kept. */
 function swap(path: string, file: string, partial: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = sizeOf(file) > 0;
-  // WAL files that are left belong to a file that is lost, or that could not be read.
+  // WAL files that are still there belong to a file that is lost or couldn't be read.
   const suffixes = hasStore ? [...walFiles, ""] : walFiles;
   try {
     syncFile(partial);

@@ -52,7 +52,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
     const file = share?.path ?? findFile(path) ?? create();
     checkLog(file);
     if (share === undefined && isServing) opened.push(lockForServing(file));
-    // Before it is opened: a file that takes its name later is another one.
+    // Before opening it: if another file takes its name later, we notice.
     const identity = statSync(file);
     const database = connect(file);
     opened.unshift(database);
@@ -60,7 +60,7 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
       checkFile(database);
       if (isServing) checkSmallFile(database, file);
       useWriteAheadLog(database);
-      // A service of an older version would not start again on what a command has migrated.
+      // An older service wouldn't start again on a file that a command has migrated.
       const lock = !isServing && isOlder(database) ? lockForServing(file, olderService) : undefined;
       try {
         migrate(database, options.onMigration);
@@ -141,8 +141,8 @@ function createStorage(
 }
 
 /**
- * A file that was removed or replaced is still open here, but its plants would be gone after the
- * next start. The same goes for its log; and without the log's index, processes would not see each
+ * If the file was removed or replaced, it's still open here, but its plants would be gone after the
+ * next start. The same goes for its log. Without the log's index, processes wouldn't see each
  * other's commits.
  */
 function watchFiles(file: string, known: string): () => void {
@@ -151,13 +151,13 @@ function watchFiles(file: string, known: string): () => void {
       const found = look(file);
       if (identify(file, found) === known && found?.size !== 0) return;
     } catch {
-      // It cannot be reached any more.
+      // It can't be reached any more.
     }
     throw new PlantStoreError("unavailable", "The database file was removed, replaced or emptied.");
   };
 }
 
-/** Of a file that was found to be `stats`, and of its WAL files. */
+/** One text for a file, whose `stats` are known, and its WAL files. */
 function identify(file: string, stats: Stats | undefined): string {
   const found = [stats, look(`${file}-wal`), look(`${file}-shm`)];
   return found.map((each) => `${each?.dev} ${each?.ino}`).join();
@@ -217,7 +217,7 @@ function prepareReads(database: Database, source: string) {
   };
 }
 
-/** Reads rows one by one and stops in time: rows that nobody sends would only be garbage. */
+/** Reads row by row and stops once there's enough: more rows would only be garbage. */
 function takeText(rows: Iterable<Plant>, textMax: number): Plant[] {
   const plants: Plant[] = [];
   let text = 0;

@@ -42,7 +42,7 @@ export function isOlder(database: Database): boolean {
 export function migrate(database: Database, onMigration?: OpenOptions["onMigration"]): void {
   const readSchema = () => Number(readPragma(database, "user_version"));
   if (readSchema() === newest) return;
-  // The lock comes first, so that of two processes that start at once only one migrates.
+  // Lock first: if two processes start at once, only one migrates.
   database
     .transaction(() => {
       checkFile(database);
@@ -56,8 +56,8 @@ export function migrate(database: Database, onMigration?: OpenOptions["onMigrati
 }
 
 /**
- * Fails unless the schema is exactly the one of its version. A trigger in a backup from elsewhere
- * could change tokens or copy plants, and without an index or a table the service would fail later.
+ * Fails unless the schema is exactly the one that its version creates. In a backup from elsewhere,
+ * a trigger could change tokens or copy plants, and a missing index would fail the service later.
  */
 export function requireExactSchema(database: Database): void {
   const objects = readObjects(database);

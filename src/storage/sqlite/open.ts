@@ -17,19 +17,19 @@ import { basename, dirname, join, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { syncFolderOf } from "../durable-file.ts";
 
-/** Marks a file as Plant Store's, so that no other program's database is taken for one. */
+/** Marks a file as Plant Store's, to tell it from other programs' databases. */
 export const applicationId = 0x504c4e54;
 
 /** Another process (a command beside the service) may hold the write lock for a moment. */
 const busyTimeoutMs = 5_000;
 const busyPauseMs = 10;
 
-/** To check 1 MiB takes 5 to 9 ms, and a start should not be noticed. */
+/** Checking 1 MiB takes 5 to 9 ms, and nobody should notice a restart. */
 const checkedMebibytesMax = 16;
 
 /**
- * The file that a path leads to, through symbolic links: the WAL files and the lock lie beside it.
- * Absent if there is none.
+ * The file that a path leads to, with links resolved: its WAL files and its lock are beside it.
+ * Absent if there is no such file.
  */
 export function findFile(path: string): string | undefined {
   refuseRoot(resolve(path));
@@ -76,14 +76,14 @@ export function placeFile(path: string): string {
   return join(realpathSync(folder), basename(path));
 }
 
-/** An empty file that only its owner can read: SQLite would let everyone on the machine read it. */
+/** Creates an empty file that only its owner can read; SQLite's own would be open to everyone. */
 export function createFile(path: string): string {
   const file = placeFile(path);
   closeSync(openSync(file, "a", 0o600));
   return realpathSync(file);
 }
 
-/** Fails next to the log of a missing file: SQLite would delete it, with the plants in it. */
+/** Fails if the file is missing and its log isn't: SQLite would delete the log, plants and all. */
 export function checkLog(file: string): void {
   const log = `${file}-wal`;
   if (sizeOf(file) > 0 || sizeOf(log) === 0) return;
@@ -108,9 +108,9 @@ export function connect(file: string): Database {
     database.run("PRAGMA foreign_keys = ON");
     // A command must not execute what somebody has put into the schema of a file from elsewhere.
     database.run("PRAGMA trusted_schema = OFF");
-    // With WAL, FULL syncs the log at every commit: what was answered survives a power cut.
+    // With WAL, FULL syncs the log at every commit, so acknowledged writes survive a power cut.
     database.run("PRAGMA synchronous = FULL");
-    // On macOS, a sync ends in the disk's cache without it. Other systems ignore it.
+    // Without this, a sync on macOS ends in the disk's cache. Other systems ignore it.
     database.run("PRAGMA fullfsync = ON");
     return database;
   } catch (error) {
@@ -120,8 +120,8 @@ export function connect(file: string): Database {
 }
 
 /**
- * Readers and the writer don't block each other. The mode is stored in the file. Where SQLite can't
- * share memory it stays in another mode, and doesn't fail.
+ * With a write-ahead log, readers and the writer don't block each other. The file remembers the
+ * mode. Where SQLite can't share memory, it silently stays in another one.
  */
 export function useWriteAheadLog(database: Database): void {
   const change = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL");
@@ -130,7 +130,7 @@ export function useWriteAheadLog(database: Database): void {
   throw new PlantStoreError("unavailable", "its file system does not support a write-ahead log");
 }
 
-/** For statements to which SQLite does not apply the busy timeout. */
+/** For statements that ignore SQLite's busy timeout. */
 function waitWhileBusy<Result>(work: () => Result): Result {
   for (const untilMs = performance.now() + busyTimeoutMs; ; Bun.sleepSync(busyPauseMs)) {
     try {
@@ -153,7 +153,7 @@ export function checkIntegrity(database: Database, check: "quick_check" | "integ
   if (finding !== "ok") throw new PlantStoreError("unavailable", `it is corrupt (${finding})`);
 }
 
-/** So that a read-only file is reported at the start, not by the first write. */
+/** Reports a read-only file at the start, not at the first write. */
 export function checkWritable(database: Database): void {
   database.run("BEGIN IMMEDIATE");
   database.run("ROLLBACK");
@@ -170,8 +170,8 @@ export function sizeOf(path: string): number {
 
 /**
  * Lets one process at a time serve a file. Commands take the lock only if they would disturb a
- * service. It is an exclusive transaction on a small database beside the file: the kernel releases
- * it with the process, however that ends, so no stale lock is left behind.
+ * service. The lock is an exclusive transaction on a small database beside the file, so the kernel
+ * releases it when the process ends, and there are no stale locks.
  */
 export function lockForServing(
   file: string,
@@ -228,7 +228,7 @@ const reasons: Readonly<Record<string, string>> = {
   EEXIST: "a part of its path is a file, or a link that leads nowhere",
 };
 
-/** SQLite doesn't say whether it is the permission or the disk; the system does. */
+/** SQLite doesn't say whether permissions or the disk are to blame; the system does. */
 function whyNotWritable(path: string): string | undefined {
   for (const each of [path, dirname(path)]) {
     try {

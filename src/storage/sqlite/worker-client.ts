@@ -146,8 +146,8 @@ export class WorkerClient {
   }
 
   /**
-   * The worker itself broke down: everything that waits, and all that comes, is refused. What
-   * waited may have been committed.
+   * The worker broke down: fails all requests, those that wait and those to come. What waited may
+   * have been committed.
    */
   #fail(message: string): void {
     const cause = { cause: message };

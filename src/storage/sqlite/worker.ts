@@ -1,7 +1,7 @@
 /// <reference lib="webworker" />
 /**
- * The thread that commits, so that a slow disk delays writers only. It serves every thread that has
- * joined it, over one connection, and over a new one after the storage has failed.
+ * The thread that commits, so that a slow disk delays only writes. It serves every thread that has
+ * joined it, over one connection, and opens a new one after the storage has failed.
  */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
@@ -49,7 +49,7 @@ function openWriter(): Writer {
     return writer;
   } catch (error) {
     database?.close();
-    // Whatever SQLite's code: no query can be at fault yet.
+    // No query has run yet, so whatever SQLite's code is, the storage is at fault.
     throw new PlantStoreError("unavailable", unavailable, { cause: error });
   }
 }
@@ -87,7 +87,7 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   }
 }
 
-/** Copies the file as it is at one moment. Over another connection: a backup needs no writer. */
+/** Takes a snapshot of the file, over a connection of its own: a backup needs no writer. */
 function vacuumInto(target: string): void {
   const source = connect(path);
   try {
@@ -95,7 +95,7 @@ function vacuumInto(target: string): void {
     using copy = connect(target);
     dropAddedIndexes(copy);
   } catch (error) {
-    // The source is only read, so this is a quota of the target's disk, or a limit of file sizes.
+    // The source is only read, so the target's disk has a quota, or files have a size limit.
     if ((error as { code?: string }).code !== "SQLITE_IOERR_WRITE") throw error;
     throw new PlantStoreError("storage-full", "There is no room for the copy.", { cause: error });
   } finally {
@@ -124,7 +124,7 @@ function commit(requests: readonly WaitingRequest[]): void {
     for (const { port } of requests) port.postMessage(toReply(error));
     return;
   }
-  // Outside the catch above, which would reply twice.
+  // Outside the try above: its catch would reply a second time.
   let from = 0;
   for (const { port, writes } of requests) {
     const result = packOutcomes(outcomes.slice(from, from + writes.length));
@@ -150,7 +150,7 @@ function noticeOtherProcesses(): void {
     if (found !== connection.dataVersion) versions.changeAll();
     connection.dataVersion = found;
   } catch {
-    // Its files may have been replaced. Writes are refused until that is put right.
+    // Its files may have been replaced. Writes are refused until that's fixed.
     disconnect();
   }
 }

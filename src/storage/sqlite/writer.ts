@@ -9,7 +9,7 @@ import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../..
 import type { Outcome, TokenUse } from "../../domain/storage.ts";
 import { mapCommitError } from "./errors.ts";
 
-/** Few enough that writers who wait behind it do not notice. */
+/** Small, so that waiting writes aren't held up. */
 const forgottenKeysMax = 1_000;
 
 export interface Writer {
