@@ -1,46 +1,81 @@
 /**
- * `npm run prove hostile [rounds] [seed]`: 1,000 slow readers of a list of 7.4 MB, then 8,000
- * unfinished bodies, 600 unread results of bulk requests, 5,000 unfinished heads and 5,000 idle
- * connections. All but readers and bulks must be closed in time.
+ * `npm run prove hostile [FACTOR] [-- --program DIR --only WORD]`: crowds that try to stop the
+ * service or to hold up others, on SQLite with one and two threads and on PostgreSQL with one and
+ * two instances. Prints what a quiet user sees. FACTOR is times as many connections.
  */
-import { startService } from "../../end-to-end/running-service.ts";
-import { prove } from "../proof.ts";
-import { attack, type SlowKind } from "./slow-clients.ts";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { crowds } from "./crowds.ts";
+import { calls, type Setup, type TrialResult, tryCrowd } from "./trial.ts";
 
-const counts: [kind: SlowKind, count: number][] = [
-  ["readers", 1_000],
-  ["bodies", 8_000],
-  ["bulks", 600],
-  ["headers", 5_000],
-  ["idle", 5_000],
-];
-const grownMbMax = 100;
-const busyMsMax = 100;
-/** An idle connection is closed after 30 seconds, also one whose request was refused. */
-const stayMsMax = 36_000;
-const holdMs = stayMsMax + 5_000;
-/** As in deploy/Containerfile: the runtime collects harder near the limit. */
-const variables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) };
-
-await prove({
-  name: "hostile",
-  trials: "rounds",
-  count: 3,
-  async run() {
-    const faults: string[] = [];
-    for (const [kind, count] of counts) {
-      await using service = await startService({ variables });
-      const { grownMb, longestMs, ...used } = await attack(service, kind, count, holdMs);
-      const mayStay = kind === "readers" || kind === "bulks";
-      process.stdout.write(
-        `${count} slow ${kind}: grown by ${grownMb.toFixed(0)} MB, busy for ` +
-          `${used.busyMsMax.toFixed(0)} ms at most, open for ${longestMs.toFixed(0)} ms at most\n`,
-      );
-      faults.push(...used.faults);
-      if (grownMb > grownMbMax) faults.push(`slow ${kind} took too much memory`);
-      if (used.busyMsMax > busyMsMax) faults.push(`slow ${kind} kept a thread busy`);
-      if (longestMs > stayMsMax && !mayStay) faults.push(`slow ${kind} stayed too long`);
-    }
-    return { faults, figures: {} };
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    program: { type: "string" },
+    only: { type: "string", default: "" },
+    on: { type: "string", default: "" },
   },
 });
+const factor = Number(positionals[0] ?? 1);
+const program = values.program && join(resolve(values.program), "src/main.ts");
+
+const setups: Readonly<Record<string, Setup>> = {
+  "sqlite, 1 thread": { engine: "sqlite", threads: 1, instances: 1 },
+  "sqlite, 2 threads": { engine: "sqlite", threads: 2, instances: 1 },
+  "postgres, 1 instance": { engine: "postgres", threads: 1, instances: 1 },
+  "postgres, 2 instances": { engine: "postgres", threads: 1, instances: 2 },
+};
+
+const limits = {
+  healthz: { medianMs: 50, worstMs: 250 },
+  get: { medianMs: 50, worstMs: 250 },
+  create: { medianMs: 150, worstMs: 500 },
+} as const;
+
+function findFaults(
+  { hasLived, times, quiet, grownMb }: TrialResult,
+  grownMbMax = Number.POSITIVE_INFINITY,
+): string[] {
+  if (!hasLived) return ["died"];
+  const faults: string[] = [];
+  for (const name of calls) {
+    const { medianMs, worstMs } = times[name];
+    if (medianMs > limits[name].medianMs || worstMs > limits[name].worstMs)
+      faults.push(`${name} too slow`);
+  }
+  const bad = Object.entries(quiet).filter(([status]) => !/^2/.test(status));
+  for (const [status, count] of bad)
+    faults.push(`${count} × ${status === "0" ? "no response" : status} for the quiet user`);
+  if (grownMb > grownMbMax) faults.push("too much memory");
+  return faults;
+}
+
+const say = (text: string) => process.stdout.write(`${text}\n`);
+const count = (statuses: Readonly<Record<string, number>>) =>
+  Object.entries(statuses)
+    .map(([status, times]) => `${status === "0" ? "none" : status}×${times}`)
+    .join(" ");
+say(
+  `| crowd | on | lived | healthz ms | get ms | create ms | grown MB | quiet user | crowd | faults |`,
+);
+say(`|---|---|---|---|---|---|---|---|---|---|`);
+let faulty = 0;
+for (const crowd of crowds.filter(({ name }) => name.includes(values.only))) {
+  for (const [where, setup] of Object.entries(setups).filter(([name]) =>
+    name.includes(values.on),
+  )) {
+    const result = await tryCrowd(crowd, setup, { factor, program });
+    const faults = findFaults(result, crowd.grownMbMax);
+    if (faults.length > 0) faulty++;
+    const ms = calls.map((name) => {
+      const { medianMs, worstMs } = result.times[name];
+      return `${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
+    });
+    const { statuses, closed, failed } = result.crowd;
+    say(
+      `| ${crowd.name} | ${where} | ${result.hasLived ? "yes" : "NO"} | ${ms.join(" | ")} | ${result.grownMb.toFixed(0)} | ${count(result.quiet)} | ${count(statuses)}; ${closed} closed, ${failed} not opened | ${faults.join(", ")} |`,
+    );
+  }
+}
+say(faulty > 0 ? `${faulty} with faults` : "clean");
+process.exit(faulty > 0 ? 1 : 0);
