@@ -19,14 +19,15 @@ export interface Crowd {
   readonly waveMs?: number;
   /** Sent on each connection every second. */
   readonly drip?: string;
-  /** How many tokens the crowd has. All of them open the same garden. Four of them by default. */
+  /** How many users the crowd has, all in the same garden; one by default. */
   readonly users?: number;
   /** How many plants are in the garden, and what they're called. */
   readonly plants?: number;
   readonly plantName?: string;
   readonly durationMs?: number;
-  /** Some crowds are about memory. */
+  /** By how much a process may grow, and how long a connection may stay open. */
   readonly grownMbMax?: number;
+  readonly openMsMax?: number;
 }
 
 const jsonLines = "Content-Type: application/jsonl";
@@ -42,6 +43,8 @@ function request(line: string, token: string, headers: readonly string[] = [], b
 /** Stands for the path of the API reference's library. */
 export const libraryMark = "/LIBRARY";
 
+/** An idle connection is closed after 30 seconds, even one whose request was refused. */
+const stay = { durationMs: 41_000, openMsMax: 36_000 };
 const unfinished = (token: string) =>
   request("POST /plants", token, [json, "Content-Length: 9"]).concat("{");
 const bulk256 = '{"name":"Monstera deliciosa","tag":"office"}\n'.repeat(256);
@@ -69,9 +72,17 @@ export const crowds: readonly Crowd[] = [
     connections: 4_000,
     send: unfinished,
     next: "wait",
-    users: 1,
     // They are all refused after 15 seconds.
     durationMs: 20_000,
+  },
+  {
+    name: "unfinished bodies of 64 KiB",
+    connections: 8_000,
+    users: 4,
+    send: (token) => request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16),
+    next: "wait",
+    durationMs: 20_000,
+    grownMbMax: 100,
   },
   {
     name: "unread library, no token",
@@ -90,19 +101,16 @@ export const crowds: readonly Crowd[] = [
   {
     name: "bulks of 256",
     connections: 160,
-    users: 1,
     send: (token) => request("POST /plants/bulk", token, [jsonLines], bulk256),
   },
   {
     name: "bulks with ids, keys and long names",
     connections: 240,
-    users: 1,
     send: (token) => request("POST /plants/bulk", token, [jsonLines, randomKey()], randomBulk()),
   },
   {
     name: "HEADs of 2,000 plants",
     connections: 600,
-    users: 1,
     plants: 20_000,
     hasNoBody: true,
     send: (token, turn) => request(`HEAD /plants?limit=2000&after=${turn % 18_000}`, token),
@@ -110,21 +118,18 @@ export const crowds: readonly Crowd[] = [
   {
     name: "lists of 500",
     connections: 600,
-    users: 1,
     plants: 20_000,
     send: (token) => request("GET /plants?limit=500", token),
   },
   {
     name: "lists of 500, each another one",
     connections: 600,
-    users: 1,
     plants: 20_000,
     send: (token, turn) => request(`GET /plants?limit=500&after=${turn % 19_000}`, token),
   },
   {
     name: "lists of 20,000",
     connections: 600,
-    users: 1,
     plants: 20_000,
     send: (token) => request("GET /plants", token),
   },
@@ -155,7 +160,6 @@ export const crowds: readonly Crowd[] = [
   {
     name: "tiny chunks",
     connections: 200,
-    users: 1,
     send: (token) =>
       `${request("POST /plants", token, [json, "Transfer-Encoding: chunked"])}${tinyChunks}` +
       `${createBody.length.toString(16)}\r\n${createBody}\r\n0\r\n\r\n`,
@@ -163,26 +167,22 @@ export const crowds: readonly Crowd[] = [
   {
     name: "creates",
     connections: 600,
-    users: 1,
     send: (token) => request("POST /plants", token, [json], createBody),
   },
   {
     name: "creates with ids and keys",
     connections: 600,
-    users: 1,
     send: (token) =>
       request("POST /plants", token, [json, randomKey()], `{"name":"Fern","id":${randomId()}}`),
   },
   {
     name: "PUTs of one plant",
     connections: 600,
-    users: 1,
     send: (token) => request("PUT /plants/7", token, [json], createBody),
   },
   {
     name: "deletes",
     connections: 600,
-    users: 1,
     plants: 20_000,
     send: (token, turn) => request(`DELETE /plants/${turn % 20_000}`, token),
   },
@@ -195,7 +195,6 @@ export const crowds: readonly Crowd[] = [
   {
     name: "pipelined gets",
     connections: 200,
-    users: 1,
     plants: 20_000,
     send: (token) => request("GET /plants/7", token).repeat(40),
     next: "leave",
@@ -209,7 +208,6 @@ export const crowds: readonly Crowd[] = [
   {
     name: "a tag that no plant has",
     connections: 600,
-    users: 1,
     plants: 20_000,
     send: (token, turn) => request(`GET /plants?tag=none${turn}`, token),
   },
@@ -236,13 +234,11 @@ export const crowds: readonly Crowd[] = [
   {
     name: "bulks of empty lines",
     connections: 100,
-    users: 1,
     send: (token) => request("POST /plants/bulk", token, [jsonLines], emptyLines),
   },
   {
     name: "bulks of unknown fields",
     connections: 100,
-    users: 1,
     send: (token) => request("POST /plants/bulk", token, [jsonLines], unknownFields),
   },
   {
@@ -251,11 +247,13 @@ export const crowds: readonly Crowd[] = [
     send: () => "GET /plants HTTP/1.1\r\n",
     next: "wait",
     drip: "X: y\r\n",
+    ...stay,
   },
   {
     name: "idle connections",
     connections: 5_000,
     send: () => "",
     next: "wait",
+    ...stay,
   },
 ];

@@ -20,6 +20,8 @@ export interface FloodReport {
   /** How many connections the service closed, and how many couldn't be opened. */
   readonly closed: number;
   readonly failed: number;
+  /** How long a connection was open, at most. */
+  readonly openMs: number;
 }
 
 interface Member {
@@ -30,6 +32,7 @@ interface Member {
 /** The state of a connection. */
 interface State {
   readonly member: Member;
+  readonly openedAtMs: number;
   /** How many bytes of a response are missing; `undefined` between responses. */
   missing: number | undefined;
   /** The rest of a request that the kernel didn't take at once. */
@@ -48,7 +51,13 @@ const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
 const crowd = crowds.find(({ name }) => name === order.crowd) as Crowd;
 const { next = "again", reads, waveMs, drip } = crowd;
 const { tokens, ports, library } = order;
-const report = { statuses: {} as Record<string, number>, opened: 0, closed: 0, failed: 0 };
+const report = {
+  statuses: {} as Record<string, number>,
+  opened: 0,
+  closed: 0,
+  failed: 0,
+  openMs: 0,
+};
 const members = Array.from({ length: order.connections }, (_, number): Member => {
   return { number, socket: undefined };
 });
@@ -57,6 +66,7 @@ let turn = 0;
 const handlers = {
   data(socket: Socket<State>, bytes: Buffer) {
     const state = socket.data;
+    if (bytes.length === 0) return;
     if (state.missing === undefined) {
       const head = bytes.toString("latin1", 0, 1_024);
       const status = head.slice(9, 12);
@@ -82,6 +92,7 @@ const handlers = {
     if (member.socket !== socket) return;
     report.closed++;
     member.socket = undefined;
+    noteStay(socket);
     if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), returnMs);
   },
   error() {},
@@ -100,7 +111,8 @@ function send(socket: Socket<State>, bytes: Buffer): void {
 
 async function come(member: Member): Promise<void> {
   const port = ports[member.number % ports.length] as number;
-  const data: State = { member, missing: undefined, unsent: undefined };
+  const openedAtMs = performance.now();
+  const data: State = { member, openedAtMs, missing: undefined, unsent: undefined };
   try {
     const options = { hostname: "127.0.0.1", port, socket: handlers, data };
     const socket = await Bun.connect<State>(options);
@@ -111,6 +123,10 @@ async function come(member: Member): Promise<void> {
     report.failed++;
     if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), retryMs);
   }
+}
+
+function noteStay({ data: { openedAtMs } }: Socket<State>): void {
+  report.openMs = Math.max(report.openMs, Math.round(performance.now() - openedAtMs));
 }
 
 function leave(socket: Socket<State>, forMs: number): void {
@@ -145,5 +161,6 @@ if (drip !== undefined) {
 }
 sendWave();
 for await (const _ of Bun.stdin.stream());
+for (const { socket } of members) if (socket) noteStay(socket);
 process.stdout.write(`${JSON.stringify(report satisfies FloodReport)}\n`);
 process.exit(0);

@@ -1,81 +1,63 @@
 /**
- * `npm run prove hostile [FACTOR] [-- --program DIR --only WORD]`: crowds that try to stop the
- * service or to hold up others, on SQLite with one and two threads and on PostgreSQL with one and
- * two instances. Prints what a quiet user sees. FACTOR is times as many connections.
+ * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --program DIR]`: crowds that try to
+ * stop the service or to hold up others, and what a quiet user notices. FACTOR times as many
+ * connections, as far as the limit of open files allows. DIR is a checkout of another version.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { crowds } from "./crowds.ts";
-import { calls, type Setup, type TrialResult, tryCrowd } from "./trial.ts";
+import { calls } from "./quiet-user.ts";
+import { type SetupName, setups, tryCrowd } from "./trial.ts";
 
+const words = { type: "string", default: "" } as const;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: {
-    program: { type: "string" },
-    only: { type: "string", default: "" },
-    on: { type: "string", default: "" },
-  },
+  options: { only: words, on: words, program: { type: "string" } },
 });
 const factor = Number(positionals[0] ?? 1);
+if (!(factor > 0)) throw new Error(`"${positionals[0]}" is not a factor.`);
 const program = values.program && join(resolve(values.program), "src/main.ts");
+const chosen = crowds.filter(({ name }) => name.includes(values.only));
+const chosenSetups = (Object.keys(setups) as SetupName[]).filter((name) =>
+  name.includes(values.on),
+);
 
-const setups: Readonly<Record<string, Setup>> = {
-  "sqlite, 1 thread": { engine: "sqlite", threads: 1, instances: 1 },
-  "sqlite, 2 threads": { engine: "sqlite", threads: 2, instances: 1 },
-  "postgres, 1 instance": { engine: "postgres", threads: 1, instances: 1 },
-  "postgres, 2 instances": { engine: "postgres", threads: 1, instances: 2 },
-};
-
-const limits = {
-  healthz: { medianMs: 50, worstMs: 250 },
-  get: { medianMs: 50, worstMs: 250 },
-  create: { medianMs: 150, worstMs: 500 },
-} as const;
-
-function findFaults(
-  { hasLived, times, quiet, grownMb }: TrialResult,
-  grownMbMax = Number.POSITIVE_INFINITY,
-): string[] {
-  if (!hasLived) return ["died"];
-  const faults: string[] = [];
-  for (const name of calls) {
-    const { medianMs, worstMs } = times[name];
-    if (medianMs > limits[name].medianMs || worstMs > limits[name].worstMs)
-      faults.push(`${name} too slow`);
-  }
-  const bad = Object.entries(quiet).filter(([status]) => !/^2/.test(status));
-  for (const [status, count] of bad)
-    faults.push(`${count} × ${status === "0" ? "no response" : status} for the quiet user`);
-  if (grownMb > grownMbMax) faults.push("too much memory");
-  return faults;
+function printRow(...cells: readonly string[]): void {
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
 }
 
-const say = (text: string) => process.stdout.write(`${text}\n`);
-const count = (statuses: Readonly<Record<string, number>>) =>
-  Object.entries(statuses)
-    .map(([status, times]) => `${status === "0" ? "none" : status}×${times}`)
-    .join(" ");
-say(
-  `| crowd | on | lived | healthz ms | get ms | create ms | grown MB | quiet user | crowd | faults |`,
-);
-say(`|---|---|---|---|---|---|---|---|---|---|`);
+function renderStatuses(statuses: Readonly<Record<string, number>>): string {
+  const entries = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`);
+  return entries.join(", ");
+}
+
+// Ctrl+C ends a proof like any exit, so that what it started is ended, too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+const times = calls.map((name) => `${name}, ms`);
+printRow("crowd", "on", "lived", ...times, "grown, MB", "quiet user got", "crowd got", "faults");
+printRow(...Array<string>(calls.length + 7).fill("---"));
 let faulty = 0;
-for (const crowd of crowds.filter(({ name }) => name.includes(values.only))) {
-  for (const [where, setup] of Object.entries(setups).filter(([name]) =>
-    name.includes(values.on),
-  )) {
-    const result = await tryCrowd(crowd, setup, { factor, program });
-    const faults = findFaults(result, crowd.grownMbMax);
+for (const crowd of chosen) {
+  for (const setup of chosenSetups) {
+    const connections = Math.ceil(crowd.connections * factor);
+    const result = await tryCrowd(crowd, setup, { connections, program });
+    const { hasLived, grownMb, statuses, faults } = result;
     if (faults.length > 0) faulty++;
-    const ms = calls.map((name) => {
-      const { medianMs, worstMs } = result.times[name];
-      return `${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
-    });
-    const { statuses, closed, failed } = result.crowd;
-    say(
-      `| ${crowd.name} | ${where} | ${result.hasLived ? "yes" : "NO"} | ${ms.join(" | ")} | ${result.grownMb.toFixed(0)} | ${count(result.quiet)} | ${count(statuses)}; ${closed} closed, ${failed} not opened | ${faults.join(", ")} |`,
+    printRow(
+      crowd.name,
+      setup,
+      hasLived ? "yes" : "NO",
+      ...calls.map((name) => {
+        const { medianMs, worstMs } = result.times[name];
+        return `${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
+      }),
+      grownMb.toFixed(0),
+      renderStatuses(statuses),
+      `${renderStatuses(result.crowd.statuses)}; ${result.crowd.closed} closed`,
+      faults.join("; "),
     );
   }
 }
-say(faulty > 0 ? `${faulty} with faults` : "clean");
-process.exit(faulty > 0 ? 1 : 0);
+const trials = chosen.length * chosenSetups.length;
+process.stdout.write(`${trials} trials, ${faulty} with faults; median / worst in each column\n`);
+process.exit(faulty > 0 || trials === 0 ? 1 : 0);
