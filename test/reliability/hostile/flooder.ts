@@ -1,6 +1,6 @@
 /**
- * Runs a crowd in a process of its own, with as little work as possible: raw sockets, and nothing
- * is parsed but the status and the length. When its standard input ends, it prints what it has seen.
+ * Runs a crowd in a process of its own, with as little work as possible: raw sockets, and only the
+ * status and the length are parsed. When its standard input ends, it prints what it has seen.
  */
 import type { Socket } from "bun";
 import { type Crowd, crowds, libraryMark } from "./crowds.ts";
@@ -9,6 +9,8 @@ export interface FloodOrder {
   readonly crowd: string;
   readonly connections: number;
   readonly ports: readonly number[];
+  /** How many of 127.0.0.1, 127.0.0.2 … the crowd connects to. */
+  readonly addresses: number;
   readonly tokens: readonly string[];
   readonly library: string;
 }
@@ -50,7 +52,7 @@ const dripMs = 1_000;
 const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
 const crowd = crowds.find(({ name }) => name === order.crowd) as Crowd;
 const { next = "again", reads, waveMs, drip } = crowd;
-const { tokens, ports, library } = order;
+const { tokens, ports, addresses, library } = order;
 const report = {
   statuses: {} as Record<string, number>,
   opened: 0,
@@ -111,10 +113,11 @@ function send(socket: Socket<State>, bytes: Buffer): void {
 
 async function come(member: Member): Promise<void> {
   const port = ports[member.number % ports.length] as number;
+  const hostname = `127.0.0.${1 + (Math.floor(member.number / ports.length) % addresses)}`;
   const openedAtMs = performance.now();
   const data: State = { member, openedAtMs, missing: undefined, unsent: undefined };
   try {
-    const options = { hostname: "127.0.0.1", port, socket: handlers, data };
+    const options = { hostname, port, socket: handlers, data };
     const socket = await Bun.connect<State>(options);
     report.opened++;
     member.socket = socket;

@@ -40,8 +40,15 @@ const limitsMs: Readonly<Record<CallName, readonly [median: number, worst: numbe
   create: [150, 500],
 };
 const usualMs = 6_000;
+/** As in deploy/Containerfile: the runtime collects harder near the limit. */
+const containerVariables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) };
 /** The service and the flooder may open about 20,000 files each. */
 const connectionsMax = 19_000;
+/**
+ * With more connections to one address, the kernel searches long for a free port. Then the service
+ * listens on all addresses of this machine, and the crowd uses several.
+ */
+const addressConnectionsMax = 8_000;
 /** Less than a mebibyte, even of long names. */
 const bulkLinesMax = 1_000;
 
@@ -50,8 +57,11 @@ export async function tryCrowd(
   setupName: SetupName,
   { program, leniency = 1, ...options }: TrialOptions = {},
 ): Promise<TrialResult> {
-  const { connections = crowd.connections, durationMs = crowd.durationMs ?? usualMs } = options;
+  const { connections: requested = crowd.connections, durationMs = crowd.durationMs ?? usualMs } =
+    options;
   const { engine, threads, instances } = setups[setupName];
+  const connections = Math.min(requested, connectionsMax * instances);
+  const addresses = Math.ceil(connections / instances / addressConnectionsMax);
   await using place = await makePlace(engine);
   const { database } = place;
   const makeToken = async (user: string, garden: string) => {
@@ -67,9 +77,16 @@ export async function tryCrowd(
   }
   await using stack = new AsyncDisposableStack();
   const services: RunningService[] = [];
+  const killAll = () => {
+    for (const { signal } of services) signal("SIGKILL");
+  };
+  process.on("exit", killAll);
+  stack.defer(() => void process.off("exit", killAll));
   for (let instance = 0; instance < instances; instance++) {
-    const args = ["--threads", String(threads)];
-    services.push(stack.use(await startService({ args, database, program })));
+    const host = addresses === 1 ? "127.0.0.1" : "0.0.0.0";
+    const args = ["--threads", String(threads), "--host", host];
+    const variables = crowd.grownMbMax === undefined ? {} : containerVariables;
+    services.push(stack.use(await startService({ args, database, program, variables })));
   }
   await fill(services[0] as RunningService, tokens[0] as string, crowd);
   const library = await prepareLibrary(services, crowd);
@@ -86,8 +103,9 @@ export async function tryCrowd(
   let peakMb = beforeMb;
   const flooder = startFlooder(crowd, {
     crowd: crowd.name,
-    connections: Math.min(connections, connectionsMax * ports.length),
+    connections,
     ports,
+    addresses,
     tokens,
     library,
   });
