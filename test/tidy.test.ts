@@ -38,7 +38,7 @@ const arrows: Readonly<Record<string, string>> = {
   cli: "config serve log version json-text auth storage domain client check plant-file",
   config: "domain storage",
   serve: "config log metrics version server rate-limit storage domain",
-  server: "config tracing log metrics version auth http rate-limit storage domain",
+  server: "async config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
   http: "async log metrics json-text tracing auth rate-limit domain",
   console: "auth client plant-file",

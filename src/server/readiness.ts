@@ -5,6 +5,7 @@
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
  */
+import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Write } from "../domain/storage.ts";
 import type { Log } from "../log.ts";
@@ -44,7 +45,7 @@ export class Readiness {
   readonly #address: string;
   /** Each thread has its own connections, so it may find the database again later than others. */
   #isLost = false;
-  #checking: Promise<void> | undefined;
+  readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(
     storage: Pick<Storage, "apply" | "ping">,
@@ -93,10 +94,7 @@ export class Readiness {
    * hangs, further checks would only queue up.
    */
   check(): Promise<void> {
-    this.#checking ??= this.#check().finally(() => {
-      this.#checking = undefined;
-    });
-    return inTime(this.#checking);
+    return inTime(this.#shareCheck());
   }
 
   async #check(): Promise<void> {

@@ -20,7 +20,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],
   generated: ["random requests, made from those of the contract", 40],
   histories: ["concurrent clients, compared with a model", 20],
-  hostile: ["thousands of slow and idle connections", 12],
+  hostile: ["one caller, or many connections, try to stop it or hold up others", 30, "Linux"],
   kills: ["kill -9 and SIGTERM at any moment", 40],
   migrations: ["ten instances start at once on an empty database", 3],
   overload: ["ten times the load that the service can take", 5],

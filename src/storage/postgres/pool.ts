@@ -43,7 +43,10 @@ interface UseOptions {
 
 export class PrimaryPool {
   readonly #limits: ConnectionLimits;
-  /** Leaves one connection free, so that writes always find one. */
+  /**
+   * Leaves one connection free, so that writes always find one. A garden gets a third of the rest:
+   * with all of them, its lists kept the server and this thread busy for everyone.
+   */
   readonly #reads: FairSemaphore;
   #target: Target;
   #pool: Pool | undefined;
@@ -58,7 +61,8 @@ export class PrimaryPool {
   constructor(url: DatabaseUrl, limits: ConnectionLimits) {
     this.#target = { url, limits, schema: undefined };
     this.#limits = limits;
-    this.#reads = new FairSemaphore(Math.max(1, limits.poolSize - 1));
+    const places = Math.max(1, limits.poolSize - 1);
+    this.#reads = new FairSemaphore(places, Math.ceil(places / 3));
   }
 
   /**
