@@ -5,6 +5,7 @@
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
  */
+import { deadline } from "../async/deadline.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Write } from "../domain/storage.ts";
 import type { Log } from "../log.ts";
@@ -96,7 +97,9 @@ export class Readiness {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
     });
-    return inTime(this.#checking);
+    return deadline(this.#checking, checkMs, () => {
+      throw new PlantStoreError("unavailable", "The storage does not respond in time.");
+    });
   }
 
   async #check(): Promise<void> {
@@ -151,17 +154,4 @@ function findRoot(error: unknown): Root {
   const root = inner === undefined ? {} : findRoot(inner);
   const own = error instanceof PlantStoreError ? undefined : code;
   return { message: root.message || message, code: root.code ?? own };
-}
-
-async function inTime(work: Promise<void>): Promise<void> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new PlantStoreError("unavailable", "The storage does not respond in time.");
-    timer = setTimeout(() => reject(error), checkMs);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

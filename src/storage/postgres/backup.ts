@@ -8,7 +8,6 @@ import { makeTemporaryFolder } from "../durable-file.ts";
 import type { ConnectionLimits, TransferOptions } from "../storage.ts";
 import { hasState } from "./errors.ts";
 import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
-import { PrimaryPool } from "./pool.ts";
 import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
@@ -23,13 +22,13 @@ export async function backupPostgres(
   { limits, signal }: TransferOptions,
   openFile: () => Database,
 ): Promise<void> {
-  const pool = await PrimaryPool.open(url, limits, async (client) => {
+  const { runner } = await TransactionRunner.open(url, limits, async (client) => {
     await requireNewest(client);
     await requireRights(client, ["SELECT"]);
   });
   const file = openFile();
   try {
-    await transact(pool, "read", async (client) => {
+    await transact(runner, "read", async (client) => {
       // Starts over if the connection was lost.
       if (file.inTransaction) file.run("ROLLBACK");
       file.run("BEGIN");
@@ -40,7 +39,7 @@ export async function backupPostgres(
     });
   } finally {
     file.close();
-    await pool.close();
+    await runner.close();
   }
 }
 
@@ -64,15 +63,15 @@ export async function restorePostgres(
 /** Changes nothing: what is to be restored may turn out to be missing or damaged. */
 async function checkTarget(url: string, limits: ConnectionLimits): Promise<void> {
   let isStore = false;
-  const pool = await PrimaryPool.open(url, limits, async (client) => {
+  const { runner } = await TransactionRunner.open(url, limits, async (client) => {
     isStore = (await readSchema(client)) > 0;
     // Instances of an older version may be using it, and could not start again.
     if (isStore) await requireNewest(client);
   });
   try {
-    if (isStore) await transact(pool, "read", (client) => requireEmpty(client, url));
+    if (isStore) await transact(runner, "read", (client) => requireEmpty(client, url));
   } finally {
-    await pool.close();
+    await runner.close();
   }
 }
 
@@ -82,30 +81,30 @@ async function fillDatabase(
   file: Database,
   signal: AbortSignal,
 ): Promise<void> {
-  let pool: PrimaryPool | undefined;
+  let runner: TransactionRunner | undefined;
   try {
-    pool = await PrimaryPool.open(url, limits, async (client) => {
+    ({ runner } = await TransactionRunner.open(url, limits, async (client) => {
       await migrate(client);
       await requireRights(client);
-    });
-    await transact(pool, "write", async (client) => {
+    }));
+    await transact(runner, "write", async (client) => {
       await requireEmpty(client, url);
       for (const table of tables) await fillTable(client, table, file, signal);
       await fillTokenChanges(client, file);
     });
   } finally {
     file.close();
-    await pool?.close();
+    await runner?.close();
   }
 }
 
 /** One transaction, however long it takes. */
 function transact<Result>(
-  pool: PrimaryPool,
+  runner: TransactionRunner,
   kind: "read" | "write",
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  return new TransactionRunner(pool).run(
+  return runner.run(
     (client, announceCommit) =>
       runLong(client, kind, () => work(client), kind === "write" ? announceCommit : undefined),
     {

@@ -14,7 +14,7 @@ import {
   type LookUp,
   type PreparedWrite,
 } from "../rules.ts";
-import { send } from "./statement.ts";
+import { send } from "./connect.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;

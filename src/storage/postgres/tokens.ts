@@ -1,8 +1,8 @@
 /** Tokens in PostgreSQL: found by hash, listed, added, revoked. */
+import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
-import { ReadGroup } from "./read-group.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /**
@@ -19,14 +19,14 @@ const columns = `id, hash, "user", garden, scope, note,
 const advice = "See plantstore token list.";
 
 export function createTokenStorage(runner: TransactionRunner): TokenStorage {
-  const lookUps = new ReadGroup(runner, async (hashes: readonly string[], dueAtMs) => {
+  const lookUps = new Batcher(async (hashes: readonly string[]) => {
     const text = `SELECT ${columns} FROM tokens WHERE hash = ANY($1::text[])`;
-    const { rows } = await runner.read(noGarden, text, [hashes], dueAtMs);
+    const { rows } = await runner.read(noGarden, text, [hashes]);
     const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
     return hashes.map((hash) => tokens.get(hash));
   });
   return {
-    findToken: (hash) => lookUps.read(noGarden, hash),
+    findToken: (hash) => lookUps.request(noGarden, hash),
 
     async hasTokens() {
       const { rows } = await runner.query("SELECT 1 FROM tokens LIMIT 1");
