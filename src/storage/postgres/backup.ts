@@ -11,7 +11,7 @@ import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts"
 import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
-/** In the order in which they are filled. Both engines use the same names of tables and columns. */
+/** In the order they are filled. Both engines use the same table and column names. */
 const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
 
 const batchRows = 2_000;
@@ -60,12 +60,12 @@ export async function restorePostgres(
   }
 }
 
-/** Changes nothing: what is to be restored may turn out to be missing or damaged. */
+/** Changes nothing yet: the backup may turn out to be missing or damaged. */
 async function checkTarget(url: string, limits: ConnectionLimits): Promise<void> {
   let isStore = false;
   const { runner } = await TransactionRunner.open(url, limits, async (client) => {
     isStore = (await readSchema(client)) > 0;
-    // Instances of an older version may be using it, and could not start again.
+    // Instances of an older version may be using it, and couldn't start again.
     if (isStore) await requireNewest(client);
   });
   try {
@@ -123,14 +123,14 @@ interface Column {
 
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
-/** The columns of the newest schema, which the file has. */
+/** The columns of the file, which has the newest schema. */
 function columnsOf(file: Database, table: string): Column[] {
   const columns = file
     .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
     .all(table)
     // Quoted, because `user` means something else in PostgreSQL.
     .map(({ name, type }) => ({ source: `"${name}"`, name: `"${name}"`, type: types[type] ?? "" }));
-  // Which of two tokens of the same moment was made first.
+  // Tells which of two tokens of the same millisecond came first.
   const position = { source: "rowid", name: "position", type: "bigint" };
   return table === "tokens" ? [...columns, position] : columns;
 }
@@ -148,7 +148,7 @@ async function readTable(
   );
   const names = columns.map(({ name }) => name);
   const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
-  // In the order of the key, in which SQLite stores them fastest.
+  // In key order, which SQLite stores fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR
        SELECT ${names} FROM ${table} ORDER BY ${names.slice(0, keyLength)}`,

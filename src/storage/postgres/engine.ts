@@ -19,7 +19,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   const { limits = defaultConnectionLimits } = options;
   if (options.share !== undefined) {
     const share = options.share as Share;
-    const runner = TransactionRunner.follow(url, limits, share.route);
+    const runner = TransactionRunner.create(url, limits, share.route);
     // So that the first request finds a connection. The database may be away just now.
     await runner.ping().catch(() => {});
     return createStorage(runner, options, share);
@@ -74,16 +74,16 @@ interface List {
   readonly count: number;
 }
 
-/** The plants of a `list`: of its garden, or of its tag there, from `first` on. */
+/** The plants of a `list`, from `first` on: its whole garden, or its tag in that garden. */
 const inGarden = "plants.garden = list.garden AND id >= first ORDER BY id";
 /**
- * A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so that the planner
- * can't scan the whole garden for a tag that it takes for a common one.
+ * A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so the planner can't
+ * scan the whole garden because it thinks that the tag is common.
  */
 const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
   AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`;
 
-/** One row for each list, with its columns as JSON: that is parsed faster than many rows. */
+/** One row for each list, with its columns as JSON, which parses faster than many rows. */
 const asColumns = `array_to_json(array_agg(id::text ORDER BY id)) AS ids,
   array_to_json(array_agg(name ORDER BY id)) AS names,
   array_to_json(array_agg(plant.tag ORDER BY id)) AS tags`;
@@ -115,7 +115,7 @@ function batchLists(runner: TransactionRunner, range: string): Batcher<List, Pla
 
 type Columns = Readonly<Record<"ids" | "names" | "tags", string[] | null>>;
 
-/** Columns without plants are null. */
+/** If the list is empty, its columns are null. */
 function toPlants({ ids, names, tags }: Columns): Plant[] {
   return (ids ?? []).map((id, index) => ({
     id: BigInt(id),

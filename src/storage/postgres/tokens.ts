@@ -6,13 +6,13 @@ import { toTokenRecord } from "../token-row.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /**
- * Inserts the row if it is missing: somebody may have emptied all tables to restore a backup. No
- * token could be stored without it.
+ * Inserts the row if it's missing, because somebody may have emptied all tables to restore a
+ * backup. Without the row, no token could be stored.
  */
 const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES (1, 1)
   ON CONFLICT (one) DO UPDATE SET count = token_changes.count + 1 RETURNING count)`;
 
-/** Not all: the server refuses a statement it has planned once a migration adds a column. */
+/** Not `*`: after a migration adds a column, the server would refuse the planned statement. */
 const columns = `id, hash, "user", garden, scope, note,
   created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms`;
 

@@ -84,7 +84,7 @@ export class TransactionRunner {
     let runner: TransactionRunner | undefined;
     try {
       const route = await findRoute(url, limits, prepare);
-      runner = TransactionRunner.follow(address, limits, route);
+      runner = TransactionRunner.create(address, limits, route);
       // So that the first request finds a connection.
       await runner.#check();
       return { runner, route };
@@ -95,8 +95,8 @@ export class TransactionRunner {
     }
   }
 
-  /** Connects the way that the process has found out. */
-  static follow(address: string, limits: ConnectionLimits, route: Route): TransactionRunner {
+  /** Uses the route that the first connection of the process has found. */
+  static create(address: string, limits: ConnectionLimits, route: Route): TransactionRunner {
     const config = clientConfig(parseUrl(address), limits, route);
     return new TransactionRunner(() => createPool(config, limits), limits);
   }
@@ -170,8 +170,8 @@ export class TransactionRunner {
   }
 
   /**
-   * Fails soon unless the database responds and takes writes. Concurrent calls share one query:
-   * anyone may call /readyz, and writes need the connections.
+   * Fails soon, without waiting out an outage, unless the database responds and takes writes. Calls
+   * share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
@@ -223,8 +223,8 @@ export class TransactionRunner {
   }
 
   /**
-   * A connection of the pool. While none can be made, it tries again until the database has been
-   * lost for as long as connecting may take. So callers stop waiting after the connect timeout.
+   * Takes a connection from the pool. While none can be made, it tries again, but not once the
+   * database has been lost for longer than the connect timeout.
    */
   async #connect(dueAtMs: number, isPatient: boolean): Promise<PoolClient> {
     for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
