@@ -129,7 +129,7 @@ export class FailoverTrial {
 }
 
 /** As deploy/haproxy/postgresql.cfg says. Standbys get a copy. */
-async function admitChecks(primary: PostgresServer): Promise<void> {
+export async function admitChecks(primary: PostgresServer): Promise<void> {
   const path = join(primary.folder, "pg_hba.conf");
   const rules = readFileSync(path, "utf8");
   writeFileSync(path, `host postgres haproxy 127.0.0.1/32 trust\n${rules}`);
