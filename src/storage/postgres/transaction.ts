@@ -199,7 +199,7 @@ export class TransactionRunner {
     work: (client: PoolClient) => Promise<Result>,
     { isPatient = true } = {},
   ): Promise<Result> {
-    const client = await this.#connect(dueAtMs, isPatient);
+    const [pool, client] = await this.#connect(dueAtMs, isPatient);
     const startedAtMs = performance.now();
     let isBroken = false;
     let isLate = false;
@@ -211,9 +211,10 @@ export class TransactionRunner {
       });
     } catch (error) {
       isBroken = isLost(error) || isUnusable(client);
-      const hadTime = performance.now() - startedAtMs >= this.#limits.statementTimeoutMs;
+      const ranMs = performance.now() - startedAtMs;
+      const isSilent = isLate && ranMs >= this.#limits.statementTimeoutMs;
       // The other connections lead to the same server.
-      if ((isLate && hadTime) || isReadOnly(error)) this.#replacePool();
+      if (isSilent || isReadOnly(error)) this.#replace(pool);
       const isKnown = error instanceof ConnectionLost || error instanceof DatabaseError;
       if (!isBroken || isKnown) throw error;
       throw new ConnectionLost("Connection lost.", { cause: error });
@@ -226,16 +227,17 @@ export class TransactionRunner {
    * Takes a connection from the pool. While none can be made, it tries again, but not once the
    * database has been lost for longer than the connect timeout.
    */
-  async #connect(dueAtMs: number, isPatient: boolean): Promise<PoolClient> {
+  async #connect(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
     for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
       const startedAtMs = performance.now();
-      const connecting = this.#pool.connect();
+      const pool = this.#pool;
+      const connecting = pool.connect();
       try {
         const client = await deadline(connecting, dueAtMs - startedAtMs, () => {
           throw new ConnectionLost("No connection in time.");
         });
         this.#lostAtMs = undefined;
-        return client;
+        return [pool, client];
       } catch (error) {
         // If it's made after all, somebody else can use it.
         connecting.then(
@@ -255,11 +257,11 @@ export class TransactionRunner {
     }
   }
 
-  #replacePool(): void {
-    const old = this.#pool;
-    if (old.ending) return;
+  /** Unless somebody else has replaced it, or the storage is being closed. */
+  #replace(pool: Pool): void {
+    if (this.#pool !== pool || pool.ending) return;
     this.#pool = this.#makePool();
-    old.end().catch(() => {});
+    pool.end().catch(() => {});
   }
 }
 
