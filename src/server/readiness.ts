@@ -5,6 +5,7 @@
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
  */
+import { deadline } from "../async/deadline.ts";
 import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Write } from "../domain/storage.ts";
@@ -94,7 +95,9 @@ export class Readiness {
    * hangs, further checks would only queue up.
    */
   check(): Promise<void> {
-    return inTime(this.#shareCheck());
+    return deadline(this.#shareCheck(), checkMs, () => {
+      throw new PlantStoreError("unavailable", "The storage does not respond in time.");
+    });
   }
 
   async #check(): Promise<void> {
@@ -149,17 +152,4 @@ function findRoot(error: unknown): Root {
   const root = inner === undefined ? {} : findRoot(inner);
   const own = error instanceof PlantStoreError ? undefined : code;
   return { message: root.message || message, code: root.code ?? own };
-}
-
-async function inTime(work: Promise<void>): Promise<void> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new PlantStoreError("unavailable", "The storage does not respond in time.");
-    timer = setTimeout(() => reject(error), checkMs);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -16,7 +16,7 @@ const proofs: Readonly<Record<string, Listed>> = {
     5,
     "root, Debian's podman, podman-compose, debootstrap and iptables, and npm's registry",
   ],
-  failover: ["PostgreSQL's primary is lost under load", 15],
+  failover: ["PostgreSQL's primary is lost under load, behind HAProxy", 15, "Debian's haproxy"],
   faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],
   generated: ["random requests, made from those of the contract", 40],
   histories: ["concurrent clients, compared with a model", 20],
@@ -25,9 +25,9 @@ const proofs: Readonly<Record<string, Listed>> = {
   migrations: ["ten instances start at once on an empty database", 3],
   overload: ["ten times the load that the service can take", 5],
   patroni: [
-    "the leader of a Patroni cluster fails",
+    "the leader of a Patroni cluster behind HAProxy fails",
     20,
-    "Debian's postgresql, patroni and etcd-server",
+    "Debian's postgresql, patroni, etcd-server and haproxy",
   ],
   pgbouncer: [
     "PgBouncer and the PostgreSQL behind it fail",
