@@ -40,8 +40,8 @@ test.each([
 
 test("an instance finds the database beside it, and can't write to its image", () => {
   const { environment, read_only } = services["instance-one"] ?? {};
-  const { hosts, user, database, password } = parseUrl(environment?.PLANTSTORE_DATABASE ?? "");
-  expect(hosts).toEqual([{ host: "postgres", port: 5432 }]);
+  const { host, port, user, database, password } = parseUrl(environment?.PLANTSTORE_DATABASE ?? "");
+  expect({ host, port }).toEqual({ host: "postgres", port: 5432 });
   expect(services.postgres?.environment).toMatchObject({
     POSTGRES_USER: user,
     POSTGRES_DB: database,

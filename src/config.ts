@@ -124,7 +124,7 @@ export const settings = {
   databasePoolSize: row("--database-pool-size NUMBER", poolSize,
     "how many connections to PostgreSQL at most", integer(1, 1_000)),
   databaseConnectTimeoutMs: row("--database-connect-timeout-ms NUMBER", connectTimeoutMs,
-    "how long connecting to PostgreSQL, or finding the primary, may take", integer(100, 20_000)),
+    "how long connecting to PostgreSQL may take", integer(100, 20_000)),
   databaseStatementTimeoutMs: row("--database-statement-timeout-ms NUMBER", statementTimeoutMs,
     "how long PostgreSQL may take to respond", integer(100, 8_000)),
   basePath: row("--base-path PATH", "",

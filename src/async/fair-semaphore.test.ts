@@ -18,7 +18,7 @@ async function settle(): Promise<void> {
 }
 
 test("a bounded number runs, and gardens take turns for the next place", async () => {
-  const semaphore = new FairSemaphore(2);
+  const semaphore = new FairSemaphore(2, 2);
   const started: string[] = [];
   const works = ["hog", "hog", "hog", "hog", "ann", "bob"].map((garden) =>
     start(semaphore, garden, started),
@@ -33,8 +33,23 @@ test("a bounded number runs, and gardens take turns for the next place", async (
   expect(started).toEqual(["hog", "hog", "hog", "ann", "bob", "hog"]);
 });
 
+test("a garden has its own bound, and others get the places that it leaves", async () => {
+  const semaphore = new FairSemaphore(3, 2);
+  const started: string[] = [];
+  const works = ["hog", "hog", "hog", "ann", "bob"].map((garden) =>
+    start(semaphore, garden, started),
+  );
+  expect(started).toEqual(["hog", "hog", "ann"]);
+  for (const { end } of works) {
+    end();
+    await settle();
+  }
+  await Promise.all(works.map(({ result }) => result));
+  expect(started.toSorted()).toEqual(["ann", "bob", "hog", "hog", "hog"]);
+});
+
 test("work that fails makes room, and work that waited too long is refused", async () => {
-  const semaphore = new FairSemaphore(1);
+  const semaphore = new FairSemaphore(1, 1);
   const first = start(semaphore, "ann", []);
   const late = start(semaphore, "ann", []);
   await Bun.sleep(queuedMsMax + 10);

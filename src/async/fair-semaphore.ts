@@ -1,4 +1,7 @@
-/** Bounds how much runs at the same time. What doesn't fit waits, garden by garden. */
+/**
+ * Bounds how much runs at the same time, in all and for each garden. What doesn't fit waits, garden
+ * by garden.
+ */
 import { overloaded } from "../domain/errors.ts";
 import { FairQueue, isLate } from "./fair-queue.ts";
 
@@ -8,11 +11,14 @@ interface Waiter {
 }
 
 export class FairSemaphore {
+  readonly #gardenPlaces: number;
   #free: number;
+  readonly #running = new Map<string, number>();
   readonly #waiting = new FairQueue<Waiter>();
 
-  constructor(places: number) {
+  constructor(places: number, gardenPlaces: number) {
     this.#free = places;
+    this.#gardenPlaces = gardenPlaces;
   }
 
   get waiting(): number {
@@ -21,27 +27,39 @@ export class FairSemaphore {
 
   /** Fails with `overloaded` if the work waited too long. */
   async run<Result>(garden: string, work: () => Promise<Result>): Promise<Result> {
-    if (this.#free > 0) this.#free--;
+    if (this.#free > 0 && this.#hasPlace(garden)) this.#count(garden, 1);
     else {
       await new Promise<void>((resolve, reject) => {
-        this.#waiting.push(garden, { start: resolve, refuse: () => reject(overloaded) });
+        const start = () => {
+          this.#count(garden, 1);
+          resolve();
+        };
+        this.#waiting.push(garden, { start, refuse: () => reject(overloaded) });
       });
     }
     try {
       return await work();
     } finally {
-      this.#startNext();
+      this.#count(garden, -1);
+      this.#startWaiting();
     }
   }
 
-  #startNext(): void {
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      if (!isLate(next)) {
-        next.item.start();
-        return;
-      }
-      next.item.refuse();
+  readonly #hasPlace = (garden: string) => (this.#running.get(garden) ?? 0) < this.#gardenPlaces;
+
+  #count(garden: string, change: 1 | -1): void {
+    this.#free -= change;
+    const running = (this.#running.get(garden) ?? 0) + change;
+    if (running === 0) this.#running.delete(garden);
+    else this.#running.set(garden, running);
+  }
+
+  #startWaiting(): void {
+    while (this.#free > 0) {
+      const next = this.#waiting.shift(this.#hasPlace);
+      if (!next) return;
+      if (isLate(next)) next.item.refuse();
+      else next.item.start();
     }
-    this.#free++;
   }
 }

@@ -8,6 +8,7 @@ import type {
   JWKSCacheInput,
   JWTVerifyGetKey,
 } from "jose";
+import { deadline } from "../async/deadline.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 
 export interface KeySource {
@@ -75,13 +76,11 @@ export class IssuerKeys {
   async #waitFor(keys: KeySet): Promise<void> {
     if (this.#waiting >= waitingMax) throw unreachable();
     this.#waiting++;
-    const isFetched = await Promise.race([
-      keys.reload().then(
-        () => true,
-        () => false,
-      ),
-      Bun.sleep(waitMs).then(() => false),
-    ]);
+    const fetching = keys.reload().then(
+      () => true,
+      () => false,
+    );
+    const isFetched = await deadline(fetching, waitMs, () => false);
     this.#waiting--;
     if (!isFetched) throw unreachable();
   }

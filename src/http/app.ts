@@ -3,6 +3,7 @@
  * scope, content type and body, the operation, the response. A request that waited too long is
  * refused after the scope. One `catch` turns an error into a problem, and one log line ends it.
  */
+import { noGarden } from "../async/fair-queue.ts";
 import { type Authenticator, tokenRefused } from "../auth/authenticator.ts";
 import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
@@ -109,8 +110,8 @@ export function createApp(deps: AppDeps): App {
       report(shown, arrival);
       reply = explain(shown, arrival, level);
     }
-    // Not together with others: see `Scheduler`.
-    if (body.isPending) await scheduler.turn(arrival.queue);
+    // Not together with others (see `Scheduler`), and soon: the rest of the body takes memory.
+    if (body.isPending) await scheduler.turn(earlyResponses);
     const { status } = reply;
     return respond(arrival, reply, { caller, level }, (error) => {
       reserved?.[Symbol.dispose]();
@@ -281,6 +282,9 @@ function isCacheable({ body }: Arrival, operation: Operation): boolean {
 function cacheKey({ operation, query }: Arrival, { garden }: Caller): string {
   return `${garden}\n${operation?.name}?${query}`;
 }
+
+/** The queue of responses that overtake their requests' bodies. */
+const earlyResponses = `${noGarden}early`;
 
 /** Failures of the service, not of the request. */
 const failureCodes: ReadonlySet<string> = new Set(["internal", "unavailable", "storage-full"]);

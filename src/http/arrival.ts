@@ -58,14 +58,18 @@ export function createReceive(
       token,
       cachedCaller,
       body: new IncomingBody(request),
-      queue: cachedCaller?.garden ?? openQueue(operation),
+      queue: cachedCaller?.garden ?? openQueue(operation, token),
     };
   };
 }
 
-/** Requests without a known token share a queue, and so do those for each path that needs none. */
-function openQueue(operation: Operation | undefined): string {
-  return operation && !operation.scope ? noGarden + operation.name : noGarden;
+/**
+ * Requests for a path that needs no token share a queue for each such path. Requests whose token
+ * isn't known yet share one, and so do requests without a token.
+ */
+function openQueue(operation: Operation | undefined, token: string | undefined): string {
+  if (operation && !operation.scope) return noGarden + operation.name;
+  return token === undefined ? noGarden : `${noGarden}token`;
 }
 
 interface Target {

@@ -3,6 +3,7 @@
  * on the first request and cached; the files are named by a hash of their content.
  */
 import * as v from "valibot";
+import { memoizeAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Source } from "../domain/plants.ts";
 import type { Operation, Reply } from "./operation.ts";
@@ -93,18 +94,6 @@ interface PageFile {
 
 /** The scripts and style sheets of the pages that were built so far. */
 const assets = new Map<string, PageFile>();
-
-/** Runs `make` once for all callers; after a failure, again for the next one. */
-export function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let result: Promise<Result> | undefined;
-  return () => {
-    result ??= make().catch((error) => {
-      result = undefined;
-      throw error;
-    });
-    return result;
-  };
-}
 
 /** Assets have relative addresses, so a page needn't know the base path. */
 async function buildPage(name: string, source: PageSource): Promise<PageFile> {

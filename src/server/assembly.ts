@@ -1,11 +1,11 @@
 /** Wires up what serves requests in one thread: app, authentication, group commit, tracing. */
+import { memoizeAsync } from "../async/share.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
 import { Scheduler } from "../http/scheduler.ts";
-import { memoizeAsync } from "../http/web-pages.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import {

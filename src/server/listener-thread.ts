@@ -2,6 +2,7 @@
  * The main thread's end of a thread that listens beside it: starts it, passes on its log, stops it.
  */
 
+import { deadline } from "../async/deadline.ts";
 import type { Log, LogFormat, LogLevel } from "../log.ts";
 import type { StorageShare } from "../storage/storage.ts";
 import type { Certificate } from "./certificate.ts";
@@ -76,7 +77,7 @@ export class ListenerThread {
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#worker.postMessage({ kind: "stop" } satisfies ToThread);
-    await Promise.race([this.#stopped.promise, Bun.sleep(stopMs)]);
+    await deadline(this.#stopped.promise, stopMs, () => {});
     this.#worker.terminate();
   }
 }

@@ -1,5 +1,6 @@
 /** What each thread runs: listens on the port, serves from its own storage, and drains. */
 import { closeSync, openSync } from "node:fs";
+import { shareAsync } from "../async/share.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
@@ -52,14 +53,16 @@ export async function openListener(
   isFirst: boolean,
 ): Promise<Listener> {
   let { certificate } = config;
-  const render = async () =>
+  // Anyone may ask for them, and rendering takes about as long as ten requests.
+  const render = shareAsync(async () =>
     metrics.render([...reports.values()], {
       isReady: await assembly.readiness.check().then(
         () => true,
         () => false,
       ),
       certificateSeconds: certificate && remainingMs(certificate) / 1_000,
-    });
+    }),
+  );
   const assembly = assemble(config, storage, log, metrics, render);
   const { app, authenticator, writer, spans } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.

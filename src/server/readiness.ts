@@ -5,6 +5,8 @@
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
  */
+import { deadline } from "../async/deadline.ts";
+import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Write } from "../domain/storage.ts";
 import type { Log } from "../log.ts";
@@ -44,7 +46,7 @@ export class Readiness {
   readonly #address: string;
   /** Each thread has its own connections, so it may find the database again later than others. */
   #isLost = false;
-  #checking: Promise<void> | undefined;
+  readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(
     storage: Pick<Storage, "apply" | "ping">,
@@ -93,10 +95,9 @@ export class Readiness {
    * hangs, further checks would only queue up.
    */
   check(): Promise<void> {
-    this.#checking ??= this.#check().finally(() => {
-      this.#checking = undefined;
+    return deadline(this.#shareCheck(), checkMs, () => {
+      throw new PlantStoreError("unavailable", "The storage does not respond in time.");
     });
-    return inTime(this.#checking);
   }
 
   async #check(): Promise<void> {
@@ -151,17 +152,4 @@ function findRoot(error: unknown): Root {
   const root = inner === undefined ? {} : findRoot(inner);
   const own = error instanceof PlantStoreError ? undefined : code;
   return { message: root.message || message, code: root.code ?? own };
-}
-
-async function inTime(work: Promise<void>): Promise<void> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new PlantStoreError("unavailable", "The storage does not respond in time.");
-    timer = setTimeout(() => reject(error), checkMs);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,4 +1,5 @@
 /** The wiring of the process: opens the storage, listens on the configured threads, and stops. */
+import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
@@ -142,13 +143,9 @@ async function start(
       isStopping = true;
       clearTimeout(joining);
       tasks.stop();
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(() => {
+      await deadline(finish(), stopMs, () => {
         log.event("warn", "stopped before all work was finished");
-        late.resolve();
-      }, stopMs);
-      await Promise.race([finish(), late.promise]);
-      clearTimeout(timer);
+      });
     },
   };
 }

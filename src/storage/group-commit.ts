@@ -15,8 +15,9 @@ import {
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
-  /** One garden's writes in a group: a bulk request's slice. */
+  /** One garden's writes in a group, and how many characters their names and tags may have. */
   readonly gardenWritesMax: number;
+  readonly gardenTextMax: number;
   /** A commit that takes longer is reported to `onSlow` while it goes on. */
   readonly slowMs: number;
   /** How long a commit may take. After that its outcome is unknown. */
@@ -31,6 +32,7 @@ export interface GroupCommitOptions {
 export const groupCommitDefaults = {
   groupWritesMax: 1024,
   gardenWritesMax: 256,
+  gardenTextMax: 16 * 1024,
   slowMs: 3_000,
   deadlineMs: 10_000,
   onStart() {},
@@ -143,16 +145,19 @@ export class GroupCommit implements PlantWriter {
 
   /** The next group. What has waited too long and still doesn't fit into it is refused. */
   #takeGroup(): Group {
-    const { groupWritesMax, gardenWritesMax, onStart } = this.#options;
+    const { groupWritesMax, gardenWritesMax, gardenTextMax, onStart } = this.#options;
     const group: WaitingWrites[] = [];
-    const writesOf = new Map<string, number>();
+    const taken = new Map<string, { writes: number; text: number }>();
     let writes = 0;
     const fits = (garden: string, entry: WaitingWrites) => {
-      const own = (writesOf.get(garden) ?? 0) + entry.writes.length;
-      const isFirst = !writesOf.has(garden);
       if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
-      if (!isFirst && own > gardenWritesMax) return false;
-      writesOf.set(garden, own);
+      const own = taken.get(garden);
+      const total = {
+        writes: (own?.writes ?? 0) + entry.writes.length,
+        text: (own?.text ?? 0) + textOf(entry.writes),
+      };
+      if (own && (total.writes > gardenWritesMax || total.text > gardenTextMax)) return false;
+      taken.set(garden, total);
       return true;
     };
     let oldestMs = Number.POSITIVE_INFINITY;
@@ -255,4 +260,12 @@ export class GroupCommit implements PlantWriter {
     }
     this.#reject(waiting, overloaded);
   }
+}
+
+function textOf(writes: readonly Write[]): number {
+  let text = 0;
+  for (const write of writes) {
+    if (write.kind !== "delete") text += write.name.length + write.tag.length;
+  }
+  return text;
 }

@@ -15,10 +15,7 @@ import { Workload } from "./workload.ts";
 
 const clients = 12;
 const instancesCount = 2;
-/**
- * PgBouncer finishes writes that waited in it while the search for the server still pauses, for up
- * to 0.75 s.
- */
+/** PgBouncer finishes writes that waited in it while reads still pause, for up to 0.75 s. */
 const readyAgainMs = 2_000;
 
 export class LoadedInstances {

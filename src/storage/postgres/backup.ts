@@ -8,11 +8,10 @@ import { makeTemporaryFolder } from "../durable-file.ts";
 import type { ConnectionLimits, TransferOptions } from "../storage.ts";
 import { hasState } from "./errors.ts";
 import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
-import { PrimaryPool } from "./pool.ts";
 import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
-/** In the order in which they are filled. Both engines use the same names of tables and columns. */
+/** In the order they are filled. Both engines use the same table and column names. */
 const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
 
 const batchRows = 2_000;
@@ -23,13 +22,13 @@ export async function backupPostgres(
   { limits, signal }: TransferOptions,
   openFile: () => Database,
 ): Promise<void> {
-  const pool = await PrimaryPool.open(url, limits, async (client) => {
+  const { runner } = await TransactionRunner.open(url, limits, async (client) => {
     await requireNewest(client);
     await requireRights(client, ["SELECT"]);
   });
   const file = openFile();
   try {
-    await transact(pool, "read", async (client) => {
+    await transact(runner, "read", async (client) => {
       // Starts over if the connection was lost.
       if (file.inTransaction) file.run("ROLLBACK");
       file.run("BEGIN");
@@ -40,7 +39,7 @@ export async function backupPostgres(
     });
   } finally {
     file.close();
-    await pool.close();
+    await runner.close();
   }
 }
 
@@ -61,18 +60,18 @@ export async function restorePostgres(
   }
 }
 
-/** Changes nothing: what is to be restored may turn out to be missing or damaged. */
+/** Changes nothing yet: the backup may turn out to be missing or damaged. */
 async function checkTarget(url: string, limits: ConnectionLimits): Promise<void> {
   let isStore = false;
-  const pool = await PrimaryPool.open(url, limits, async (client) => {
+  const { runner } = await TransactionRunner.open(url, limits, async (client) => {
     isStore = (await readSchema(client)) > 0;
-    // Instances of an older version may be using it, and could not start again.
+    // Instances of an older version may be using it, and couldn't start again.
     if (isStore) await requireNewest(client);
   });
   try {
-    if (isStore) await transact(pool, "read", (client) => requireEmpty(client, url));
+    if (isStore) await transact(runner, "read", (client) => requireEmpty(client, url));
   } finally {
-    await pool.close();
+    await runner.close();
   }
 }
 
@@ -82,30 +81,30 @@ async function fillDatabase(
   file: Database,
   signal: AbortSignal,
 ): Promise<void> {
-  let pool: PrimaryPool | undefined;
+  let runner: TransactionRunner | undefined;
   try {
-    pool = await PrimaryPool.open(url, limits, async (client) => {
+    ({ runner } = await TransactionRunner.open(url, limits, async (client) => {
       await migrate(client);
       await requireRights(client);
-    });
-    await transact(pool, "write", async (client) => {
+    }));
+    await transact(runner, "write", async (client) => {
       await requireEmpty(client, url);
       for (const table of tables) await fillTable(client, table, file, signal);
       await fillTokenChanges(client, file);
     });
   } finally {
     file.close();
-    await pool?.close();
+    await runner?.close();
   }
 }
 
 /** One transaction, however long it takes. */
 function transact<Result>(
-  pool: PrimaryPool,
+  runner: TransactionRunner,
   kind: "read" | "write",
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  return new TransactionRunner(pool).run(
+  return runner.run(
     (client, announceCommit) =>
       runLong(client, kind, () => work(client), kind === "write" ? announceCommit : undefined),
     {
@@ -124,14 +123,14 @@ interface Column {
 
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
-/** The columns of the newest schema, which the file has. */
+/** The columns of the file, which has the newest schema. */
 function columnsOf(file: Database, table: string): Column[] {
   const columns = file
     .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
     .all(table)
     // Quoted, because `user` means something else in PostgreSQL.
     .map(({ name, type }) => ({ source: `"${name}"`, name: `"${name}"`, type: types[type] ?? "" }));
-  // Which of two tokens of the same moment was made first.
+  // Tells which of two tokens of the same millisecond came first.
   const position = { source: "rowid", name: "position", type: "bigint" };
   return table === "tokens" ? [...columns, position] : columns;
 }
@@ -149,7 +148,7 @@ async function readTable(
   );
   const names = columns.map(({ name }) => name);
   const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
-  // In the order of the key, in which SQLite stores them fastest.
+  // In key order, which SQLite stores fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR
        SELECT ${names} FROM ${table} ORDER BY ${names.slice(0, keyLength)}`,

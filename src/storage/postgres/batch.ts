@@ -1,6 +1,6 @@
 /**
  * Applies any group of writes in one transaction of two round trips: the first locks the gardens
- * and fetches all that the rules may look up, the second stores what they decided.
+ * and fetches everything that the rules may look up, the second stores what they decided.
  */
 import type { ClientBase, QueryResult } from "pg";
 import { type StoredKey, toBytes } from "../../domain/keys.ts";
@@ -13,7 +13,7 @@ import {
   type LookUp,
 } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
-import { send } from "./statement.ts";
+import { send } from "./connect.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;
@@ -74,12 +74,12 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
   };
 }
 
-/** Everyone takes locks in the same order, so that nobody waits in a circle. */
+/** Everyone takes locks in the same order, which prevents deadlocks. */
 export function sortedGardens(writes: readonly { readonly garden: string }[]): string[] {
   return [...new Set(writes.map(({ garden }) => garden))].sort();
 }
 
-/** One text for a garden and a name in it. No name of a garden holds the character between them. */
+/** One string for a garden and an id or key in it. Garden names can't contain the separator. */
 export function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
@@ -176,7 +176,7 @@ const storeKeysStatement = `
     ON CONFLICT (garden, key) DO UPDATE
       SET entries = excluded.entries, expires_at_ms = excluded.expires_at_ms`;
 
-/** The items as arrays, one for each field: parameters for `unnest`. */
+/** Turns items into one array per field: the parameters of `unnest`. */
 export function columns<Item, Name extends keyof Item>(
   items: readonly Item[],
   ...names: readonly Name[]
@@ -186,7 +186,7 @@ export function columns<Item, Name extends keyof Item>(
 
 type Rows = Pick<QueryResult, "rows" | "command">;
 
-/** A statement over a list of items, left out where there are none. */
+/** Runs a statement over a list of items, unless the list is empty. */
 async function queryFor(
   client: ClientBase,
   items: readonly unknown[],
@@ -196,7 +196,7 @@ async function queryFor(
   return items.length === 0 ? { rows: [], command: "" } : send(client, text, values);
 }
 
-/** Waits for all, so that the connection is at rest afterwards; fails with what failed first. */
+/** Waits for all, so that the connection is idle afterwards. Fails with the first failure. */
 async function inOneRoundTrip<Results extends readonly unknown[]>(
   queries: {
     readonly [Index in keyof Results]: Promise<Results[Index]>;

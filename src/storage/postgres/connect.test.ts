@@ -105,14 +105,12 @@ describe("of a server with TLS", () => {
   });
 });
 
-test("a page is read in order also where the server does not know how large a garden is", async () => {
+test("a page is read in order even if the server does not know how large a garden is", async () => {
   const storage = await openPostgres(database.url, { isServing: true });
   await database.query("ALTER TABLE plants SET (autovacuum_enabled = off)");
   await storage.apply(Array.from({ length: 1_000 }, () => create()));
-  const way = { host: "localhost", port: server.port, isEncrypted: false, takesOptions: true };
-  const limits = defaultConnectionLimits;
-  const target = { url: parseUrl(database.url), limits, schema: undefined };
-  const config = clientConfig(target, way);
+  const route = { isEncrypted: false, takesOptions: true, schema: undefined };
+  const config = clientConfig(parseUrl(database.url), defaultConnectionLimits, route);
   const explainIn = async (options: object) => {
     const client = new Client({ ...config, ...options });
     await client.connect();

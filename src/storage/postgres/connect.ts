@@ -1,40 +1,35 @@
-/** Connects to one PostgreSQL server, with the settings that the promises of storage rest on. */
+/**
+ * Connects to PostgreSQL at one address, with the settings that storage's promises depend on, and
+ * checks every new connection.
+ */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
-import { Client, type ClientBase, type ClientConfig, DatabaseError, types } from "pg";
+import { Client, type ClientBase, type ClientConfig, Pool, type QueryResult, types } from "pg";
+import { deadline } from "../../async/deadline.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../storage.ts";
-import { ConnectionLost, explain, hasState, reasonOf } from "./errors.ts";
-import { allowNames } from "./statement.ts";
-import { type DatabaseUrl, describeHost, type Host } from "./url.ts";
+import { ConnectionLost, hasState, reasonOf } from "./errors.ts";
+import type { DatabaseUrl } from "./url.ts";
 
-/** Where to connect, and how. */
-export interface Target {
-  readonly url: DatabaseUrl;
-  readonly limits: ConnectionLimits;
-  /** Where the tables are: pinned as the search path once it is known. */
-  readonly schema: string | undefined;
-}
-
-/** How to reach a server. */
-interface Route extends Host {
+/** How connections are made. The first one of a process finds out; all others follow. */
+export interface Route {
   readonly isEncrypted: boolean;
-  /** Whether it takes startup options. PgBouncer may not. */
+  /** Whether the server takes startup options. PgBouncer may not. */
   readonly takesOptions: boolean;
-}
-
-export interface Server extends Route {
-  /** The first of the role's search path; absent if that leads nowhere. */
+  /**
+   * Where the tables are, pinned as the search path: the first schema of the role's own search
+   * path. Absent if that leads nowhere, and for the first connection.
+   */
   readonly schema: string | undefined;
 }
 
 /**
- * They hold whatever is set for the role, the database or the server:
- * - a commit is confirmed once it is on disk here, and on the standby where one is waited for, and
- *   a warning that it is not gets through;
+ * These apply regardless of the settings of the role, the database and the server:
+ * - a commit is confirmed once it's on disk here, and on the standby if the server waits for one,
+ *   and a warning that it isn't gets through;
  * - `statement_timeout` alone decides how long to wait for a lock;
- * - pages are read in the order of their index, also while the server has no statistics yet, and by
- *   a plan that was made while the table was small;
+ * - pages are read in index order, even if the server has no statistics yet, or planned the
+ *   statement while the table was small;
  * - a named statement is planned once, and never compiled;
  * - rows that row-level security would hide are an error;
  * - arrays may hold nulls.
@@ -53,28 +48,126 @@ const settings = {
 const oldestVersion = 15;
 const int8 = 20;
 
-export function clientConfig({ url, limits, schema }: Target, route: Route): ClientConfig {
+/**
+ * Makes the first connection of a process and runs `prepare` on it, with the role's own search
+ * path: that may lead to a store in another schema than its first.
+ */
+export async function findRoute(
+  url: DatabaseUrl,
+  limits: ConnectionLimits,
+  prepare: (client: ClientBase) => Promise<void>,
+): Promise<Route> {
+  const isEncrypted = url.tls !== "disable";
+  const preferred = { isEncrypted, takesOptions: true, schema: undefined };
+  const [client, route] = await connectFirst(url, limits, preferred);
+  try {
+    await prepare(client);
+    return route;
+  } finally {
+    client.end().catch(() => {});
+  }
+}
+
+async function connectFirst(
+  url: DatabaseUrl,
+  limits: ConnectionLimits,
+  route: Route,
+): Promise<[Client, Route]> {
+  const client = new Client(clientConfig(url, limits, route));
+  client.on("error", () => {});
+  try {
+    const connecting = client.connect().then(() => checkServer(client));
+    return [client, { ...route, schema: await inTime(client, limits, connecting) }];
+  } catch (error) {
+    cut(client);
+    const next = fallback(url, route, error);
+    if (next === undefined) throw error;
+    return connectFirst(url, limits, next);
+  }
+}
+
+/** Another way to reach the server, if the failure suggests that it doesn't take this one. */
+function fallback(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
+  if (route.takesOptions && hasState(error, "08P01", "0A000", "42704")) {
+    return { ...route, takesOptions: false };
+  }
+  const isTlsTrouble = !(error instanceof PlantStoreError) && reasonOf(error) === undefined;
+  if (url.tls === "prefer" && route.isEncrypted && isTlsTrouble) {
+    return { ...route, isEncrypted: false };
+  }
+  return undefined;
+}
+
+/** Connections that have reported an error. */
+const lost = new WeakSet<ClientBase>();
+
+/** Drops every new connection that doesn't fit: a load balancer may lead to any server. */
+export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool {
+  const pool = new Pool({
+    ...config,
+    max: limits.poolSize,
+    connectionTimeoutMillis: limits.connectTimeoutMs,
+    async onConnect(client) {
+      // Right away: the connection may break before the pool hands it out.
+      client.on("error", () => lost.add(client));
+      await inTime(client, limits, checkServer(client));
+    },
+  });
+  // Without a listener, a lost idle connection would end the process.
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** Whether the connection is lost, or was left in the middle of a transaction. */
+export function isUnusable(client: ClientBase): boolean {
+  return lost.has(client) || client.getTransactionStatus() !== "I";
+}
+
+/** Cuts the connection if connecting takes too long. */
+function inTime<Result>(
+  client: ClientBase,
+  { connectTimeoutMs }: ConnectionLimits,
+  connecting: Promise<Result>,
+): Promise<Result> {
+  return deadline(connecting, connectTimeoutMs, () => {
+    cut(client);
+    throw Object.assign(new Error("The server did not respond."), { code: "ETIMEDOUT" });
+  });
+}
+
+/** Closes the socket at once; `end` would wait for outstanding responses. */
+export function cut(client: ClientBase): void {
+  // The types of `pg` leave this out.
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
+  connection.stream.destroy();
+}
+
+export function clientConfig(
+  url: DatabaseUrl,
+  limits: ConnectionLimits,
+  route: Route,
+): ClientConfig {
   return {
-    host: route.host,
-    port: route.port,
+    host: url.host,
+    port: url.port,
     user: url.user,
     password: url.password,
     database: url.database ?? url.user,
     application_name: url.applicationName,
     ssl: route.isEncrypted && tlsOptions(url),
-    ...(route.takesOptions && { options: startupOptions(limits, schema) }),
+    ...(route.takesOptions && { options: startupOptions(limits, route.schema) }),
     keepAlive: true,
-    // Statements that do not need each other's results share one round trip.
+    // Statements that don't need each other's results share one round trip.
     pipeline: true,
     types: {
-      // Without it, integers of 64 bits come as text.
+      // By default, 64-bit integers come as text.
       getTypeParser: ((oid: number, format: "text") =>
         oid === int8 ? BigInt : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
     },
   };
 }
 
-/** PGOPTIONS may choose `synchronous_commit` and the search path, and nothing else that is here. */
+/** PGOPTIONS may choose `synchronous_commit` and the search path; our settings come after it. */
 function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: string): string {
   const ours = { ...settings, statement_timeout: statementTimeoutMs };
   const flags = Object.entries(ours).map(([name, value]) => `-c ${name}=${value}`);
@@ -85,95 +178,10 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
   return ["-c synchronous_commit=on", process.env.PGOPTIONS ?? "", ...flags].join(" ");
 }
 
-/** Why no host can be used, in words. Those without a refusal have not responded yet. */
-export function noServer(url: DatabaseUrl, refusals: ReadonlyMap<Host, unknown>): PlantStoreError {
-  const refused = url.hosts.filter((host) => refusals.has(host));
-  const reasons = refused.map((host) => {
-    const reason = explain(refusals.get(host), url);
-    return url.hosts.length > 1 ? `${describeHost(host)}: ${reason}` : reason;
-  });
-  const cause = new AggregateError(refusals.values());
-  return new PlantStoreError("unavailable", reasons.join("; "), { cause });
-}
-
-/** Fails unless the host accepts writes. */
-export async function tryHost(target: Target, host: Host): Promise<Server> {
-  const isEncrypted = target.url.tls !== "disable";
-  let route: Route | undefined = { ...host, isEncrypted, takesOptions: true };
-  for (;;) {
-    try {
-      const schema = await withConnection(target, route, async (_, found) => found);
-      return { ...route, schema };
-    } catch (error) {
-      route = fallbackRoute(target.url, route, error);
-      if (route === undefined) throw error;
-    }
-  }
-}
-
-/** Another way to reach the same server, if the failure suggests that it doesn't take this one. */
-function fallbackRoute(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
-  if (route.takesOptions && hasState(error, "08P01", "0A000", "42704"))
-    return { ...route, takesOptions: false };
-  const isTlsTrouble = error instanceof ConnectionLost && reasonOf(error) === undefined;
-  if (url.tls === "prefer" && route.isEncrypted && isTlsTrouble) {
-    return { ...route, isEncrypted: false };
-  }
-  return undefined;
-}
-
-/** Runs work over a connection of its own, once that is made and checked. */
-export async function withConnection<Result>(
-  target: Target,
-  route: Route,
-  work: (client: ClientBase, schema: string | undefined) => Promise<Result>,
-): Promise<Result> {
-  const client = new Client(clientConfig(target, route));
-  client.on("error", () => {});
-  try {
-    const schema = await withConnectTimeout(client, target.limits, async () => {
-      await client.connect();
-      return checkServer(client);
-    });
-    return await work(client, schema);
-  } catch (error) {
-    const known = [DatabaseError, PlantStoreError, ConnectionLost];
-    if (known.some((kind) => error instanceof kind)) throw error;
-    throw new ConnectionLost("No connection.", { cause: error });
-  } finally {
-    client.end().catch(() => {});
-  }
-}
-
-/** Cuts the connection if the work takes longer than connecting may: then the work fails. */
-export async function withConnectTimeout<Result>(
-  client: ClientBase,
-  { connectTimeoutMs }: ConnectionLimits,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const late = setTimeout(() => {
-    cut(client, Object.assign(new Error("The server did not respond."), { code: "ETIMEDOUT" }));
-  }, connectTimeoutMs);
-  try {
-    return await work();
-  } finally {
-    clearTimeout(late);
-  }
-}
-
-/** Closes the socket at once; `end` would wait for outstanding responses. */
-export function cut(client: ClientBase, reason?: Error): void {
-  // The types of `pg` leave this out.
-  const { connection } = client as unknown as {
-    connection: { stream: { destroy(error?: Error): void } };
-  };
-  connection.stream.destroy(reason);
-}
-
 /**
- * The one check of a new connection; returns the schema that it leads to. Fails with
- * `ConnectionLost` on a server that takes no writes, and with `unavailable` on one that does not
- * fit. Behind a PgBouncer the settings are its own.
+ * The check of every new connection; returns the schema that it leads to. Fails with
+ * `ConnectionLost` if the server takes no writes, and with `unavailable` if it doesn't fit in
+ * another way. Behind PgBouncer, the settings are PgBouncer's own.
  */
 export async function checkServer(client: ClientBase): Promise<string | undefined> {
   const { rows } = await client.query(
@@ -188,18 +196,18 @@ export async function checkServer(client: ClientBase): Promise<string | undefine
   if (server.read_only !== "off") {
     throw new ConnectionLost("The server takes no writes.", { cause: { code: "READ_ONLY" } });
   }
-  const reason = whyUnusable(server);
+  const reason = whyUnfit(server);
   if (reason !== undefined) throw new PlantStoreError("unavailable", reason);
-  if (server.plan_cache_mode === settings.plan_cache_mode) allowNames(client);
+  if (server.plan_cache_mode === settings.plan_cache_mode) named.add(client);
   return server.schema ?? undefined;
 }
 
-function whyUnusable(server: Readonly<Record<string, string | null>>): string | undefined {
-  // With these a server confirms writes that can still be lost, or doesn't warn about it.
+function whyUnfit(server: Readonly<Record<string, string | null>>): string | undefined {
+  // With these, a server confirms writes that can still be lost, or doesn't warn about it.
   const unsafe = { synchronous_commit: "off", client_min_messages: "error" };
   for (const [name, value] of Object.entries(unsafe)) {
     if (server[name] !== value) continue;
-    return `its ${name} is ${value}, so that answered writes could be lost: have ALTER ROLE set another`;
+    return `its ${name} is ${value}, so confirmed writes could be lost: set another with ALTER ROLE`;
   }
   // Compatible databases number their versions differently.
   const version = /^PostgreSQL (\d+)(?!.*-YB-)/.exec(server.version ?? "")?.[1];
@@ -210,7 +218,47 @@ function whyUnusable(server: Readonly<Record<string, string | null>>): string | 
   return isUtf8 ? undefined : `its encoding is ${server.encoding}, and UTF8 is needed`;
 }
 
-/** `require` encrypts and trusts anyone, unless it is told whom; the others verify, as in libpq. */
+/**
+ * Connections whose statements get names, so that the server parses and plans each statement once:
+ * that's a third of its work for a group of lists. Only with our `plan_cache_mode`; most poolers
+ * drop such settings.
+ */
+const named = new WeakSet<ClientBase>();
+const names = new Map<string, string>();
+
+/**
+ * The session has no such statement, or has it already, because a pooler gave us another session.
+ * Nothing was done.
+ */
+export const nameFailures = ["26000", "42P05"];
+
+/** There must be few different texts, because the server keeps each of them. */
+export async function send(
+  client: ClientBase,
+  text: string,
+  values: readonly unknown[],
+): Promise<QueryResult> {
+  const query = { text, values: [...values] };
+  if (!named.has(client)) return client.query(query);
+  try {
+    return await client.query({ ...query, name: nameOf(text) });
+  } catch (error) {
+    if (hasState(error, ...nameFailures)) named.delete(client);
+    throw error;
+  }
+}
+
+/** A hash of the text, so that two versions behind one pooler never share a name. */
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `plantstore ${Bun.hash(text).toString(36)}`;
+    names.set(text, name);
+  }
+  return name;
+}
+
+/** As in libpq: `require` encrypts and trusts any server, unless `sslrootcert` is given. */
 function tlsOptions(url: DatabaseUrl): ConnectionOptions {
   const { tls, rootCertificatePath } = url;
   const authorities =
@@ -225,6 +273,6 @@ function readCertificates(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    throw new PlantStoreError("unavailable", `the file of sslrootcert, ${path}, cannot be read`);
+    throw new PlantStoreError("unavailable", `the sslrootcert file ${path} cannot be read`);
   }
 }

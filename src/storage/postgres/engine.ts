@@ -1,14 +1,13 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
+import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { PlantReader } from "../../domain/storage.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
+import type { Route } from "./connect.ts";
 import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
-import { PrimaryPool } from "./pool.ts";
-import { ReadGroup } from "./read-group.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
-import { parseUrl } from "./url.ts";
 import { createWriter } from "./writer.ts";
 
 /**
@@ -16,12 +15,14 @@ import { createWriter } from "./writer.ts";
  * opened.
  */
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
+  const { limits = defaultConnectionLimits } = options;
   if (options.share !== undefined) {
-    const pool = new PrimaryPool(parseUrl(url), options.limits ?? defaultConnectionLimits);
-    await pool.settle();
-    return createStorage(pool, options);
+    const runner = TransactionRunner.create(url, limits, options.share as Route);
+    // So that the first request finds a connection. The database may be away just now.
+    await runner.ping().catch(() => {});
+    return createStorage(runner, options, options.share as Route);
   }
-  const pool = await PrimaryPool.open(url, options.limits, async (client) => {
+  const { runner, route } = await TransactionRunner.open(url, limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchema(client)) === 0;
     await migrate(client, options.onMigration);
@@ -30,27 +31,30 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
     const { rows } = await client.query("SELECT current_schema() AS name");
     options.onNewSchema?.(String(rows[0]?.name));
   });
-  return createStorage(pool, options);
+  return createStorage(runner, options, route);
 }
 
-function createStorage(pool: PrimaryPool, { plantsMax, onRead }: OpenOptions): Storage {
-  const runner = new TransactionRunner(pool);
+/** Other threads open their own connections, by the same route. */
+function createStorage(
+  runner: TransactionRunner,
+  { plantsMax, onRead }: OpenOptions,
+  route: Route,
+): Storage {
   return {
     ...createReader(runner, onRead),
     ...createWriter(runner, plantsMax),
     ...createTokenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
-    pool: () => pool.usage(),
+    pool: () => runner.usage(),
     ping: () => runner.ping(),
-    // Its log and its disk are the server's: only roles with more rights can see them.
+    // The log and the disk belong to the server: only roles with more rights can see them.
     async measure() {
       const { rows } = await runner.query("SELECT pg_database_size(current_database()) AS bytes");
       return { database: Number(rows[0]?.bytes) };
     },
-    // Another thread opens its own connections.
-    share: () => ({ state: true, transfer: [] }),
-    close: () => pool.close(),
+    share: () => ({ state: route, transfer: [] }),
+    close: () => runner.close(),
   };
 }
 
@@ -61,22 +65,22 @@ interface List {
   readonly count: number;
 }
 
-/** The plants of a `list`: of its garden, or of its tag there, from `first` on. */
+/** The plants of a `list`, from `first` on: its whole garden, or its tag in that garden. */
 const inGarden = "plants.garden = list.garden AND id >= first ORDER BY id";
 /**
- * A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so that the planner
- * can't scan the whole garden for a tag that it takes for a common one.
+ * A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so the planner can't
+ * scan the whole garden because it thinks that the tag is common.
  */
 const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
   AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`;
 
-/** One row for each list, with its columns as JSON: that is parsed faster than many rows. */
+/** One row for each list, with its columns as JSON, which parses faster than many rows. */
 const asColumns = `array_to_json(array_agg(id::text ORDER BY id)) AS ids,
   array_to_json(array_agg(name ORDER BY id)) AS names,
   array_to_json(array_agg(plant.tag ORDER BY id)) AS tags`;
 
-function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, Plant[]> {
-  return new ReadGroup(runner, async (group: readonly List[], dueAtMs) => {
+function batchLists(runner: TransactionRunner, range: string): Batcher<List, Plant[]> {
+  return new Batcher(async (batch: readonly List[]) => {
     const { rows } = await runner.read(
       `${noGarden}lists`,
       `SELECT ids, names, tags
@@ -88,14 +92,13 @@ function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, P
              ORDER BY id LIMIT count) AS plant) AS page
          ORDER BY position`,
       [
-        group.map(({ garden }) => garden),
-        group.map(({ tag }) => tag),
-        group.map(({ first }) => first),
-        group.map(({ count }) => count),
+        batch.map(({ garden }) => garden),
+        batch.map(({ tag }) => tag),
+        batch.map(({ first }) => first),
+        batch.map(({ count }) => count),
         // Bounds the planner's estimate; otherwise large gardens trigger just-in-time compilation.
-        Math.max(...group.map(({ count }) => count)),
+        Math.max(...batch.map(({ count }) => count)),
       ],
-      dueAtMs,
     );
     return rows.map(toPlants);
   });
@@ -103,7 +106,7 @@ function groupLists(runner: TransactionRunner, range: string): ReadGroup<List, P
 
 type Columns = Readonly<Record<"ids" | "names" | "tags", string[] | null>>;
 
-/** Columns without plants are null. */
+/** If the list is empty, its columns are null. */
 function toPlants({ ids, names, tags }: Columns): Plant[] {
   return (ids ?? []).map((id, index) => ({
     id: BigInt(id),
@@ -116,7 +119,7 @@ function createReader(
   runner: TransactionRunner,
   onRead: OpenOptions["onRead"] = () => {},
 ): PlantReader {
-  const lists = { ofGarden: groupLists(runner, inGarden), ofTag: groupLists(runner, inTag) };
+  const lists = { ofGarden: batchLists(runner, inGarden), ofTag: batchLists(runner, inTag) };
   const source =
     "plants, (SELECT $1::text AS garden, $2::text AS tag, $3::bigint AS first) AS list";
   return {
@@ -125,8 +128,8 @@ function createReader(
       if (first === undefined) return [];
       const startedAtMs = performance.now();
       if (textMax === undefined) {
-        const group = tag === undefined ? lists.ofGarden : lists.ofTag;
-        const plants = await group.read(garden, { garden, tag, first, count });
+        const batcher = tag === undefined ? lists.ofGarden : lists.ofTag;
+        const plants = await batcher.request(garden, { garden, tag, first, count });
         onRead(performance.now() - startedAtMs);
         return plants;
       }

@@ -1,12 +1,12 @@
 /**
- * What `pg` throws, by code: as an error of the domain, and in words for an operator.
- * It never reads a message.
+ * Turns what `pg` throws into the domain's errors, and into words for an operator. It goes by codes
+ * and never reads a message.
  */
 import { DatabaseError } from "pg";
 import { type ErrorCode, PlantStoreError, sendAgain } from "../../domain/errors.ts";
 import type { DatabaseUrl } from "./url.ts";
 
-/** There is no connection: it could not be made, was lost, or did not respond in time. */
+/** There is no connection: it couldn't be made, was lost, or didn't respond in time. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
@@ -35,7 +35,7 @@ export function mapError(error: unknown): unknown {
   return isOutage ? new PlantStoreError("unavailable", unavailable, { cause: error }) : error;
 }
 
-/** The code that the server or the system reported; absent if time ran out. */
+/** The code that the server or the system reported; absent if there is none. */
 export function reasonOf(error: unknown): string | undefined {
   const refusal = error instanceof ConnectionLost ? error.cause : error;
   const { code } = (refusal ?? {}) as { code?: unknown };
@@ -51,9 +51,14 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
 /** The server ends the connection: a failure, a shutdown, a transaction that takes too long. */
 const disconnects = ["08", "57P", "25P03", "25P04"];
 
-/** Another connection, perhaps to another server, may do better. */
+/** Whether another connection, perhaps to another server, may do better. */
 export function isLost(error: unknown): boolean {
-  return error instanceof ConnectionLost || hasState(error, ...disconnects, "25006");
+  return error instanceof ConnectionLost || hasState(error, ...disconnects) || isReadOnly(error);
+}
+
+/** Whether the server takes no writes, or no longer does. */
+export function isReadOnly(error: unknown): boolean {
+  return hasState(error, "25006") || reasonOf(error) === "READ_ONLY";
 }
 
 /**

@@ -10,7 +10,7 @@ import { engineOf } from "../open.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
-import { type Host, parseUrl } from "./url.ts";
+import { parseUrl } from "./url.ts";
 
 setDefaultTimeout(120_000);
 
@@ -35,16 +35,12 @@ async function refusal(url?: string): Promise<string> {
 describe.each([
   ["synchronous_commit", "off"],
   ["client_min_messages", "error"],
-])("where the role has %s = %s, answered writes could be lost", (name, value) => {
+])("where the role has %s = %s, confirmed writes could be lost", (name, value) => {
   beforeEach(() => database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`));
 
   test("so connections set another", async () => {
-    const url = parseUrl(database.url);
-    const [host] = url.hosts as [Host];
-    const route = { ...host, isEncrypted: false, takesOptions: true };
-    const client = new Client(
-      clientConfig({ url, limits: defaultConnectionLimits, schema: undefined }, route),
-    );
+    const route = { isEncrypted: false, takesOptions: true, schema: undefined };
+    const client = new Client(clientConfig(parseUrl(database.url), defaultConnectionLimits, route));
     await client.connect();
     const { rows } = await client.query(`SHOW ${name}`);
     expect(rows[0][name]).not.toBe(value);
@@ -55,7 +51,7 @@ describe.each([
   test.skipIf(skipsWithoutPooler())("so no service starts behind a pooler", async () => {
     const pooler = await startPooler(database.url);
     expect(await refusal(pooler.url)).toContain(
-      `its ${name} is ${value}, so that answered writes could`,
+      `its ${name} is ${value}, so confirmed writes could`,
     );
     await pooler.stop();
   });

@@ -1,32 +1,32 @@
 /** Tokens in PostgreSQL: found by hash, listed, added, revoked. */
+import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
 import type { TokenStorage } from "../../domain/storage.ts";
 import { toTokenRecord } from "../token-row.ts";
-import { ReadGroup } from "./read-group.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /**
- * Inserts the row if it is missing: somebody may have emptied all tables to restore a backup. No
- * token could be stored without it.
+ * Inserts the row if it's missing, because somebody may have emptied all tables to restore a
+ * backup. Without the row, no token could be stored.
  */
 const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES (1, 1)
   ON CONFLICT (one) DO UPDATE SET count = token_changes.count + 1 RETURNING count)`;
 
-/** Not all: the server refuses a statement it has planned once a migration adds a column. */
+/** Not `*`: after a migration adds a column, the server would refuse the planned statement. */
 const columns = `id, hash, "user", garden, scope, note,
   created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms`;
 
 const advice = "See plantstore token list.";
 
 export function createTokenStorage(runner: TransactionRunner): TokenStorage {
-  const lookUps = new ReadGroup(runner, async (hashes: readonly string[], dueAtMs) => {
+  const lookUps = new Batcher(async (hashes: readonly string[]) => {
     const text = `SELECT ${columns} FROM tokens WHERE hash = ANY($1::text[])`;
-    const { rows } = await runner.read(noGarden, text, [hashes], dueAtMs);
+    const { rows } = await runner.read(noGarden, text, [hashes]);
     const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
     return hashes.map((hash) => tokens.get(hash));
   });
   return {
-    findToken: (hash) => lookUps.read(noGarden, hash),
+    findToken: (hash) => lookUps.request(noGarden, hash),
 
     async hasTokens() {
       const { rows } = await runner.query("SELECT 1 FROM tokens LIMIT 1");

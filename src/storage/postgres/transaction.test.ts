@@ -10,7 +10,7 @@ import {
   test,
 } from "bun:test";
 import { EventEmitter } from "node:events";
-import { Client, DatabaseError } from "pg";
+import { Client, DatabaseError, type Pool } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
   makeDatabase,
@@ -21,11 +21,10 @@ import {
 import { create, created, put, remove } from "../../../test/storage-contract/tested-storage.ts";
 import { hashKeys } from "../../domain/rules.ts";
 import { GardenLocked } from "../../domain/storage.ts";
-import type { Storage } from "../storage.ts";
+import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
 import { ConnectionLost } from "./errors.ts";
-import type { PrimaryPool } from "./pool.ts";
 import { TransactionRunner } from "./transaction.ts";
 
 /** Servers take their time to start. */
@@ -228,20 +227,25 @@ describe("a commit that waits for a standby", () => {
 describe("with connections that fail as the test says", () => {
   /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
   function failing(failures: readonly unknown[], dueMs = 60_000) {
+    const client = Object.assign(new EventEmitter(), {
+      release() {},
+      getTransactionStatus: () => "I",
+    });
+    const pool = { connect: async () => client } as unknown as Pool;
+    const runner = new TransactionRunner(() => pool, defaultConnectionLimits);
     const dueAtMs = performance.now() + dueMs;
-    const client = new EventEmitter();
-    const use = <Result>(work: (on: unknown) => Promise<Result>) => work(client);
-    const pool = { dueAtMs: () => dueAtMs, use } as unknown as PrimaryPool;
-    const runner = new TransactionRunner(pool);
     let tries = 0;
     return async (isCommitting: (tried: number) => boolean = () => false) => {
       const outcome = await runner
-        .run(async (_client, commit) => {
-          const failure = failures[tries++];
-          if (isCommitting(tries)) commit();
-          if (failure !== undefined) throw failure;
-          return "done";
-        })
+        .run(
+          async (_client, commit) => {
+            const failure = failures[tries++];
+            if (isCommitting(tries)) commit();
+            if (failure !== undefined) throw failure;
+            return "done";
+          },
+          { dueAtMs },
+        )
         .catch((error: unknown) => error);
       return { outcome, tries };
     };

@@ -1,15 +1,44 @@
 /**
- * Runs statements and transactions, and runs them again where that is safe and may help. Fails with
- * the domain's errors, and tells a failure that changed nothing from an unknown outcome.
+ * Runs statements and transactions on a pool of connections: by a deadline, and again where that is
+ * safe and may help. Fails with the domain's errors, and tells a failure that changed nothing from
+ * an unknown outcome.
  */
-import type { ClientBase, QueryResult } from "pg";
-import { hasState, isLost, isOutcomeUnknown, mapError, unknownOutcome } from "./errors.ts";
-import type { PrimaryPool } from "./pool.ts";
-import { nameFailures, send } from "./statement.ts";
+import { type ClientBase, DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
+import { deadline } from "../../async/deadline.ts";
+import { FairSemaphore } from "../../async/fair-semaphore.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { ConnectionLimits, PoolUse } from "../storage.ts";
+import {
+  checkServer,
+  clientConfig,
+  createPool,
+  cut,
+  findRoute,
+  isUnusable,
+  nameFailures,
+  type Route,
+  send,
+} from "./connect.ts";
+import {
+  ConnectionLost,
+  explain,
+  hasState,
+  isLost,
+  isOutcomeUnknown,
+  isReadOnly,
+  mapError,
+  unknownOutcome,
+} from "./errors.ts";
+import { maskUrl, parseUrl } from "./url.ts";
 
 const triesMax = 10;
-const pauseMs = 5;
-const pauseMaxMs = 250;
+const racePauseMinMs = 5;
+const racePauseMaxMs = 250;
+const connectPauseMinMs = 50;
+const connectPauseMaxMs = 500;
+/** Beyond the server's own limit, so that its response arrives before the connection is cut. */
+const graceMs = 1_000;
+const closeMs = 2_000;
 
 /** Serialization failures and deadlocks, which the server rolled back; and see `nameFailures`. */
 const races = ["40001", "40P01", ...nameFailures];
@@ -19,22 +48,74 @@ type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<
 
 interface RunOptions {
   readonly dueAtMs?: number;
-  /** Whose read it is, for its turn; absent for everything else, which waits for nobody. */
+  /** The garden of a request's read, for its turn. Everything else waits for no turn. */
   readonly readBy?: string;
-  /** Ends the message of an unknown outcome where a command, not a request, did the write. */
+  /** Ends the message about an unknown outcome if a command, not a request, made the write. */
   readonly advice?: string | undefined;
 }
 
 export class TransactionRunner {
-  readonly #pool: PrimaryPool;
+  readonly #makePool: () => Pool;
+  readonly #limits: ConnectionLimits;
+  /** Leaves one connection free, so that writes always find one. */
+  readonly #reads: FairSemaphore;
+  #pool: Pool;
+  /** When connecting first failed; absent once it has succeeded. */
+  #lostAtMs: number | undefined;
+  #checking: Promise<void> | undefined;
 
-  constructor(pool: PrimaryPool) {
-    this.#pool = pool;
+  constructor(makePool: () => Pool, limits: ConnectionLimits) {
+    this.#makePool = makePool;
+    this.#limits = limits;
+    const places = Math.max(1, limits.poolSize - 1);
+    // With all of them, one garden's lists kept the server and this thread busy for everyone.
+    this.#reads = new FairSemaphore(places, Math.ceil(places / 3));
+    this.#pool = makePool();
+  }
+
+  /**
+   * Connects at the start of a process. `prepare` checks the database, and may migrate it. Fails
+   * with `unavailable`, in one line that names the database and no secret.
+   */
+  static async open(
+    address: string,
+    limits: ConnectionLimits,
+    prepare: (client: ClientBase) => Promise<void>,
+  ): Promise<{ runner: TransactionRunner; route: Route }> {
+    const url = parseUrl(address);
+    let runner: TransactionRunner | undefined;
+    try {
+      const route = await findRoute(url, limits, prepare);
+      runner = TransactionRunner.create(address, limits, route);
+      // So that the first request finds a connection.
+      await runner.#check();
+      return { runner, route };
+    } catch (error) {
+      await runner?.close();
+      const message = `Cannot open ${maskUrl(address)}: ${explain(error, url)}.`;
+      throw new PlantStoreError("unavailable", message, { cause: error });
+    }
+  }
+
+  /** Uses the route that the first connection of the process has found. */
+  static create(address: string, limits: ConnectionLimits, route: Route): TransactionRunner {
+    const config = clientConfig(parseUrl(address), limits, route);
+    return new TransactionRunner(() => createPool(config, limits), limits);
+  }
+
+  usage(): PoolUse {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return {
+      connectionsMax: this.#limits.poolSize,
+      busy: totalCount - idleCount,
+      idle: idleCount,
+      waiting: waitingCount + this.#reads.waiting,
+    };
   }
 
   /** When work that starts now must have ended, unless it is given another time. */
   dueAtMs(): number {
-    return this.#pool.dueAtMs();
+    return performance.now() + this.#limits.statementTimeoutMs + graceMs;
   }
 
   /** One statement that changes nothing, so it can be sent again after a lost connection. */
@@ -43,13 +124,8 @@ export class TransactionRunner {
   }
 
   /** The same for a request's read. Gardens take turns, and one connection is left for writes. */
-  read(
-    garden: string,
-    text: string,
-    values: readonly unknown[],
-    dueAtMs = this.dueAtMs(),
-  ): Promise<QueryResult> {
-    return this.run((client) => send(client, text, values), { readBy: garden, dueAtMs });
+  read(garden: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
+    return this.run((client) => send(client, text, values), { readBy: garden });
   }
 
   /** One statement as a transaction of its own. */
@@ -74,37 +150,126 @@ export class TransactionRunner {
       const announceCommit = () => {
         isCommitting = true;
       };
+      const useClient = () =>
+        this.#use(dueAtMs, (client) => withWarnings(client, () => work(client, announceCommit)));
       try {
-        const useClient = (client: ClientBase) =>
-          withWarnings(client, () => work(client, announceCommit));
         const [result, warning] = await (readBy === undefined
-          ? this.#pool.use(useClient, { dueAtMs })
-          : this.#pool.read(readBy, useClient, dueAtMs));
+          ? useClient()
+          : this.#reads.run(readBy, useClient));
         if (isCommitting && warning !== undefined) throw warning;
         return result;
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
         const isRace = hasState(error, ...races);
         const isWorthIt = isRace || (isLost(error) && tries === 1);
-        const waitMs = isRace ? Math.random() * Math.min(pauseMs * 2 ** tries, pauseMaxMs) : 0;
-        const isOver = tries === triesMax || performance.now() + waitMs > dueAtMs;
+        const pauseMaxMs = Math.min(racePauseMinMs * 2 ** tries, racePauseMaxMs);
+        const pauseMs = isRace ? Math.random() * pauseMaxMs : 0;
+        const isOver = tries === triesMax || performance.now() + pauseMs > dueAtMs;
         if (!isWorthIt || isOver) throw mapError(error);
+        await Bun.sleep(pauseMs);
+      }
+    }
+  }
+
+  /**
+   * Fails soon, without waiting out an outage, unless the database responds and takes writes. Calls
+   * share one query: anyone may call /readyz, and writes need the connections.
+   */
+  async ping(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+    });
+    await this.#checking.catch((error) => {
+      throw mapError(error);
+    });
+  }
+
+  async close(): Promise<void> {
+    await deadline(this.#pool.end(), closeMs, () => {});
+  }
+
+  async #check(): Promise<void> {
+    await this.#use(this.dueAtMs(), checkServer, { isPatient: false });
+  }
+
+  /**
+   * Runs the work on a connection, and cuts the connection if the work isn't done in time. Fails
+   * with `ConnectionLost` if there is no connection or it breaks; other errors are the work's.
+   */
+  async #use<Result>(
+    dueAtMs: number,
+    work: (client: PoolClient) => Promise<Result>,
+    { isPatient = true } = {},
+  ): Promise<Result> {
+    const [pool, client] = await this.#connect(dueAtMs, isPatient);
+    const startedAtMs = performance.now();
+    let isBroken = false;
+    let isLate = false;
+    try {
+      return await deadline(work(client), dueAtMs - startedAtMs, () => {
+        isLate = true;
+        cut(client);
+        throw new ConnectionLost("No response in time.");
+      });
+    } catch (error) {
+      isBroken = isLost(error) || isUnusable(client);
+      const ranMs = performance.now() - startedAtMs;
+      const isSilent = isLate && ranMs >= this.#limits.statementTimeoutMs;
+      // The other connections lead to the same server.
+      if (isSilent || isReadOnly(error)) this.#replace(pool);
+      const isKnown = error instanceof ConnectionLost || error instanceof DatabaseError;
+      if (!isBroken || isKnown) throw error;
+      throw new ConnectionLost("Connection lost.", { cause: error });
+    } finally {
+      client.release(isBroken);
+    }
+  }
+
+  /**
+   * Takes a connection from the pool. While none can be made, it tries again, but not once the
+   * database has been lost for longer than the connect timeout.
+   */
+  async #connect(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
+    for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
+      const startedAtMs = performance.now();
+      const pool = this.#pool;
+      const connecting = pool.connect();
+      try {
+        const client = await deadline(connecting, dueAtMs - startedAtMs, () => {
+          throw new ConnectionLost("No connection in time.");
+        });
+        this.#lostAtMs = undefined;
+        return [pool, client];
+      } catch (error) {
+        // If it's made after all, somebody else can use it.
+        connecting.then(
+          (client) => client.release(),
+          () => {},
+        );
+        this.#lostAtMs ??= startedAtMs;
+        const giveUpAtMs = Math.min(dueAtMs, this.#lostAtMs + this.#limits.connectTimeoutMs);
+        const waitMs = pauseMs * (0.5 + Math.random());
+        const isOver = performance.now() + waitMs > giveUpAtMs || this.#pool.ending;
+        if (!isPatient || isOver) {
+          if (error instanceof ConnectionLost) throw error;
+          throw new ConnectionLost("No connection.", { cause: error });
+        }
         await Bun.sleep(waitMs);
       }
     }
   }
 
-  /** Fails soon unless there is a primary that responds. */
-  async ping(): Promise<void> {
-    await this.#pool.ping().catch((error) => {
-      throw mapError(error);
-    });
+  /** Unless somebody else has replaced it, or the storage is being closed. */
+  #replace(pool: Pool): void {
+    if (this.#pool !== pool || pool.ending) return;
+    this.#pool = this.#makePool();
+    pool.end().catch(() => {});
   }
 }
 
 /**
  * The result, and a warning if there was one. If somebody cancels a commit while it waits for its
- * standby, the server reports success with only a warning, but a failover would lose it.
+ * standby, the server reports success with only a warning, but a failover would lose the commit.
  */
 async function withWarnings<Result>(
   client: ClientBase,

@@ -1,42 +1,40 @@
-/** Reads the URL of a PostgreSQL database. No message that it makes holds a password. */
+/**
+ * Reads the URL of a PostgreSQL database. No message of this file holds a password. It doesn't
+ * import `pg`, which a service on SQLite never loads.
+ */
 import { PlantStoreError } from "../../domain/errors.ts";
 
-/** What each means is as in PostgreSQL's own tools. */
+/** They mean the same as in PostgreSQL's own tools. */
 const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
 
-export interface Host {
+export interface DatabaseUrl {
+  /** A name, an address, or the folder of a Unix socket. */
   readonly host: string;
   readonly port: number;
-}
-
-export interface DatabaseUrl {
-  /** At least one. The primary is one of them. */
-  readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly password: string | undefined;
   readonly database: string | undefined;
   readonly tls: (typeof tlsModes)[number];
-  /**
-   * A file with the certificates of the authorities that are trusted, instead of the usual ones.
-   */
+  /** A file with the certificates of the authorities to trust, instead of the usual ones. */
   readonly rootCertificatePath: string | undefined;
   readonly applicationName: string;
 }
 
 const defaultPort = 5432;
-/** The last @ before the path ends the user and password, so an @ in a password does no harm. */
+/** The last @ before the path ends the password, so a password may contain one. */
 const form =
-  /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^/?#]*))?@)?(?<hosts>[^@/?#]*)(?:\/(?<database>[^/?#]*))?(?:\?(?<parameters>[^#]*))?$/i;
+  /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^/?#]*))?@)?(?<host>[^@/?#]*)(?:\/(?<database>[^/?#]*))?(?:\?(?<parameters>[^#]*))?$/i;
 
-/** Fails with `invalid-request`, in words that hold nothing of the URL's secrets. */
+/** Fails with `invalid-request`, without the URL's secrets in the message. */
 export function parseUrl(url: string): DatabaseUrl {
   const parts = form.exec(url)?.groups;
   if (parts === undefined) {
     throw refusal("it is not of the form postgres://user:password@host:5432/database");
   }
+  const address = parseHost(parts.host ?? "");
   const parameters = readParameters(parts.parameters ?? "");
   return {
-    hosts: (parts.hosts ?? "").split(",").map(parseHost),
+    ...address,
     user: decode(parts.user) || undefined,
     password: decode(parts.password) || undefined,
     database: decode(parts.database) || undefined,
@@ -46,34 +44,37 @@ export function parseUrl(url: string): DatabaseUrl {
   };
 }
 
-/** The address as it may be shown: who and where, and nothing else of it. */
+/** The address as it may be shown: user, host and database, and nothing else. */
 export function maskUrl(url: string): string {
   try {
-    const { user, hosts, database } = parseUrl(url);
-    const who = user === undefined ? "" : `${encodeURIComponent(user)}@`;
-    return `postgres://${who}${hosts.map(describeHost).join(",")}/${encodeURIComponent(database ?? "")}`;
+    const { user, host, port, database = "" } = parseUrl(url);
+    const prefix = user === undefined ? "" : `${encodeURIComponent(user)}@`;
+    const isIPv6 = host.includes(":");
+    const shownHost = isIPv6 ? `[${host}]` : encodeURIComponent(host);
+    return `postgres://${prefix}${shownHost}:${port}/${encodeURIComponent(database)}`;
   } catch {
     return "the PostgreSQL database";
   }
 }
 
-export function describeHost({ host, port }: Host): string {
-  if (host.startsWith("/")) return `${encodeURIComponent(host)}:${port}`;
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-function parseHost(text: string): Host {
+function parseHost(text: string): Pick<DatabaseUrl, "host" | "port"> {
+  if (text.includes(",")) {
+    throw refusal(
+      "it names several hosts, and the service connects to one address: put HAProxy, a managed " +
+        "endpoint, a service or PgBouncer in front of them, and name that",
+    );
+  }
   const parts = /^(?:\[(?<address>[\da-f:.%]+)\]|(?<name>[^:[\]]*))(?::(?<port>\d{1,5}))?$/i.exec(
     text,
   )?.groups;
   const port = Number(parts?.port ?? defaultPort);
   if (parts === undefined || port < 1 || port > 65_535) {
-    throw refusal("each of its hosts must be a name or an address, with or without a port");
+    throw refusal("its host must be a name or an address, with or without a port");
   }
   return { host: parts.address ?? (decode(parts.name) || "localhost"), port };
 }
 
-const knownParameters = ["sslmode", "sslrootcert", "target_session_attrs", "application_name"];
+const knownParameters = ["sslmode", "sslrootcert", "application_name"];
 
 function readParameters(text: string): Map<string, string> {
   const parameters = new Map<string, string>();
@@ -85,10 +86,6 @@ function readParameters(text: string): Map<string, string> {
       );
     }
     parameters.set(name, value);
-  }
-  const target = parameters.get("target_session_attrs") ?? "read-write";
-  if (target !== "read-write" && target !== "primary") {
-    throw refusal("its target_session_attrs must be read-write, because plants are written too");
   }
   return parameters;
 }

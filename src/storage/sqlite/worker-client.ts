@@ -1,4 +1,5 @@
 /** A thread's connection to the worker: sends it requests and waits for the replies. */
+import { deadline } from "../../async/deadline.ts";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import type { OpenOptions } from "../storage.ts";
@@ -124,7 +125,7 @@ export class WorkerClient {
     this.#isClosed = true;
     if (!(this.#port instanceof Worker)) return this.#port.close();
     const closing = this.#request({ kind: "close" }).catch(() => {});
-    await Promise.race([closing, Bun.sleep(closeMs)]);
+    await deadline(closing, closeMs, () => {});
     this.#port.terminate();
   }
 

@@ -1,7 +1,10 @@
 /**
- * `npm run prove failover [failovers] [seed]`: two instances under load on a PostgreSQL primary and
- * its synchronous standby. The primary is lost and the standby promoted, again and again.
+ * `npm run prove failover [failovers] [seed]`: two instances under load, through HAProxy, on a
+ * PostgreSQL primary and its synchronous standby. The primary is lost and the standby promoted,
+ * again and again.
  */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { makeDice, spread } from "../../dice.ts";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import {
@@ -11,8 +14,10 @@ import {
   startPostgres,
 } from "../../postgres-server.ts";
 import { send, signalAll } from "../../processes.ts";
+import { startDatabaseProxy } from "../database-proxy.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
 import { prove, type Trial } from "../proof.ts";
+import { findPrograms } from "../system-servers.ts";
 
 /**
  * `killed`: with commits that reached the standby but were not confirmed. `cut off`: killed with
@@ -38,10 +43,12 @@ export class FailoverTrial {
 
   static async start(): Promise<FailoverTrial> {
     const primary = await startPostgres(flags);
+    await admitChecks(primary);
     const standby = await startStandby(primary);
-    const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
-    const url = `postgres://postgres:${serverPassword}@${hosts}/${database}`;
-    const trial = new FailoverTrial(primary, standby, await LoadedInstances.start(url));
+    const urlOf = (port: number) =>
+      `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
+    const port = await startDatabaseProxy("postgresql.cfg", [primary, standby], urlOf);
+    const trial = new FailoverTrial(primary, standby, await LoadedInstances.start(urlOf(port)));
     await trial.waitForStandby(true);
     return trial;
   }
@@ -121,6 +128,15 @@ export class FailoverTrial {
   }
 }
 
+/** As deploy/haproxy/postgresql.cfg says. Standbys get a copy. */
+export async function admitChecks(primary: PostgresServer): Promise<void> {
+  const path = join(primary.folder, "pg_hba.conf");
+  const rules = readFileSync(path, "utf8");
+  writeFileSync(path, `host postgres haproxy 127.0.0.1/32 trust\n${rules}`);
+  await runStatement(primary.url(database), "CREATE ROLE haproxy LOGIN");
+  await runStatement(primary.url(database), "SELECT pg_reload_conf()");
+}
+
 function startStandby(primary: PostgresServer, port?: number): Promise<PostgresServer> {
   const original = { url: primary.url(database), folder: primary.folder };
   return startPostgres(flags, { standbyOf: original, port });
@@ -132,6 +148,7 @@ async function end(server: PostgresServer): Promise<void> {
 }
 
 if (import.meta.main) {
+  findPrograms("haproxy");
   // Kills are the most frequent.
   const mix: readonly Loss[] = ["killed", "killed", "cut off", "cut off", "frozen", "shut down"];
   const trial = await FailoverTrial.start();

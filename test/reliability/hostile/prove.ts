@@ -1,46 +1,63 @@
 /**
- * `npm run prove hostile [rounds] [seed]`: 1,000 slow readers of a list of 7.4 MB, then 8,000
- * unfinished bodies, 600 unread results of bulk requests, 5,000 unfinished heads and 5,000 idle
- * connections. All but readers and bulks must be closed in time.
+ * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --program DIR]`: crowds that try to
+ * stop the service or to hold up others, and what a quiet user notices. FACTOR times as many
+ * connections, as far as the limit of open files allows. DIR is a checkout of another version.
  */
-import { startService } from "../../end-to-end/running-service.ts";
-import { prove } from "../proof.ts";
-import { attack, type SlowKind } from "./slow-clients.ts";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { crowds } from "./crowds.ts";
+import { calls } from "./quiet-user.ts";
+import { type SetupName, setups, tryCrowd } from "./trial.ts";
 
-const counts: [kind: SlowKind, count: number][] = [
-  ["readers", 1_000],
-  ["bodies", 8_000],
-  ["bulks", 600],
-  ["headers", 5_000],
-  ["idle", 5_000],
-];
-const grownMbMax = 100;
-const busyMsMax = 100;
-/** An idle connection is closed after 30 seconds, also one whose request was refused. */
-const stayMsMax = 36_000;
-const holdMs = stayMsMax + 5_000;
-/** As in deploy/Containerfile: the runtime collects harder near the limit. */
-const variables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) };
-
-await prove({
-  name: "hostile",
-  trials: "rounds",
-  count: 3,
-  async run() {
-    const faults: string[] = [];
-    for (const [kind, count] of counts) {
-      await using service = await startService({ variables });
-      const { grownMb, longestMs, ...used } = await attack(service, kind, count, holdMs);
-      const mayStay = kind === "readers" || kind === "bulks";
-      process.stdout.write(
-        `${count} slow ${kind}: grown by ${grownMb.toFixed(0)} MB, busy for ` +
-          `${used.busyMsMax.toFixed(0)} ms at most, open for ${longestMs.toFixed(0)} ms at most\n`,
-      );
-      faults.push(...used.faults);
-      if (grownMb > grownMbMax) faults.push(`slow ${kind} took too much memory`);
-      if (used.busyMsMax > busyMsMax) faults.push(`slow ${kind} kept a thread busy`);
-      if (longestMs > stayMsMax && !mayStay) faults.push(`slow ${kind} stayed too long`);
-    }
-    return { faults, figures: {} };
-  },
+const words = { type: "string", default: "" } as const;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: words, on: words, program: { type: "string" } },
 });
+const factor = Number(positionals[0] ?? 1);
+if (!(factor > 0)) throw new Error(`"${positionals[0]}" is not a factor.`);
+const program = values.program && join(resolve(values.program), "src/main.ts");
+const chosen = crowds.filter(({ name }) => name.includes(values.only));
+const chosenSetups = (Object.keys(setups) as SetupName[]).filter((name) =>
+  name.includes(values.on),
+);
+
+function printRow(...cells: readonly string[]): void {
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+}
+
+function renderStatuses(statuses: Readonly<Record<string, number>>): string {
+  const entries = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`);
+  return entries.join(", ");
+}
+
+// Ctrl+C ends a proof like any exit, so that what it started is ended, too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+const times = calls.map((name) => `${name}, ms`);
+printRow("crowd", "on", "lived", ...times, "grown, MB", "quiet user got", "crowd got", "faults");
+printRow(...Array<string>(calls.length + 7).fill("---"));
+let faulty = 0;
+for (const crowd of chosen) {
+  for (const setup of chosenSetups) {
+    const connections = Math.ceil(crowd.connections * factor);
+    const result = await tryCrowd(crowd, setup, { connections, program });
+    const { hasLived, grownMb, statuses, faults } = result;
+    if (faults.length > 0) faulty++;
+    printRow(
+      crowd.name,
+      setup,
+      hasLived ? "yes" : "NO",
+      ...calls.map((name) => {
+        const { medianMs, worstMs } = result.times[name];
+        return `${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
+      }),
+      grownMb.toFixed(0),
+      renderStatuses(statuses),
+      `${renderStatuses(result.crowd.statuses)}; ${result.crowd.closed} closed`,
+      faults.join("; "),
+    );
+  }
+}
+const trials = chosen.length * chosenSetups.length;
+process.stdout.write(`${trials} trials, ${faulty} with faults; median / worst in each column\n`);
+process.exit(faulty > 0 || trials === 0 ? 1 : 0);

@@ -1,6 +1,6 @@
 /**
- * Three nodes of Patroni and PostgreSQL with one etcd, from the system's packages, on loopback.
- * Everything goes away with this process.
+ * Three nodes of Patroni and PostgreSQL with one etcd, and HAProxy in front of them, from the
+ * system's packages, on loopback. Everything goes away with this process.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,6 +8,7 @@ import type { Subprocess } from "bun";
 import { waitFor } from "../../end-to-end/running-service.ts";
 import { runStatement } from "../../postgres-server.ts";
 import { pickPorts, send, signalAll } from "../../processes.ts";
+import { startDatabaseProxy } from "../database-proxy.ts";
 import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
 
 export type Failure = "killed" | "frozen" | "stopped";
@@ -30,6 +31,8 @@ interface Member {
 }
 
 export class PatroniCluster {
+  /** HAProxy's address, as users have it. */
+  url = "";
   readonly #nodes: readonly PatroniNode[];
 
   private constructor(nodes: readonly PatroniNode[]) {
@@ -37,7 +40,7 @@ export class PatroniCluster {
   }
 
   static async start(): Promise<PatroniCluster> {
-    const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres");
+    const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres", "haproxy");
     const folder = makeServerFolder();
     const [etcdPort = 0, peerPort = 0, ...ports] = pickPorts(2 + 2 * names.length);
     const [clients, peers] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`];
@@ -66,17 +69,9 @@ export class PatroniCluster {
     const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
     await runStatement(url, `CREATE ROLE plants LOGIN PASSWORD '${password}'`);
     await runStatement(url, "CREATE DATABASE plants OWNER plants");
+    const proxyPort = await startDatabaseProxy("patroni.cfg", nodes, urlOf);
+    cluster.url = urlOf(proxyPort);
     return cluster;
-  }
-
-  /** With all hosts, as users are told to write it. */
-  get url(): string {
-    return this.urlOf(this.#nodes);
-  }
-
-  urlOf(nodes: readonly PatroniNode[]): string {
-    const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`).join(",");
-    return `postgres://plants:${password}@${hosts}/plants`;
   }
 
   /** The node that takes writes, once the given one has failed. */
@@ -103,6 +98,10 @@ export class PatroniCluster {
     };
     await waitFor(isSettled, undefined, startMs);
   }
+}
+
+export function urlOf(port: number): string {
+  return `postgres://plants:${password}@127.0.0.1:${port}/plants`;
 }
 
 /** A Patroni process, and the PostgreSQL that it starts. */

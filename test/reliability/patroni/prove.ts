@@ -1,13 +1,16 @@
-/** `npm run prove patroni [failures] [seed]`: the leader of a Patroni cluster fails, many times. */
+/**
+ * `npm run prove patroni [failures] [seed]`: the leader of a Patroni cluster behind HAProxy fails,
+ * many times.
+ */
 import { makeDice, spread } from "../../dice.ts";
 import { LoadedInstances } from "../loaded-instances.ts";
 import { prove } from "../proof.ts";
 import type { Workload } from "../workload.ts";
-import { type Failure, PatroniCluster, timing } from "./cluster.ts";
+import { type Failure, PatroniCluster, timing, urlOf } from "./cluster.ts";
 
 /** One more than there are nodes: these take turns as the leader, and each fails in every way. */
 const mix: readonly Failure[] = ["killed", "frozen", "stopped", "killed"];
-/** How much longer than Patroni needs clients may have to wait. */
+/** How much longer than Patroni needs clients may have to wait: for HAProxy and for us. */
 const ownPartMaxMs = 2_000;
 
 const cluster = await PatroniCluster.start();
@@ -37,7 +40,7 @@ await prove({
       await Bun.sleep(dice(3_000));
       await leader.repair(failure);
       await cluster.settle();
-      return cluster.urlOf([await cluster.leader()]);
+      return urlOf((await cluster.leader()).port);
     };
     // A planned stop may be over within the two seconds that `/readyz` waits for the database.
     const faults = await loaded.audit(seed, fail, failure === "stopped");

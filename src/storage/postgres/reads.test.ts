@@ -29,12 +29,14 @@ afterEach(async () => {
 });
 
 test("one connection is left to writes, however many lists wait", async () => {
+  // Both connections are there: what waits in a queue for half a second is refused.
+  await Promise.all([storage.noteTokenUses([]), storage.list("home", undefined, 1)]);
   await intruder.query("BEGIN");
   await intruder.query("LOCK TABLE plants");
-  // Of all kinds: those that share a statement, and those that don't.
+  // Of both kinds: reads that share a statement, and reads that don't.
   const lists = Array.from({ length: 10 }, (_, index) => storage.list("home", 1n, 100 * index));
   const seeks = Array.from({ length: 10 }, () => storage.seek("home", undefined, 1));
-  await Bun.sleep(200);
+  await Bun.sleep(100);
   await storage.noteTokenUses([]);
   await intruder.query("ROLLBACK");
   expect(await Promise.all(lists)).toEqual(lists.map(() => []));

@@ -1,0 +1,83 @@
+/**
+ * Sends requests that wait at the same time as one batch. A batch starts after all of its requests,
+ * so a read sees everything that was acknowledged before it.
+ */
+import { overloaded } from "../domain/errors.ts";
+import { deadline } from "./deadline.ts";
+import { FairQueue, isLate } from "./fair-queue.ts";
+
+/** Bounds how long the results of one batch hold up the event loop. */
+const batchMax = 64;
+/**
+ * While a batch is under way, requests gather for the next one, so that batches are large. A batch
+ * that takes longer than this no longer holds up the others.
+ */
+const patienceMs = 20;
+/** After that, how many ticks to wait for the next requests of clients that just got a response. */
+const gatheringTicks = 4;
+
+interface Waiter<Key, Result> {
+  readonly key: Key;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Returns one result for each key, in their order, or fails for all of them. */
+type Send<Key, Result> = (keys: readonly Key[]) => Promise<readonly Result[]>;
+
+export class Batcher<Key, Result> {
+  readonly #send: Send<Key, Result>;
+  readonly #waiting = new FairQueue<Waiter<Key, Result>>();
+  #isSending = false;
+
+  constructor(send: Send<Key, Result>) {
+    this.#send = send;
+  }
+
+  /** Fails with `overloaded` if it waited too long for the garden's turn. */
+  request(garden: string, key: Key): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(garden, { key, resolve, reject });
+      if (!this.#isSending) this.#sendAll();
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    this.#isSending = true;
+    // At the end of this tick, so that all requests that it brings share a batch.
+    await ticks(1);
+    while (this.#waiting.length > 0) {
+      const batch = this.#takeBatch();
+      if (batch.length === 0) break;
+      const sent = this.#sendBatch(batch);
+      if (this.#waiting.length >= batchMax) continue;
+      await deadline(sent, patienceMs, () => {});
+      if (batch.length > 1) await ticks(gatheringTicks);
+    }
+    this.#isSending = false;
+  }
+
+  #takeBatch(): Waiter<Key, Result>[] {
+    const batch: Waiter<Key, Result>[] = [];
+    while (batch.length < batchMax) {
+      const next = this.#waiting.shift();
+      if (!next) break;
+      if (isLate(next)) next.item.reject(overloaded);
+      else batch.push(next.item);
+    }
+    return batch;
+  }
+
+  async #sendBatch(batch: readonly Waiter<Key, Result>[]): Promise<void> {
+    try {
+      const results = await this.#send(batch.map(({ key }) => key));
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+}
+
+async function ticks(count: number): Promise<void> {
+  for (let tick = 0; tick < count; tick++) await new Promise((resolve) => setImmediate(resolve));
+}

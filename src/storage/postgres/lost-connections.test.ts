@@ -1,0 +1,200 @@
+/** Connections that are lost, fall silent or lead to the wrong server, and outages. */
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import {
+  makeDatabase,
+  runStatement,
+  sharedPostgres,
+  type TestDatabase,
+} from "../../../test/postgres-server.ts";
+import { create } from "../../../test/storage-contract/tested-storage.ts";
+import type { ConnectionLimits, Storage } from "../storage.ts";
+import { openPostgres } from "./engine.ts";
+
+setDefaultTimeout(120_000);
+
+/** Short, so that the test doesn't wait long for what doesn't respond. */
+const limits = { poolSize: 1, connectTimeoutMs: 2_000, statementTimeoutMs: 5_000 };
+
+/** What becomes of the next connection when its check is answered. */
+type Fate = "passed" | "lost" | "silent";
+
+const shutdownText = "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0";
+const shutdownMessage = Buffer.from(
+  `E\0\0\0${String.fromCharCode(4 + shutdownText.length)}${shutdownText}`,
+);
+
+/** Stands between a storage and its server, like a load balancer. */
+class Relay {
+  next: Fate = "passed";
+  /** Without a server, it closes every new connection at once. */
+  hasServer = true;
+  port = 0;
+  readonly #clients = new Set<Socket>();
+  /** These get no more responses. */
+  #silenced = new WeakSet<Socket>();
+
+  static async start(): Promise<Relay> {
+    const { port: serverPort } = await sharedPostgres();
+    const relay = new Relay();
+    const listener = createServer((client) => relay.#pass(client, serverPort));
+    await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    listener.unref();
+    relay.port = (listener.address() as AddressInfo).port;
+    return relay;
+  }
+
+  /** Returns once the storage has noticed. */
+  async cutAll(): Promise<void> {
+    for (const client of this.#clients) client.destroy();
+    this.#clients.clear();
+    await Bun.sleep(50);
+  }
+
+  silenceAll(): void {
+    this.#silenced = new WeakSet(this.#clients);
+  }
+
+  #pass(client: Socket, serverPort: number): void {
+    client.on("error", () => {});
+    if (!this.hasServer) return void client.destroy();
+    this.#clients.add(client);
+    const upstream = connect(serverPort, "127.0.0.1");
+    upstream.on("error", () => {});
+    client.on("close", () => upstream.destroy());
+    upstream.on("close", () => client.destroy());
+    client.on("data", (bytes) => upstream.write(bytes));
+    upstream.on("data", (bytes: Buffer) => {
+      if (this.#silenced.has(client)) return;
+      const isCheck = bytes.includes("transaction_read_only");
+      if (this.next === "passed" || !isCheck) return void client.write(bytes);
+      const isSilent = this.next === "silent";
+      this.next = "passed";
+      if (isSilent) return;
+      // Together, so that both are read before the first of them is acted upon.
+      client.end(Buffer.concat([bytes, shutdownMessage]));
+      upstream.destroy();
+    });
+  }
+}
+
+let database: TestDatabase;
+let relay: Relay;
+let storage: Storage;
+
+async function open(changed: Partial<ConnectionLimits> = {}): Promise<void> {
+  const url = database.url.replace(/@[^/]+/, `@127.0.0.1:${relay.port}`);
+  storage = await openPostgres(url, { isServing: true, limits: { ...limits, ...changed } });
+}
+
+beforeEach(async () => {
+  database = await makeDatabase();
+  relay = await Relay.start();
+});
+
+afterEach(async () => {
+  await storage.close();
+  await database.drop();
+});
+
+const list = () => storage.list("home", undefined, 9);
+
+/** What a call ends as, and after how long. */
+async function time(call: Promise<unknown>) {
+  const startedAtMs = performance.now();
+  const outcome = await call.then(
+    () => "done",
+    ({ code }) => code,
+  );
+  return { outcome, ms: performance.now() - startedAtMs };
+}
+
+test.each(["lost", "silent"] as const)(
+  "a connection that was lost is replaced, even if the next one is %s while it is made",
+  async (fate) => {
+    await open();
+    const loseConnections = async () => {
+      await relay.cutAll();
+      relay.next = fate;
+    };
+    await loseConnections();
+    expect(await list()).toEqual([]);
+    expect(relay.next).toBe("passed");
+    await loseConnections();
+    expect(await storage.apply([create({ id: 1n }), create()])).toHaveLength(2);
+    expect(relay.next).toBe("passed");
+    expect(await list()).toHaveLength(2);
+  },
+);
+
+describe("while no connection can be made,", () => {
+  test("calls wait, and succeed if it is over before the connect timeout", async () => {
+    await open();
+    relay.hasServer = false;
+    await relay.cutAll();
+    const calls = [list(), storage.apply([create({ id: 7n })]), storage.apply([create()])];
+    await Bun.sleep(500);
+    relay.hasServer = true;
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "fulfilled",
+    ]);
+    expect(await list()).toHaveLength(2);
+  });
+
+  test("calls fail after the connect timeout, and later ones at once", async () => {
+    await open();
+    relay.hasServer = false;
+    await relay.cutAll();
+    const [reading, writing] = await Promise.all([time(list()), time(storage.apply([create()]))]);
+    for (const { outcome, ms } of [reading, writing]) {
+      expect(outcome).toBe("unavailable");
+      expect(ms).toBeGreaterThan(limits.connectTimeoutMs / 2);
+      expect(ms).toBeLessThan(limits.connectTimeoutMs + 500);
+    }
+    const later = await time(list());
+    expect(later.outcome).toBe("unavailable");
+    expect(later.ms).toBeLessThan(500);
+    relay.hasServer = true;
+    expect(await list()).toEqual([]);
+  });
+
+  test("a ping fails at once, with the reason as its cause", async () => {
+    await open();
+    relay.hasServer = false;
+    await relay.cutAll();
+    const failure = await storage.ping().catch((error) => error);
+    expect(failure).toMatchObject({ code: "unavailable", cause: { cause: expect.any(Error) } });
+    relay.hasServer = true;
+    await storage.ping();
+  });
+});
+
+test("when one connection falls silent, the others are replaced with it", async () => {
+  await open({ poolSize: 4, statementTimeoutMs: 300 });
+  // Several at once, each with a connection of its own.
+  await Promise.all([list(), storage.apply([create()]), storage.seek("home", undefined, 1)]);
+  expect(storage.pool?.()?.idle).toBeGreaterThan(1);
+  relay.silenceAll();
+  const first = await time(list());
+  expect(first.outcome).toBe("unavailable");
+  const second = await time(list());
+  expect(second.outcome).toBe("done");
+  expect(second.ms).toBeLessThan(first.ms / 2);
+});
+
+test("a new connection to a server that takes no writes is dropped", async () => {
+  await open();
+  const server = (await sharedPostgres()).url("postgres");
+  const alter = (change: string) =>
+    runStatement(server, `ALTER DATABASE ${database.name} ${change}`);
+  await alter("SET default_transaction_read_only = on");
+  await relay.cutAll();
+  const failure = await storage.apply([create()]).catch((error) => error);
+  expect(failure).toMatchObject({ code: "unavailable", cause: { cause: { code: "READ_ONLY" } } });
+  // Reads don't use it either: they could be stale.
+  expect((await time(list())).outcome).toBe("unavailable");
+  await alter("RESET default_transaction_read_only");
+  expect(await storage.apply([create()])).toHaveLength(1);
+});

@@ -1,0 +1,259 @@
+/** The crowds that try to stop the service or hold up others: a few lines each. */
+
+export interface Crowd {
+  readonly name: string;
+  /** How many connections there are at once. */
+  readonly connections: number;
+  /** What a connection sends. `turn` counts all requests of the crowd. */
+  readonly send: (token: string, turn: number) => string;
+  /**
+   * After a response, a connection sends the next request (the default), waits until the service
+   * closes it, or leaves and comes back.
+   */
+  readonly next?: "again" | "wait" | "leave";
+  /** The responses have a length, but no body. */
+  readonly hasNoBody?: boolean;
+  /** Slow ones take a part now and then. */
+  readonly reads?: "never" | "slowly";
+  /** All connections leave and come back this often. */
+  readonly waveMs?: number;
+  /** Sent on each connection every second. */
+  readonly drip?: string;
+  /** How many users the crowd has, all in the same garden; one by default. */
+  readonly users?: number;
+  /** How many plants are in the garden, and what they're called. */
+  readonly plants?: number;
+  readonly plantName?: string;
+  readonly durationMs?: number;
+  /** By how much a process may grow, and how long a connection may stay open. */
+  readonly grownMbMax?: number;
+  readonly openMsMax?: number;
+}
+
+const jsonLines = "Content-Type: application/jsonl";
+const json = "Content-Type: application/json";
+
+function request(line: string, token: string, headers: readonly string[] = [], body?: string) {
+  const lines = [`${line} HTTP/1.1`, "Host: a", ...headers];
+  if (token !== "") lines.push(`Authorization: Bearer ${token}`);
+  if (body !== undefined) lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
+  return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
+}
+
+/** Stands for the path of the API reference's library. */
+export const libraryMark = "/LIBRARY";
+
+/** An idle connection is closed after 30 seconds, even one whose request was refused. */
+const stay = { durationMs: 41_000, openMsMax: 36_000 };
+const unfinished = (token: string) =>
+  request("POST /plants", token, [json, "Content-Length: 9"]).concat("{");
+const bulk256 = '{"name":"Monstera deliciosa","tag":"office"}\n'.repeat(256);
+const longName = "🌱".repeat(150);
+const randomId = () => Math.floor(Math.random() * 2 ** 52);
+const randomBulk = () =>
+  Array.from({ length: 256 }, () => `{"name":"${longName}","id":${randomId()}}\n`).join("");
+const randomKey = () => `Idempotency-Key: ${randomId()}-${randomId()}`;
+const tinyChunks = `1\r\n \r\n`.repeat(4_000);
+const emptyLines = "\n".repeat(10_000);
+const unknownFields = `{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}\n`.repeat(10_000);
+const createBody = '{"name":"Fern"}';
+
+export const crowds: readonly Crowd[] = [
+  {
+    name: "unfinished bodies, no token",
+    connections: 8_000,
+    send: () => unfinished(""),
+    next: "wait",
+    waveMs: 1_000,
+    durationMs: 10_000,
+  },
+  {
+    name: "unfinished bodies, one write token",
+    connections: 4_000,
+    send: unfinished,
+    next: "wait",
+    // They are all refused after 15 seconds.
+    durationMs: 20_000,
+  },
+  {
+    name: "unfinished bodies of 64 KiB",
+    connections: 8_000,
+    users: 4,
+    send: (token) => request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16),
+    next: "wait",
+    durationMs: 20_000,
+    grownMbMax: 100,
+  },
+  {
+    name: "unread library, no token",
+    connections: 500,
+    send: () => request(`GET ${libraryMark}`, ""),
+    reads: "never",
+    waveMs: 1_500,
+  },
+  {
+    name: "unread gzipped library, no token",
+    connections: 500,
+    send: () => request(`GET ${libraryMark}`, "", ["Accept-Encoding: gzip"]),
+    reads: "never",
+    waveMs: 1_500,
+  },
+  {
+    name: "bulks of 256",
+    connections: 160,
+    send: (token) => request("POST /plants/bulk", token, [jsonLines], bulk256),
+  },
+  {
+    name: "bulks with ids, keys and long names",
+    connections: 240,
+    send: (token) => request("POST /plants/bulk", token, [jsonLines, randomKey()], randomBulk()),
+  },
+  {
+    name: "HEADs of 2,000 plants",
+    connections: 600,
+    plants: 20_000,
+    hasNoBody: true,
+    send: (token, turn) => request(`HEAD /plants?limit=2000&after=${turn % 18_000}`, token),
+  },
+  {
+    name: "lists of 500",
+    connections: 600,
+    plants: 20_000,
+    send: (token) => request("GET /plants?limit=500", token),
+  },
+  {
+    name: "lists of 500, each another one",
+    connections: 600,
+    plants: 20_000,
+    send: (token, turn) => request(`GET /plants?limit=500&after=${turn % 19_000}`, token),
+  },
+  {
+    name: "lists of 20,000",
+    connections: 600,
+    plants: 20_000,
+    send: (token) => request("GET /plants", token),
+  },
+  {
+    name: "unread bulk results",
+    connections: 600,
+    users: 4,
+    send: (token) => request("POST /plants/bulk", token, [jsonLines], emptyLines),
+    reads: "never",
+    grownMbMax: 100,
+  },
+  {
+    name: "slow readers",
+    connections: 400,
+    users: 4,
+    // A list of 7.4 MB: more than the kernel buffers for a connection.
+    plants: 6_000,
+    plantName: "🌱".repeat(200),
+    send: (token) => request("GET /plants", token),
+    reads: "slowly",
+    grownMbMax: 100,
+  },
+  {
+    name: "unknown tokens",
+    connections: 600,
+    send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
+  },
+  {
+    name: "tiny chunks",
+    connections: 200,
+    send: (token) =>
+      `${request("POST /plants", token, [json, "Transfer-Encoding: chunked"])}${tinyChunks}` +
+      `${createBody.length.toString(16)}\r\n${createBody}\r\n0\r\n\r\n`,
+  },
+  {
+    name: "creates",
+    connections: 600,
+    send: (token) => request("POST /plants", token, [json], createBody),
+  },
+  {
+    name: "creates with ids and keys",
+    connections: 600,
+    send: (token) =>
+      request("POST /plants", token, [json, randomKey()], `{"name":"Fern","id":${randomId()}}`),
+  },
+  {
+    name: "PUTs of one plant",
+    connections: 600,
+    send: (token) => request("PUT /plants/7", token, [json], createBody),
+  },
+  {
+    name: "deletes",
+    connections: 600,
+    plants: 20_000,
+    send: (token, turn) => request(`DELETE /plants/${turn % 20_000}`, token),
+  },
+  {
+    name: "connections that come and go",
+    connections: 600,
+    send: () => request("GET /plants", ""),
+    next: "leave",
+  },
+  {
+    name: "pipelined gets",
+    connections: 200,
+    plants: 20_000,
+    send: (token) => request("GET /plants/7", token).repeat(40),
+    next: "leave",
+  },
+  {
+    name: "pipelined requests without a token",
+    connections: 200,
+    send: () => request("GET /plants", "").repeat(100),
+    next: "leave",
+  },
+  {
+    name: "a tag that no plant has",
+    connections: 600,
+    plants: 20_000,
+    send: (token, turn) => request(`GET /plants?tag=none${turn}`, token),
+  },
+  {
+    name: "/readyz",
+    connections: 600,
+    send: () => request("GET /readyz", ""),
+  },
+  {
+    name: "/metrics",
+    connections: 600,
+    send: () => request("GET /metrics", ""),
+  },
+  {
+    name: "/openapi.json",
+    connections: 600,
+    send: () => request("GET /openapi.json", ""),
+  },
+  {
+    name: "the library, read",
+    connections: 100,
+    send: () => request(`GET ${libraryMark}`, ""),
+  },
+  {
+    name: "bulks of empty lines",
+    connections: 100,
+    send: (token) => request("POST /plants/bulk", token, [jsonLines], emptyLines),
+  },
+  {
+    name: "bulks of unknown fields",
+    connections: 100,
+    send: (token) => request("POST /plants/bulk", token, [jsonLines], unknownFields),
+  },
+  {
+    name: "unfinished heads",
+    connections: 5_000,
+    send: () => "GET /plants HTTP/1.1\r\n",
+    next: "wait",
+    drip: "X: y\r\n",
+    ...stay,
+  },
+  {
+    name: "idle connections",
+    connections: 5_000,
+    send: () => "",
+    next: "wait",
+    ...stay,
+  },
+];
