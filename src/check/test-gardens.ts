@@ -86,13 +86,13 @@ export class TestGardens {
     if ((status >= 300 && status < 500) || status === 507) return;
     const sent = [...body.matchAll(/"id":\s*(-?\d{1,19})(?![\d.e])/g)];
     const ids = locatedId === undefined ? sent.map(([, id = ""]) => BigInt(id)) : [locatedId];
-    const lines = response?.lines ?? [];
-    for (const { id } of lines.filter((line) => line?.status === 201)) {
+    const results = response?.results ?? [];
+    for (const { id } of results.filter(({ status }) => status === 201)) {
       ids.push(BigInt(JSON.stringify(id)));
     }
     for (const id of new Set(ids)) this.#created.push({ id, token, isDeleted: false });
     const isReplay = response?.header("Idempotency-Replayed") !== undefined;
-    if (ids.length === 0 && lines.length === 0 && !isReplay) this.#mayHaveLost = true;
+    if (ids.length === 0 && results.length === 0 && !isReplay) this.#mayHaveLost = true;
   }
 
   /** Deletes what this run created, as far as the service lets it. */
@@ -138,11 +138,11 @@ export class TestGardens {
     label = "a token",
   ): Promise<readonly { id: bigint; name: string }[]> {
     const after = id > -(2n ** 63n) ? `&after=${id - 1n}` : "";
-    const query = `limit=${limit}&fields=id,name${after}`;
+    const query = `limit=${limit}&include=id${after}`;
     const { status, json, isFromProxy } = await this.#send(`GET /plants?${query}`, token);
     if (status === 401) throw new CannotCheck("token-refused", `The service refuses ${label}.`);
     if (status !== 200 || !Array.isArray(json)) {
-      const must = "GET /plants with limit, after and fields must be 200 with an array";
+      const must = "GET /plants with limit, after and include=id must be 200 with an array";
       const hint = isFromProxy ? ", perhaps from a proxy" : "";
       throw new CannotCheck("unusable", `${must}, but is ${status}${hint}.`);
     }

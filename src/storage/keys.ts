@@ -1,8 +1,7 @@
 /**
  * Idempotency keys as rows. The key of a row starts with the first characters of the client's key,
  * so that time-ordered keys (UUIDv7) are stored next to each other, and ends with a hash of it.
- * Lines that were sent together share rows, because a row for every line took longer than the
- * plants.
+ * Plants of one bulk share rows, because a row for each took longer to store than the plants.
  *
  * Bytes are kept as text of one character each (`latin1`) where they are compared or sent to a
  * thread; `toBytes` makes what an engine stores.
@@ -15,7 +14,7 @@ const hashBytes = 16;
 const idBytes = 8;
 /** For each request of a row: its hash, then the plant's id. Zeros if there is none. */
 export const entryBytes = hashBytes + idBytes;
-export const linesPerRow = 128;
+export const plantsPerRow = 128;
 
 /** Where a key is remembered. */
 interface KeyPlace {
@@ -27,7 +26,7 @@ interface KeyPlace {
 
 /** How a create uses its key. */
 export interface KeyUse extends KeyPlace {
-  readonly isLine: boolean;
+  readonly isOfBulk: boolean;
   readonly request: string;
   readonly nowMs: number;
   readonly expiresAtMs: number;
@@ -43,18 +42,18 @@ export interface StoredKey {
 export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   const { idempotency } = write;
   if (idempotency === undefined) return undefined;
-  const { line, nowMs, expiresAtMs } = idempotency;
+  const { index, nowMs, expiresAtMs } = idempotency;
   // The same as in 0.5, so that a retry after the upgrade is recognized.
   const request = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
   const place = placeOfKey(idempotency);
-  return { ...place, isLine: line !== undefined, request, nowMs, expiresAtMs };
+  return { ...place, isOfBulk: index !== undefined, request, nowMs, expiresAtMs };
 }
 
-export function placeOfKey({ key, line }: Pick<Idempotency, "key" | "line">): KeyPlace {
+export function placeOfKey({ key, index }: Pick<Idempotency, "key" | "index">): KeyPlace {
   const head = key.slice(0, headCharacters);
-  if (line === undefined) return { row: head + hash(key), headLength: head.length, entry: 0 };
-  const row = head + hashOfLines(key) + numberBytes(Math.floor(line / linesPerRow));
-  return { row, headLength: head.length, entry: line % linesPerRow };
+  if (index === undefined) return { row: head + hash(key), headLength: head.length, entry: 0 };
+  const row = head + hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow));
+  return { row, headLength: head.length, entry: index % plantsPerRow };
 }
 
 /** The row that 0.5 would have stored: it knew no head. */
@@ -69,7 +68,7 @@ export function toBytes(text: string): Buffer {
 /** A row while a group of writes uses it: it is read once and stored once. */
 export class KeyRow {
   readonly key: string;
-  /** One entry for a single plant; for lines, one each up to the last line. */
+  /** One entry for a single plant; for a bulk, one for each plant up to the last. */
   entries: Buffer;
   expiresAtMs: number;
   /** Whether it is there, or will be. */
@@ -127,8 +126,8 @@ function hash(text: string): string {
 let latestKey = "";
 let latestHash = "";
 
-/** Many lines in a row have the same key. It is not the hash of the key for a single plant. */
-function hashOfLines(key: string): string {
+/** All plants of a bulk have the same key. This isn't its hash for a single plant. */
+function hashOfBulk(key: string): string {
   if (key !== latestKey) {
     latestKey = key;
     latestHash = hash(`${key}\n`);
@@ -136,7 +135,7 @@ function hashOfLines(key: string): string {
   return latestHash;
 }
 
-/** The rows of a batch are next to each other. */
+/** The rows of a bulk are next to each other. */
 function numberBytes(number: number): string {
   scratch.writeUInt32BE(number, 0);
   return scratch.toString("latin1", 0, 4);

@@ -30,7 +30,7 @@ function run(line: string, variables: Record<string, string> = {}) {
 }
 
 async function listGarden(): Promise<string> {
-  return (await service.call("GET /plants?fields=id,name")).text();
+  return (await service.call("GET /plants?include=id")).text();
 }
 
 function openBroken(serve: Serve) {

@@ -110,7 +110,7 @@ function isAllPlain(writes: readonly PreparedWrite[], limits: Limits): writes is
 function isPlain(write: PreparedWrite, { olderKeysUntilMs }: Limits): boolean {
   if (write.kind !== "create" || write.id !== undefined) return false;
   const { key } = write;
-  return key === undefined || (!key.isLine && key.nowMs >= olderKeysUntilMs);
+  return key === undefined || (!key.isOfBulk && key.nowMs >= olderKeysUntilMs);
 }
 
 /**

@@ -11,18 +11,17 @@ import { sampleProcess, watchThreads } from "../process-growth.ts";
 export type SlowKind = "readers" | "bodies" | "bulks" | "headers" | "idle";
 
 const body = " ".repeat(64 * 1_024);
-/** 10 KB, with results of more than a megabyte. */
-const bulk = "\n".repeat(10_000);
-const longPlants = `${JSON.stringify({ name: "🌱".repeat(200) })}\n`.repeat(1_000);
+const bulkOf = (count: number, plant: object) =>
+  JSON.stringify(Array.from({ length: count }, () => plant));
+/** 200 KB, with results of almost a megabyte: the first one takes the id. */
+const bulk = bulkOf(10_000, { name: "a", id: 1 });
+const longPlants = bulkOf(1_000, { name: "🌱".repeat(200) });
 
 /** What a client of each kind sends first. */
 const openings: Readonly<Record<SlowKind, (token: string) => string>> = {
   readers: (token) => writeRequest("GET /plants", { token }),
   bodies: (token) => writeRequest("POST /plants", { token, body }).slice(0, -16),
-  bulks: (token) => {
-    const headers = { "Content-Type": "application/jsonl" };
-    return writeRequest("POST /plants/bulk", { token, headers, body: bulk });
-  },
+  bulks: (token) => writeRequest("POST /plants/bulk", { token, body: bulk }),
   headers: () => "GET /plants HTTP/1.1\r\n",
   idle: () => "",
 };
@@ -94,10 +93,9 @@ export async function attack(
   count: number,
   holdMs: number,
 ) {
-  const headers = { "content-type": "application/jsonl" };
   // A list of 7.4 MB: more than the kernel buffers for a connection.
   for (let times = 0; kind === "readers" && times < 6; times++) {
-    await service.call("POST /plants/bulk", { headers, body: longPlants });
+    await service.call("POST /plants/bulk", { body: longPlants });
   }
   const other = await makeToken(service, "other");
   // One user alone would get a share only.

@@ -17,7 +17,7 @@ import { Workload } from "../workload.ts";
 /** How long clients work before and after. */
 const stageMs = 3_000;
 /** More than fit into one row of keys. */
-const lines = Array.from({ length: 300 }, (_, line) => ({ name: `lines/${line}` }));
+const plants = Array.from({ length: 300 }, (_, index) => ({ name: `bulk/${index}` }));
 
 // Takes the flag out of the arguments, so that only numbers are left.
 const at = process.argv.indexOf("--previous");
@@ -54,15 +54,14 @@ await prove({
     const sendKeyed = async (call: Caller["call"]) => {
       const client = new PlantClient({ call }, { ledger, token });
       const single = await client.create({ name: "keyed", isKeyed: true });
-      const many = await client.createMany({ key: "lines", plants: lines });
+      const many = await client.createMany({ key: "bulk", plants });
       if (single !== "done" || many !== "done") ledger.fault(`with keys: ${single}, ${many}`);
     };
 
     await Promise.all(instances.map((instance) => instance.start(oldProgram)));
     const options = { clients: 8, seed: seed * 10 };
     const clients = new Workload([{ token, call }], ledger, { ...options, isOld: true });
-    // 0.5 took lines where it took single plants.
-    await sendKeyed((request, init) => call(request.replace("/bulk", ""), init));
+    await sendKeyed((request, init) => call(...toOlder(request, init)));
     await Bun.sleep(stageMs);
     await Promise.all(instances.map((instance) => instance.stop()));
     await Promise.all(instances.map((instance) => instance.start()));
@@ -78,3 +77,13 @@ await prove({
     return { faults, figures: { [engine]: 1, "confirmed writes": ledger.promises } };
   },
 });
+
+/** 0.5 took many plants as JSON Lines, where it took single ones. */
+function toOlder(request: string, init: RequestInit = {}): [request: string, init: RequestInit] {
+  if (request !== "POST /plants/bulk") return [request, init];
+  const plants: object[] = JSON.parse(String(init.body));
+  const headers = new Headers(init.headers);
+  headers.set("Content-Type", "application/jsonl");
+  const body = plants.map((plant) => JSON.stringify(plant)).join("\n");
+  return ["POST /plants", { ...init, headers, body }];
+}
