@@ -26,7 +26,7 @@ const streamedPlantsMin = 64;
 /** Lets other requests run. */
 type Turn = () => Promise<unknown>;
 
-/** A valid body. It stays text until each slice is stored: parsed, it takes several times as much. */
+/** A valid body. It stays text until a slice is stored: parsed, it takes several times as much. */
 export interface Bulk {
   readonly count: number;
   readSlices(turn: Turn): AsyncGenerator<PlantDraft[], void>;
