@@ -152,7 +152,7 @@ export class Metrics {
       family(
         "plantstore_refusals_total",
         "counter",
-        "Requests, and lines of bulk requests, refused because a limit was reached.",
+        "Requests, and plants of bulks, refused because a limit was reached.",
         renderByLabel("limit", counts.limited),
       ),
       counter("plantstore_broken_streams_total", "Lists that broke off.", counts.brokenStreams),

@@ -105,7 +105,10 @@ export class Importer {
         await this.#sendAll(allRows(), (group, number) => this.#sendWithoutIds(group, number));
       }
     } finally {
-      if (this.#placeholderId !== undefined) await this.#store.delete(this.#placeholderId);
+      // If the service doesn't respond any more, the placeholder's name says what it is.
+      if (this.#placeholderId !== undefined) {
+        await this.#store.delete(this.#placeholderId).catch(() => {});
+      }
     }
   }
 
