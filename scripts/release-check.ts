@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
+import scalar from "../src/console/vendor/scalar.json" with { type: "json" };
 import { readConsole } from "../src/http/page-sources.ts";
 import { build } from "./build.ts";
 import { buildClientPackage } from "./build-client.ts";
@@ -85,14 +86,12 @@ function isPermitted(expression: string): boolean {
     .some((name) => licences.has(name));
 }
 
-const scalarVersion = manifest.devDependencies["@scalar/fastify-api-reference"];
-
 /** `src/console/vendor` holds a copy, so npm doesn't count it as a dependency. */
 const vendoredScalar = {
   type: "library",
   name: "@scalar/api-reference",
-  version: scalarVersion,
-  purl: `pkg:npm/%40scalar/api-reference@${scalarVersion}`,
+  version: scalar.version,
+  purl: `pkg:npm/%40scalar/api-reference@${scalar.version}`,
   licenses: [{ license: { id: "MIT" } }],
 };
 

@@ -1,6 +1,7 @@
 /**
  * Parses a JSON object without losing anything that was sent: integers keep all their digits, and
- * repeated keys are reported, which a reviver of `JSON.parse` doesn't see.
+ * repeated keys are reported, which a reviver of `JSON.parse` doesn't see. Splits a JSON array into
+ * its items, so that a long one can be parsed bit by bit.
  */
 
 export interface JsonObject {
@@ -38,6 +39,27 @@ export function parseJsonObject(text: string): JsonObject | undefined {
 /** Whether the text can be nothing but a JSON object, if it is JSON. */
 export function startsObject(text: string): boolean {
   return text[skipSpace(text, 0)] === "{";
+}
+
+/**
+ * The items of a JSON array, each as its text, to be parsed next. One with more than
+ * `charactersMax` is cut after one more character, and must be the last that is asked for. Throws a
+ * `SyntaxError` if there is no array, or what is between the items is wrong.
+ */
+export function* itemsOf(text: string, charactersMax: number): Generator<string, void> {
+  let at = skipSpace(text, 0);
+  if (text[at] !== "[") throw new SyntaxError("must be a JSON array");
+  at = skipSpace(text, at + 1);
+  for (let isFirst = true; !(isFirst && text[at] === "]"); isFirst = false) {
+    const end = skipValue(text, at, charactersMax + 1);
+    if (end === at) throw new SyntaxError("is not valid JSON");
+    yield text.slice(at, end);
+    at = skipSpace(text, end);
+    if (text[at] === "]") break;
+    if (text[at] !== ",") throw new SyntaxError("is not valid JSON");
+    at = skipSpace(text, at + 1);
+  }
+  if (skipSpace(text, at + 1) < text.length) throw new SyntaxError("is not valid JSON");
 }
 
 /** The text is a valid JSON object, so a plain scan finds its members again. */
@@ -89,13 +111,13 @@ function isSpace(code: number): boolean {
 
 const backslash = 92;
 
-/** From an opening quote to after the closing one. */
+/** From an opening quote to after the closing one, or to the end if there is none. */
 function skipString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   // A quote after an odd number of backslashes does not close.
   while (text.charCodeAt(end - 1) === backslash && isEscaped(text, end))
     end = text.indexOf('"', end + 1);
-  return end + 1;
+  return end < 0 ? text.length : end + 1;
 }
 
 function isEscaped(text: string, at: number): boolean {
@@ -104,10 +126,12 @@ function isEscaped(text: string, at: number): boolean {
   return (at - first) % 2 === 1;
 }
 
-function skipValue(text: string, start: number): number {
+/** To after the value, at most `charactersMax` further. */
+function skipValue(text: string, start: number, charactersMax = text.length): number {
+  const end = Math.min(text.length, start + charactersMax);
   let depth = 0;
   let at = start;
-  for (;;) {
+  while (at < end) {
     const character = text.charAt(at);
     if (character === '"') {
       at = skipString(text, at);
@@ -122,6 +146,7 @@ function skipValue(text: string, start: number): number {
     } else if (depth === 0 && (character === "," || isSpace(text.charCodeAt(at)))) return at;
     at++;
   }
+  return end;
 }
 
 /** More digits than any 64-bit integer has. */

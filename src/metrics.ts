@@ -178,7 +178,7 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
     ({ counts }) => [...renderRequests(counts.requests)],
   ],
   plantstore_refusals_total: [
-    "Requests, and lines of bulk requests, refused because a limit was reached.",
+    "Requests, and plants of bulks, refused because a limit was reached.",
     ({ counts }) => byLabel("limit", counts.limited),
   ],
   plantstore_broken_streams_total: ["Lists that broke off.", ({ counts }) => counts.brokenStreams],

@@ -34,23 +34,14 @@ export class DocumentedAnswers {
   readonly #document: Document;
   readonly #ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
   readonly #compiled = new Map<object, ValidateFunction>();
-  readonly #picked = new Map<string, Schema>();
 
   constructor(document: Document) {
     this.#document = document;
     this.#ajv.addSchema(document, "document");
   }
 
-  /**
-   * What is wrong with a response to an operation; absent if nothing is. With `fields`, plants must
-   * have these and no others.
-   */
-  findFault(
-    path: string,
-    method: string,
-    answer: GivenAnswer,
-    fields?: string | undefined,
-  ): string | undefined {
+  /** What is wrong with a response to an operation; absent if nothing is. */
+  findFault(path: string, method: string, answer: GivenAnswer): string | undefined {
     const described: Described | undefined =
       this.#document.paths[path]?.[method]?.responses?.[String(answer.status)];
     if (!described) return `${method} ${path} ${answer.status} is not documented`;
@@ -75,33 +66,8 @@ export class DocumentedAnswers {
     }
     const media = content[type ?? ""];
     if (!media) return `${path} answers ${answer.status} with ${type}`;
-    if (type === "application/jsonl") return this.#findLinesMismatch(media.schema, answer.text);
-    const schema = fields && answer.status < 300 ? this.#pick(media.schema, fields) : media.schema;
-    return this.findMismatch(schema, type?.includes("json") ? parse(answer.text) : answer.text);
-  }
-
-  /** The schema of a plant, or of several, with these fields alone. */
-  #pick(schema: Schema, fields: string): Schema {
-    const key = `${schema.$ref} ${fields}`;
-    const known = this.#picked.get(key);
-    if (known) return known;
-    const whole = this.resolve(schema);
-    const names = fields.split(",");
-    const picked = whole.items
-      ? { ...whole, items: this.#pick(whole.items, fields) }
-      : {
-          ...whole,
-          required: names,
-          properties: Object.fromEntries(names.map((name) => [name, whole.properties?.[name]])),
-        };
-    this.#picked.set(key, picked);
-    return picked;
-  }
-
-  #findLinesMismatch(schema: Described, text: string): string | undefined {
-    const { contentSchema } = this.resolve(schema) as { contentSchema?: object };
-    if (!contentSchema || !text.endsWith("\n")) return "these are not the lines of a schema";
-    return this.findMismatch(contentSchema, text.slice(0, -1).split("\n").map(parse));
+    const value = type?.includes("json") ? parse(answer.text) : answer.text;
+    return this.findMismatch(media.schema, value);
   }
 
   /** Why a value does not fit a schema of the document; absent if it does. */

@@ -10,8 +10,6 @@ import {
   lintDocument,
   makeDocumentFromString,
 } from "@redocly/openapi-core";
-import { type RulesetDefinition, Spectral } from "@stoplight/spectral-core";
-import { oas } from "@stoplight/spectral-rulesets";
 import { errorCodes } from "../src/domain/errors.ts";
 import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
@@ -52,15 +50,6 @@ describe("the OpenAPI document", () => {
     expect(
       problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
     ).toEqual([]);
-  });
-
-  test("has no errors by the rules of Spectral", async () => {
-    const spectral = new Spectral();
-    spectral.setRuleset({ extends: oas as RulesetDefinition });
-    const findings = await spectral.run(JSON.parse(JSON.stringify(document)));
-    const notices = findings.map(({ code, path }) => [code, path.join("/")]);
-    // Whoever runs the service is the one to contact.
-    expect(notices).toEqual([["info-contact", "info"]]);
   });
 
   test("is what the service sends, with the version of the package", async () => {
@@ -116,20 +105,22 @@ async function read(path: string, response: Response): Promise<{ status: number;
   return answer;
 }
 
-test("results of JSON Lines are as documented", async () => {
+test("the results of a bulk are as documented", async () => {
   const headers = {
     authorization: `Bearer ${await quota.makeToken({ user: "dora" })}`,
-    "content-type": "application/jsonl",
+    "content-type": "application/json",
     "idempotency-key": "k",
   };
-  const post = async (...lines: string[]) => {
-    const response = await quota.fetch("POST /plants/bulk", { headers, body: lines.join("\n") });
+  const post = async (...plants: string[]) => {
+    const response = await quota.fetch("POST /plants/bulk", { headers, body: `[${plants}]` });
     const { text } = await read("/plants/bulk", response);
     return [...text.matchAll(/"status":(\d+)/g)].map(([, status]) => Number(status));
   };
   const fern = '{"name":"Fern","id":9007199254740993}';
-  expect(await post(fern, "{}", fern, '{"name":"Moss"}')).toEqual([201, 400, 409, 201]);
-  expect(await post(fern, "", '{"name":"Ivy"}', '{"name":"Ivy"}')).toEqual([201, 400, 507, 422]);
+  const [moss, ivy] = ['{"name":"Moss"}', '{"name":"Ivy"}'];
+  expect(await post(fern, fern, moss)).toEqual([201, 409, 201]);
+  expect(await post(fern, ivy, ivy)).toEqual([201, 507, 422]);
+  expect(await post(fern, "{}")).toEqual([400]);
 });
 
 test("responses for a used key, a full garden and too many requests are as documented", async () => {

@@ -69,7 +69,7 @@ export const firstNumber = 100_000_001;
 export const lastNumber = 999_999_999;
 export const tag = "bench";
 export const listLimit = 20;
-export const bulkLines = 1_000;
+export const bulkPlants = 1_000;
 
 export function gardenName(index: number): string {
   return `garden-${index}`;
@@ -132,14 +132,14 @@ export function describeAction(name: ActionName, { gardens, plants }: Size): Act
       };
     case "bulk":
       return {
-        ...create({ "Content-Type": "application/jsonl", "Idempotency-Key": "{key7}" }),
+        ...create({ "Idempotency-Key": "{key7}" }),
         path: "/plants/bulk",
-        body: `${JSON.stringify({ name: "Plant", tag })}\n`.repeat(bulkLines),
+        body: JSON.stringify(Array.from({ length: bulkPlants }, () => ({ name: "Plant", tag }))),
         status: 200,
-        plants: bulkLines,
+        plants: bulkPlants,
         findFault(body) {
           const created = body.match(/"status":201/g)?.length ?? 0;
-          return created === bulkLines ? undefined : `${created} plants were created`;
+          return created === bulkPlants ? undefined : `${created} plants were created`;
         },
       };
   }

@@ -1,6 +1,7 @@
 /** Plant Store, started as its users start it, with its log on and sent to /dev/null. */
 import { join } from "node:path";
 import { hashToken, makeToken } from "../../src/auth/opaque-token.ts";
+import type { Action } from "../load/action.ts";
 import { readVersionOf, rootDirectory } from "../paths.ts";
 import { runToEnd } from "../process/children.ts";
 import {
@@ -63,16 +64,28 @@ export function plantStoreOn(engine: Engine, build: Build): Contender {
   };
 }
 
-/** 0.5 had no counters and no PUT, and took JSON Lines at another path. */
+/** 0.5 had no counters and no PUT, and took many plants at another path. */
 function isOf05({ name, version }: Build): boolean {
   return name === "previous" && version.startsWith("0.");
 }
 
 function describeOwnAction(build: Build, name: ActionName, size: Size) {
-  const action = describeAction(name, size);
+  const current = describeAction(name, size);
+  const takesLines = build.name === "previous" && Number.parseInt(build.version, 10) < 2;
+  const action = name === "bulk" && takesLines ? toJsonLines(current) : current;
   if (!isOf05(build)) return action;
   if (name === "put") return undefined;
   return name === "bulk" ? { ...action, path: "/plants" } : action;
+}
+
+/** Many plants as versions before 2.0 took them. */
+function toJsonLines(action: Action): Action {
+  const plants: object[] = JSON.parse(action.body ?? "[]");
+  return {
+    ...action,
+    headers: { ...action.headers, "Content-Type": "application/jsonl" },
+    body: plants.map((plant) => `${JSON.stringify(plant)}\n`).join(""),
+  };
 }
 
 /** The command makes the tables. What they hold goes straight into them, to save time. */

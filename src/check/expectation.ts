@@ -1,6 +1,6 @@
 /** Compares a response with what a row expects of it. */
 import type { Expected } from "./row.ts";
-import { errorsOf, type ServiceResponse } from "./service.ts";
+import type { ServiceResponse } from "./service.ts";
 
 const codes: Readonly<Record<number, string>> = {
   400: "invalid-request",
@@ -41,7 +41,7 @@ export function* findMismatches(
     const [wanted, found] = [expected.json, response.json].map((json) => JSON.stringify(json));
     if (found !== wanted) yield `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
   }
-  if (expected.lines) yield* lineMismatches(response.lines, expected.lines);
+  if (expected.results) yield* resultMismatches(response.results, expected.results);
   for (const part of before ? same : []) {
     const [wanted, found] = [before, response].map((each) => partOf(each, part));
     if (found !== wanted) yield `${part} must be ${wanted} as before, and is ${found}`;
@@ -61,32 +61,30 @@ function* errorMismatches(
   }
 }
 
-function* lineMismatches(
-  found: ServiceResponse["lines"],
-  expected: NonNullable<Expected["lines"]>,
+function* resultMismatches(
+  found: ServiceResponse["results"],
+  expected: NonNullable<Expected["results"]>,
 ): Generator<string> {
   if (found.length !== expected.length) {
-    yield `there must be ${expected.length} lines, and there are ${found.length}`;
+    yield `there must be ${expected.length} results, and there are ${found.length}`;
   }
   for (const [index, wanted] of expected.entries()) {
-    const line = found[index];
-    const at = `line ${index + 1}`;
-    const isErrors = Array.isArray(wanted);
-    if (typeof wanted === "object" && !isErrors) {
-      const [text, must] = [JSON.stringify(line), JSON.stringify(wanted)];
-      if (text !== must) yield `${at} must be ${must}, and is ${text}`;
+    const result = found[index];
+    const name = `result ${index + 1}`;
+    if (typeof wanted === "object") {
+      const [text, must] = [result, wanted].map((each) => JSON.stringify(each));
+      if (text !== must) yield `${name} must be ${must}, and is ${text}`;
       continue;
     }
-    const status = isErrors ? 400 : wanted;
-    if (line?.status !== status) yield `the status of ${at} must be ${status}, is ${line?.status}`;
-    if (status === 201) {
-      const id = JSON.stringify(line.id);
-      if (!/^-?\d+$/.test(id)) yield `the id of ${at} must be an integer, and is ${id}`;
-    } else if (line.code !== codes[status as number] || !line.detail) {
-      yield `${at} must have the code ${codes[status as number]} and a detail`;
+    if (result?.status !== wanted) {
+      yield `the status of ${name} must be ${wanted}, and is ${result?.status}`;
     }
-    if (isErrors)
-      for (const each of errorMismatches(errorsOf(line), wanted)) yield `${at}: ${each}`;
+    if (wanted === 201) {
+      const id = JSON.stringify(result.id);
+      if (!/^-?\d+$/.test(id)) yield `the id of ${name} must be an integer, and is ${id}`;
+    } else if (result.code !== codes[wanted] || !result.detail) {
+      yield `${name} must have the code ${codes[wanted]} and a detail`;
+    }
   }
 }
 

@@ -26,12 +26,10 @@ export interface Sent {
   /** The token that may write, unless given. */
   readonly token?: "second" | "read" | "none";
   readonly headers?: SentHeaders;
-  /** An object is sent as JSON, text as it is. */
+  /** An object or an array is sent as JSON, text as it is. */
   readonly body?: object | string;
   /** A body as Latin-1 text, for bytes that are not UTF-8. */
   readonly bytes?: string;
-  /** A body of JSON Lines, with its `Content-Type`. */
-  readonly lines?: readonly (object | string)[];
   /** A body in chunks; it ends with an empty one. */
   readonly chunks?: readonly string[];
   /** Pads the body with spaces to this many bytes. */
@@ -63,11 +61,8 @@ export interface Expected {
   readonly json?: unknown;
   /** Where the validation errors are: a pointer into the body, a parameter or a header. */
   readonly errors?: readonly string[];
-  /**
-   * The body as JSON Lines, line by line: a status, the places of validation errors, or the line as
-   * JSON.
-   */
-  readonly lines?: readonly (number | readonly string[] | object)[];
+  /** What became of each plant of a bulk: a status, or the result as JSON. */
+  readonly results?: readonly (number | object)[];
   /** What must be as in the response before: `status`, `body` or a header. */
   readonly same?: readonly string[];
   /** Why the response is wrong, where the others can't say it. */
@@ -132,14 +127,16 @@ export function create(
   return [{ request: "POST /plants", body, headers }, expected];
 }
 
-/** Sends a create for each line, and expects a result for each. */
+/** Sends plants as a bulk, and expects a result for each. */
 export function createMany(
-  lines: NonNullable<Sent["lines"]>,
-  expected: NonNullable<Expected["lines"]>,
+  body: readonly object[],
+  results: NonNullable<Expected["results"]>,
   headers: SentHeaders = {},
 ): Step {
-  const sent = { request: "POST /plants/bulk", lines, headers };
-  return [sent, { lines: expected, headers: { "Content-Type": /^application\/jsonl\b/i } }];
+  return [
+    { request: "POST /plants/bulk", body, headers },
+    { results, headers: jsonType },
+  ];
 }
 
 /** Creates the plants 1 to `count`, the last one first. */

@@ -78,7 +78,7 @@ class RowRun {
         findMismatches(response, expected, atOnce === 1 ? before : responses[0]).next().value ??
         expected.check?.(response, this.#responses);
       if (mismatch === undefined) continue;
-      const isFull = [response, ...response.lines].some((each) => each?.status === 507);
+      const isFull = [response, ...response.results].some(({ status }) => status === 507);
       if (isFull) throw new StorageFull(response);
       const hint = response.isFromProxy ? " (without X-Request-Id: perhaps from a proxy)" : "";
       throw new Violation(mismatch + hint, response);
@@ -92,7 +92,7 @@ class RowRun {
     const body = this.#renderBody(sent);
     const headers = {
       ...(token && { Authorization: `Bearer ${token}` }),
-      ...(body && { "Content-Type": sent.lines ? "application/jsonl" : "application/json" }),
+      ...(body && { "Content-Type": "application/json" }),
       ...(body && !sent.chunks && { "Content-Length": String(body.length) }),
       ...(sent.chunks && { "Transfer-Encoding": "chunked" }),
       ...(this.#fillIn(sent.headers) as Sent["headers"]),
@@ -134,12 +134,11 @@ class RowRun {
     );
   }
 
-  #renderBody({ body, bytes, lines, chunks, padTo = 0 }: Sent): Buffer | undefined {
+  #renderBody({ body, bytes, chunks, padTo = 0 }: Sent): Buffer | undefined {
     const render = (part: object | string) =>
       typeof part === "string" ? this.#fill(part) : JSON.stringify(this.#fillIn(part));
     if (bytes !== undefined) return Buffer.from(this.#fill(bytes), "latin1");
     if (body !== undefined) return Buffer.from(render(body).padEnd(padTo));
-    if (lines) return Buffer.from(lines.map(render).join("\n").padEnd(padTo));
     const filled = chunks?.map((chunk) => this.#fill(chunk));
     const rendered = filled?.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`);
     return rendered && Buffer.from(rendered.join(""));

@@ -35,12 +35,6 @@ export class Violation extends Error {
 type ErrorMember = "pointer" | "parameter" | "header" | "detail";
 type FoundError = Readonly<Partial<Record<ErrorMember, unknown>>>;
 
-/** The validation errors of a problem, or of a line. */
-export function errorsOf(problem: { errors?: unknown } | undefined): readonly FoundError[] {
-  const errors = problem?.errors;
-  return Array.isArray(errors) ? errors.filter((each) => each && typeof each === "object") : [];
-}
-
 /** A response, together with its request. */
 export class ServiceResponse {
   readonly status: number;
@@ -77,16 +71,15 @@ export class ServiceResponse {
     return parseJson(this.text);
   }
 
-  /** The lines of a body of JSON Lines; a last one that isn't ended counts, too. */
+  /** What became of each plant of a bulk. */
   // biome-ignore lint/suspicious/noExplicitAny: a service may send anything.
-  get lines(): any[] {
-    const isLines = /^application\/jsonl\b/i.test(this.header("Content-Type") ?? "");
-    return isLines ? this.text.replace(/\n$/, "").split("\n").map(parseJson) : [];
+  get results(): any[] {
+    return itemsOf(this.json).filter((item) => "status" in item);
   }
 
   /** The validation errors of a problem. */
   get errors(): readonly FoundError[] {
-    return errorsOf(this.json);
+    return itemsOf(this.json?.errors);
   }
 
   /** The id at the end of `Location`. */
@@ -105,6 +98,11 @@ export class ServiceResponse {
     const lines = this.headers.map(([name, value]) => `${name}: ${value}`);
     return [`HTTP/1.1 ${this.status}`, ...lines, "", this.text + this.surplus].join("\n");
   }
+}
+
+/** The objects in an array; none if it isn't one. */
+function itemsOf(json: unknown): readonly object[] {
+  return Array.isArray(json) ? json.filter((item) => item && typeof item === "object") : [];
 }
 
 function parseJson(text: string) {

@@ -90,10 +90,10 @@ export class TestGardens {
 
   /** The ids of a garden's plants. */
   async #list(token: string, query = "", label = "a token"): Promise<readonly bigint[]> {
-    const { status, json, isFromProxy } = await this.#send(`GET /plants?${query}fields=id`, token);
+    const { status, json, isFromProxy } = await this.#send(`GET /plants?${query}include=id`, token);
     if (status === 401) throw new CannotCheck("token-refused", `The service refuses ${label}.`);
     if (status !== 200 || !Array.isArray(json)) {
-      const must = "GET /plants with limit and fields must be 200 with an array";
+      const must = "GET /plants with limit and include=id must be 200 with an array";
       const hint = isFromProxy ? ", perhaps from a proxy" : "";
       throw new CannotCheck("unusable", `${must}, but is ${status}${hint}.`);
     }

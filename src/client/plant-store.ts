@@ -20,7 +20,6 @@ import type {
   Plant,
   PlantChange,
   PlantDraft,
-  PlantField,
   PlantStoreOptions,
   PutOptions,
   PutPlant,
@@ -60,7 +59,7 @@ interface CallDetails extends CreateOptions {
 }
 
 const pageSizeDefault = 1_000;
-/** More than a problem has, and more than a plant or the result of a line adds to a response. */
+/** More than a problem has, and more than a plant or a result adds to a response. */
 const problemBytesMax = 64 * 1024;
 const itemBytesMax = 2 * 1024;
 /** How many deletions run at the same time. */
@@ -113,7 +112,7 @@ export class PlantStore {
       ...{ idempotencyKey, signal },
     });
     return parse(response, 201, ({ text, headers }) => ({
-      ...(requireTexts(JSON.parse(text), ["name", "tag"]) as Pick<Plant, "name" | "tag">),
+      ...requireTexts(JSON.parse(text)),
       id: parseId(headers.get("location")?.split("/").at(-1)),
       etag: readEtag(headers),
       replayed: headers.get("idempotency-replayed") === "true",
@@ -123,6 +122,8 @@ export class PlantStore {
   /**
    * Creates plants in order, with a result for each: one that is refused stops no other. Resolves
    * once all are durable. Retries are safe, including a second call with the same plants and key.
+   * If a plant is invalid: a problem, `invalid-request`, and none of its request's up to 10,000
+   * plants is stored.
    */
   async createMany(
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
@@ -134,15 +135,16 @@ export class PlantStore {
     }
     const results: CreateResult[] = [];
     let refused = 0;
-    for await (const lines of toBatches(drafts)) {
+    for await (const items of toBatches(drafts)) {
       const key = results.length === 0 ? idempotencyKey : numberKey(idempotencyKey, results.length);
       const response = await this.#call("POST", "/plants/bulk", {
-        headers: { "content-type": "application/jsonl", "idempotency-key": key },
-        body: lines.join("\n"),
-        items: lines.length,
+        headers: { "content-type": "application/json", "idempotency-key": key },
+        body: `[${items.join()}]`,
+        items: items.length,
         ...{ idempotencyKey, signal },
       });
-      const parsed = parse(response, 200, ({ text }) => parseResults(text, lines.length));
+      const counted = { ...response, plantsBefore: results.length };
+      const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
       for (const result of parsed) {
         results.push(result);
         if (result.status !== 201) refused++;
@@ -232,16 +234,12 @@ export class PlantStore {
   }
 
   /** The plants by ascending id, fetched page by page while they are consumed. */
-  async *list<Field extends PlantField = PlantField>(
-    options: ListOptions<Field> = {},
-  ): AsyncGenerator<Pick<Plant, Field>, void, undefined> {
+  async *list(options: ListOptions = {}): AsyncGenerator<Plant, void, undefined> {
     for await (const page of this.pages(options)) yield* page;
   }
 
   /** The same as `list`, a page at a time. */
-  async *pages<Field extends PlantField = PlantField>(
-    options: ListOptions<Field> = {},
-  ): AsyncGenerator<Pick<Plant, Field>[], void, undefined> {
+  async *pages(options: ListOptions = {}): AsyncGenerator<Plant[], void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault } = options;
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
@@ -257,22 +255,19 @@ export class PlantStore {
   }
 
   /** One page of up to `limit` plants. */
-  async page<Field extends PlantField = PlantField>(
-    options: Omit<ListOptions<Field>, "pageSize"> = {},
-  ): Promise<Page<Field>> {
+  async page(options: Omit<ListOptions, "pageSize"> = {}): Promise<Page> {
     const { limit = pageSizeDefault, after, tag, signal } = options;
-    const fields: readonly PlantField[] = options.fields ?? ["id", "name", "tag"];
-    const query = new URLSearchParams({ limit: String(limit), fields: fields.join() });
+    const query = new URLSearchParams({ limit: String(limit), include: "id" });
     if (after !== undefined) query.set("after", formatId(after));
     if (tag !== undefined) query.set("tag", tag);
     // The service refuses any other limit.
     const items = limit > 0 && Number.isFinite(limit) ? limit : 0;
     const response = await this.#call("GET", `/plants?${query}`, { items, signal });
     return parse(response, 200, ({ text, headers }) => {
-      const plants = parsePlants(text, fields);
+      const plants = parsePlants(text);
       // The link of a page of 0 has the position that it was asked for.
       const next = limit === 0 ? undefined : parseNext(headers, plants, after);
-      return { plants: plants as Pick<Plant, Field>[], next };
+      return { plants, next };
     });
   }
 
@@ -376,7 +371,7 @@ function toAuthorization(text: string | undefined): string {
 }
 
 function plantPath(id: bigint | number): string {
-  return `/plants/${formatId(id)}?fields=id,name,tag`;
+  return `/plants/${formatId(id)}?include=id`;
 }
 
 function hasCode(error: unknown, code: ProblemCode): error is PlantStoreProblem {

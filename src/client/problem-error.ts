@@ -30,10 +30,12 @@ export class PlantStoreProblem extends Error {
     readonly headers: Headers;
     readonly text: string;
     readonly idempotencyKey?: string | undefined;
+    /** How many plants of the same call went out in earlier requests: errors count them, too. */
+    readonly plantsBefore?: number;
   }) {
-    const { status, headers, text } = response;
+    const { status, headers, text, plantsBefore = 0 } = response;
     const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
-    const problem = isProblem ? readProblem(text) : {};
+    const problem = isProblem ? countFrom(plantsBefore, readProblem(text)) : {};
     super(problem.detail ?? "The response did not come from a Plant Store.");
     this.status = status;
     this.code = (problem.type?.slice(typeStart.length) ?? "unexpected") as ProblemCode;
@@ -58,6 +60,19 @@ function readProblem(text: string): Partial<Problem> {
   } catch {
     return {};
   }
+}
+
+/** The detail starts with the first error's pointer, without its slash. */
+function countFrom(plantsBefore: number, problem: Partial<Problem>): Partial<Problem> {
+  const { detail, errors } = problem;
+  if (plantsBefore === 0 || !detail || !errors) return problem;
+  const shift = (text: string) =>
+    text.replace(/^(\/?)(\d+)/, (_, slash, index) => slash + (Number(index) + plantsBefore));
+  return {
+    ...problem,
+    detail: shift(detail),
+    errors: errors.map((each) => ({ ...each, pointer: each.pointer && shift(each.pointer) })),
+  };
 }
 
 /** Seconds or a date (RFC 9110). */

@@ -1,5 +1,5 @@
 /** What callers pass to the client, and what they get. */
-import type { ProblemCode, ValidationError } from "./problem-error.ts";
+import type { ProblemCode } from "./problem-error.ts";
 import type { RetryPolicy } from "./send.ts";
 import type * as wire from "./wire-types.ts";
 
@@ -60,21 +60,18 @@ export interface PutOptions extends CallOptions {
 
 export type DeleteOptions = Omit<PutOptions, "ifNoneMatch">;
 
-export interface ListOptions<Field extends PlantField> extends CallOptions {
+export interface ListOptions extends CallOptions {
   /** How many plants in total; all by default. */
   readonly limit?: number | undefined;
   /** An id; the list starts after it. */
   readonly after?: bigint | number | undefined;
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
-  /** The fields of each plant; all by default. */
-  readonly fields?: readonly Field[] | undefined;
   /** How many plants to fetch at a time: 1,000 by default. */
   readonly pageSize?: number | undefined;
 }
 
 export type Plant = { readonly [Field in keyof wire.Plant]-?: NonNullable<wire.Plant[Field]> };
-export type PlantField = keyof Plant;
 export type PlantDraft = Omit<wire.PlantDraft, "id"> & {
   /** Assigned by the service if absent. */
   readonly id?: bigint | number | undefined;
@@ -102,10 +99,9 @@ export type PlantChange = { readonly [Field in "name" | "tag"]?: Plant[Field] | 
 export type CreateResult =
   | { readonly status: 201; readonly id: bigint; readonly replayed: boolean }
   | {
-      readonly status: 400 | 409 | 422 | 507;
+      readonly status: 409 | 422 | 507;
       readonly code: ProblemCode;
       readonly detail: string;
-      readonly errors?: readonly ValidationError[];
     };
 
 /** What became of one of many deletions. */
@@ -119,8 +115,8 @@ export interface Me extends Omit<wire.Me, "plants"> {
   readonly plants: number;
 }
 
-export interface Page<Field extends PlantField = PlantField> {
-  readonly plants: Pick<Plant, Field>[];
+export interface Page {
+  readonly plants: Plant[];
   /** The id that the next page starts after; absent on the last page, and with a limit of 0. */
   readonly next: bigint | undefined;
 }

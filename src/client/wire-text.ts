@@ -1,12 +1,12 @@
 /** Plants, results, ids and keys as text, as they travel. */
 import { PlantStoreProblem } from "./problem-error.ts";
 import type { ClientResponse } from "./send.ts";
-import type { CreateResult, Plant, PlantDraft, PlantField, StoredPlant } from "./types.ts";
-import type * as wire from "./wire-types.ts";
+import type { CreateResult, Plant, PlantDraft, StoredPlant } from "./types.ts";
 
 /** What the service takes in one request. */
-const batchLinesMax = 10_000;
+const batchPlantsMax = 10_000;
 const batchBytesMax = 1024 * 1024;
+const bracketBytes = 2;
 
 /**
  * A UUID of version 7: it starts with the time, which makes it cheap to store. Not `randomUUID`,
@@ -35,25 +35,27 @@ export function renderDraft({ id, name, tag }: PlantDraft): string {
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
-/** The drafts as lines, as many at a time as the service takes. */
+/** The drafts as JSON, as many at a time as the service takes. */
 export async function* toBatches(
   drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
 ): AsyncGenerator<string[], void, undefined> {
   const encoder = new TextEncoder();
-  let lines: string[] = [];
-  let bytes = 0;
+  let items: string[] = [];
+  let bytes = bracketBytes;
   for await (const draft of drafts) {
-    const line = renderDraft(draft);
-    const lineBytes = encoder.encode(line).length + 1;
-    if (lines.length === batchLinesMax || (bytes + lineBytes > batchBytesMax && bytes > 0)) {
-      yield lines;
-      lines = [];
-      bytes = 0;
+    const item = renderDraft(draft);
+    // With a comma.
+    const itemBytes = encoder.encode(item).length + 1;
+    const isFull = items.length === batchPlantsMax || bytes + itemBytes > batchBytesMax;
+    if (isFull && items.length > 0) {
+      yield items;
+      items = [];
+      bytes = bracketBytes;
     }
-    lines.push(line);
-    bytes += lineBytes;
+    items.push(item);
+    bytes += itemBytes;
   }
-  if (lines.length > 0) yield lines;
+  if (items.length > 0) yield items;
 }
 
 export async function* toGroups<Item>(
@@ -70,8 +72,7 @@ export async function* toGroups<Item>(
 }
 
 export function parseResults(text: string, count: number): CreateResult[] {
-  // In JSON a line break is never part of a string.
-  const results = JSON.parse(quoteIds(`[${text.trimEnd().replaceAll("\n", ",")}]`));
+  const results = JSON.parse(quoteIds(text));
   if (results.length !== count) throw new TypeError("A result is missing.");
   return results.map((result: Record<string, unknown>) =>
     result.status === 201
@@ -103,19 +104,20 @@ function quoteIds(text: string): string {
   return text.replace(/"id":\s*(-?\d+)/g, '"id":"$1"');
 }
 
-export function parsePlants(text: string, fields: readonly PlantField[]): wire.Plant[] {
+export function parsePlants(text: string): Plant[] {
   const items: { id?: string | bigint }[] = JSON.parse(quoteIds(text));
   for (const item of items) {
-    requireTexts(item, fields);
-    if (item.id !== undefined) item.id = parseId(item.id);
+    requireTexts(item);
+    // A service that doesn't know `include` leaves the id out, which isn't an id.
+    item.id = parseId(item.id);
   }
-  return items as wire.Plant[];
+  return items as Plant[];
 }
 
 export function parsePlant({ text, headers }: ClientResponse): StoredPlant {
-  const [plant] = parsePlants(`[${text}]`, ["id", "name", "tag"]);
+  const [plant] = parsePlants(`[${text}]`);
   if (!plant) throw new TypeError("The plant is missing.");
-  return { ...(plant as Plant), etag: readEtag(headers) };
+  return { ...plant, etag: readEtag(headers) };
 }
 
 /** A proxy that compresses makes the tag weak, and a weak one never matches. */
@@ -123,10 +125,9 @@ export function readEtag(headers: Headers): string {
   return headers.get("etag")?.replace(/^W\//, "") ?? "";
 }
 
-/** A service that doesn't know `fields` leaves the id out. */
-export function requireTexts<Item extends object>(item: Item, fields: readonly PlantField[]): Item {
-  const members = item as Readonly<Record<string, unknown>>;
-  if (fields.every((field) => typeof members[field] === "string")) return item;
+export function requireTexts(item: object): Pick<Plant, "name" | "tag"> {
+  const plant = item as Plant;
+  if (typeof plant.name === "string" && typeof plant.tag === "string") return plant;
   throw new TypeError("A field is missing.");
 }
 
@@ -136,7 +137,7 @@ export function requireTexts<Item extends object>(item: Item, fields: readonly P
  */
 export function parseNext(
   headers: Headers,
-  plants: readonly wire.Plant[],
+  plants: readonly Plant[],
   after: bigint | number | undefined,
 ): bigint | undefined {
   const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
@@ -144,9 +145,7 @@ export function parseNext(
   const next = parseId(new URLSearchParams(query).get("after"));
   const last = plants.at(-1);
   // Otherwise a broken service could keep the client busy forever.
-  const isAhead =
-    (after === undefined || next > after) && (last?.id === undefined || next >= last.id);
-  if (last && isAhead) return next;
+  if (last && (after === undefined || next > after) && next >= last.id) return next;
   throw new TypeError("The link to the next page doesn't lead on.");
 }
 

@@ -52,9 +52,7 @@ export const errorCodes = {
   "unsupported-media-type": {
     status: 415,
     title: "The type of the body is not supported",
-    help:
-      "Send a plant as `application/json`, many as `application/jsonl`, in UTF-8 and without a " +
-      "`Content-Encoding`.",
+    help: "Send `application/json` in UTF-8, without a `Content-Encoding`.",
   },
   "idempotency-mismatch": {
     status: 422,

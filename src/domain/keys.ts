@@ -1,8 +1,7 @@
 /**
  * Idempotency keys as rows. The key of a row starts with the first characters of the client's key,
  * so that time-ordered keys (UUIDv7) are stored next to each other, and ends with a hash of it.
- * Lines that were sent together share rows, because a row for every line took longer than the
- * plants.
+ * Plants of one bulk share rows, because a row for each took longer to store than the plants.
  *
  * Bytes are kept as text of one character each (`latin1`) where they are compared or sent to a
  * thread; `toBytes` makes what an engine stores.
@@ -13,9 +12,9 @@ import type { CreateWrite, Idempotency, Outcome } from "./storage.ts";
 const headCharacters = 14;
 const hashBytes = 16;
 const idBytes = 8;
-/** An entry is the hash of a request, then the plant's id. It's all zeros if the line has none. */
+/** An entry is the hash of a request, then the plant's id. It's all zeros if the plant has none. */
 export const entryBytes = hashBytes + idBytes;
-export const linesPerRow = 128;
+export const plantsPerRow = 128;
 
 /** Where a key is remembered. */
 interface KeyPosition {
@@ -25,7 +24,7 @@ interface KeyPosition {
 
 /** How a create uses its key. */
 export interface KeyUse extends KeyPosition {
-  readonly isLine: boolean;
+  readonly isOfBulk: boolean;
   readonly request: string;
   readonly nowMs: number;
   readonly expiresAtMs: number;
@@ -41,18 +40,18 @@ export interface StoredKey {
 export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   const { idempotency } = write;
   if (idempotency === undefined) return undefined;
-  const { line, nowMs, expiresAtMs } = idempotency;
+  const { index, nowMs, expiresAtMs } = idempotency;
   // Never change this: a retry after an upgrade must have the same hash.
   const request = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
   const position = positionOfKey(idempotency);
-  return { ...position, isLine: line !== undefined, request, nowMs, expiresAtMs };
+  return { ...position, isOfBulk: index !== undefined, request, nowMs, expiresAtMs };
 }
 
-export function positionOfKey({ key, line }: Pick<Idempotency, "key" | "line">): KeyPosition {
+export function positionOfKey({ key, index }: Pick<Idempotency, "key" | "index">): KeyPosition {
   const head = key.slice(0, headCharacters);
-  if (line === undefined) return { row: head + hash(key), entry: 0 };
-  const row = head + hashOfLines(key) + numberBytes(Math.floor(line / linesPerRow));
-  return { row, entry: line % linesPerRow };
+  if (index === undefined) return { row: head + hash(key), entry: 0 };
+  const row = head + hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow));
+  return { row, entry: index % plantsPerRow };
 }
 
 export function toBytes(text: string): Buffer {
@@ -62,7 +61,7 @@ export function toBytes(text: string): Buffer {
 /** A row while a group of writes uses it. A group reads and stores it once. */
 export class KeyRow {
   readonly key: string;
-  /** One entry for a single plant; for lines, one each up to the last line. */
+  /** One entry for a single plant; for a bulk, one for each plant up to the last. */
   entries: Buffer;
   expiresAtMs: number;
   /** Whether the row is stored, or will be with this group. */
@@ -112,8 +111,8 @@ function hash(text: string): string {
 let latestKey = "";
 let latestHash = "";
 
-/** Differs from the hash for a single plant. Cached, because consecutive lines share a key. */
-function hashOfLines(key: string): string {
+/** Differs from the hash for a single plant. Cached, because all plants of a bulk share a key. */
+function hashOfBulk(key: string): string {
   if (key !== latestKey) {
     latestKey = key;
     latestHash = hash(`${key}\n`);
@@ -121,7 +120,7 @@ function hashOfLines(key: string): string {
   return latestHash;
 }
 
-/** Big-endian, so that a batch's rows are stored next to each other. */
+/** Big-endian, so that a bulk's rows are stored next to each other. */
 function numberBytes(number: number): string {
   return String.fromCharCode(
     number >>> 24,

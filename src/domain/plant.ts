@@ -79,12 +79,8 @@ export const plantDraftSchema = v.object(
   (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
 );
 
-/** A plant as a client sees it: with the fields that it asks for. */
-export const plantSchema = v.object({
-  id: v.optional(id),
-  name: v.optional(name),
-  tag: v.optional(tagSchema),
-});
+/** A plant as a client sees it: with its id if the client asks for it. */
+export const plantSchema = v.object({ id: v.optional(id), name, tag: tagSchema });
 
 export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;
 
@@ -107,7 +103,3 @@ export function sha256(text: string, encoding: "base64url" | "binary"): string {
   hash ??= loadHash();
   return hash("sha256", text, encoding);
 }
-
-export const plantFields = ["id", "name", "tag"] as const;
-
-export type PlantField = (typeof plantFields)[number];

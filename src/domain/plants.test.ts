@@ -74,7 +74,7 @@ describe("an outcome of the writer", () => {
       const writer = { write: () => Promise.reject(failure), writeAll };
       const failing = new Plants(storage, writer, async () => {});
       async function* slices(count: number) {
-        for (let line = 0; line < count; line++) yield [{ line, draft: fern() }];
+        for (let number = 0; number < count; number++) yield [fern()];
       }
       const refused = await failing
         .createMany(alice, slices(2), key, () => {})

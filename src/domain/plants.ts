@@ -24,13 +24,6 @@ export interface Put extends Plant {
   readonly isNew: boolean;
 }
 
-/** One of many plants that are created by one request. */
-export interface NumberedDraft {
-  /** The number of its line, from 0. */
-  readonly line: number;
-  readonly draft: PlantDraft;
-}
-
 export interface ListQuery {
   readonly limit?: number | undefined;
   readonly after?: PlantId | undefined;
@@ -70,10 +63,12 @@ const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const seekPlantsMax = 4_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
 /**
- * How many lines of a bulk request go into one commit: few enough that others' writes get in
- * between, and a multiple of the lines that share a row of keys, so that each row is stored once.
+ * How many plants of a bulk go into one commit: few enough that others' writes get in between, and
+ * a multiple of the plants that share a row of keys, so that each row is stored once. Plants with
+ * long names take longer to store, so fewer of them share a commit.
  */
-export const sliceLines = 256;
+export const slicePlants = 256;
+export const sliceTextMax = 16 * 1024;
 
 export class Plants {
   readonly #reader: PlantReader;
@@ -106,33 +101,35 @@ export class Plants {
 
   /**
    * Creates plants in their order, independently of each other, and reports the outcome of each. A
-   * slice is one commit. Fails only where the storage does: then some of the plants may be stored,
-   * and the key settles which.
+   * slice is one commit. Fails only if the storage does: then some of the plants may be stored, and
+   * the key settles which.
    */
   async createMany(
     caller: Caller,
-    slices: AsyncIterable<readonly NumberedDraft[]>,
+    slices: AsyncIterable<readonly PlantDraft[]>,
     idempotencyKey: string | undefined,
-    onOutcome: (line: NumberedDraft, outcome: Outcome) => void,
+    onOutcome: (index: number, draft: PlantDraft, outcome: Outcome) => void,
   ): Promise<void> {
     let hasCreated = false;
-    const commit = async (slice: readonly NumberedDraft[]) => {
+    const commit = async (slice: readonly PlantDraft[], first: number) => {
       const outcomes = await this.#writer.writeAll(
-        slice.map(({ line, draft }) => this.#toWrite(caller, draft, idempotencyKey, line)),
+        slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, first + index)),
       );
-      for (const [index, line] of slice.entries()) {
+      for (const [index, draft] of slice.entries()) {
         const outcome = outcomes[index] as Outcome;
         hasCreated ||= outcome.kind === "created" && !outcome.replayed;
-        onOutcome(line, outcome);
+        onOutcome(first + index, draft, outcome);
       }
     };
     try {
       let committing: Promise<void> = Promise.resolve();
+      let count = 0;
       for await (const slice of slices) {
-        // The next slice is validated while this one is committed. It is sent only once this one
-        // is stored: if this one failed, later lines would get lower ids than these.
+        // The next slice is parsed while this one is committed. It is sent only once this one is
+        // stored: if this one failed, later plants would get lower ids than these.
         await committing;
-        committing = commit(slice);
+        committing = commit(slice, count);
+        count += slice.length;
         committing.catch(() => {});
       }
       await committing;
@@ -193,11 +190,11 @@ export class Plants {
     { garden }: Caller,
     { id, name, tag }: PlantDraft,
     key: string | undefined,
-    line?: number,
+    index?: number,
   ): CreateWrite {
     const nowMs = this.#nowMs();
     const idempotency =
-      key === undefined ? undefined : { key, line, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
+      key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
     return { kind: "create", garden, id, name, tag, idempotency };
   }
 }

@@ -21,8 +21,8 @@ export interface CreateWrite {
 /** Lets the same request be sent twice and act once. */
 export interface Idempotency {
   readonly key: string;
-  /** The number of the line, from 0, if the plant is one of many that were sent with the key. */
-  readonly line?: number | undefined;
+  /** The plant's place in its bulk, from 0; absent if it was sent alone. */
+  readonly index?: number | undefined;
   readonly nowMs: number;
   readonly expiresAtMs: number;
 }

@@ -1,36 +1,15 @@
-/** Reads a request's body: of the right type, bounded in size and time, and valid UTF-8. */
+/** Reads a request's body: JSON, bounded in size and time, and valid UTF-8. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 
 export const bodyTimeoutMs = 15_000;
 
-export interface BodyType {
-  readonly name: string;
-  readonly contentType: string;
-  /** Other names of the type. */
-  readonly aliases: readonly string[];
-  readonly pattern: RegExp;
-  readonly bytesMax: number;
-}
-
 /** A semicolon with nothing after it is no parameter, and some clients send it. */
-const charset = '\\s*(?:;\\s*charset\\s*=\\s*(?:utf-8|"utf-8")\\s*)?(?:;\\s*)?';
-
-export const json: BodyType = {
-  name: "JSON",
-  contentType: "application/json",
-  aliases: [],
-  pattern: new RegExp(`^application/json${charset}$`, "i"),
-  bytesMax: 64 * 1024,
-};
-
-export const jsonLines: BodyType = {
-  name: "JSON Lines",
-  contentType: "application/jsonl",
-  aliases: ["application/x-ndjson"],
-  pattern: new RegExp(`^application/(?:jsonl|x-ndjson)${charset}$`, "i"),
-  bytesMax: 1024 * 1024,
-};
+const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
+/** What 1.0 took for many plants. */
+const jsonLinesType = /^application\/(?:jsonl|x-ndjson)\b/i;
+/** A longer rest of a body that was refused isn't read. */
+const droppedBytesMax = 1024 * 1024;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -67,14 +46,14 @@ export class IncomingBody {
   get mustClose(): boolean {
     if (!this.isPending) return false;
     const bytes = declaredBytes(this.#request.headers);
-    return this.#request.bodyUsed || bytes === undefined || !(bytes <= jsonLines.bytesMax);
+    return this.#request.bodyUsed || bytes === undefined || !(bytes <= droppedBytesMax);
   }
 
   /**
    * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`.
    * `reserved` counts what has arrived of a body that is longer than any plant.
    */
-  read({ bytesMax }: BodyType, reserved: Reservation): Promise<string> {
+  read(bytesMax: number, reserved: Reservation): Promise<string> {
     return new Promise((resolve, reject) => {
       const reading = readBytes(this.#request, bytesMax, reserved);
       const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
@@ -107,15 +86,17 @@ export function checkFraming(headers: Headers): void {
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-export function checkContentType(headers: Headers, { contentType, name, pattern }: BodyType): void {
+export function checkContentType(headers: Headers): void {
   const type = headers.get("content-type");
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const isExpected = type === null ? !hasBody(headers) : pattern.test(type);
+  const isExpected = type === null ? !hasBody(headers) : jsonType.test(type);
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    `Send ${name} in UTF-8 with Content-Type: ${contentType}, and no Content-Encoding.${
-      jsonLines.pattern.test(type ?? "") ? " To create many plants, use POST /plants/bulk." : ""
+    `Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding.${
+      jsonLinesType.test(type ?? "")
+        ? " Since 2.0, many plants are one JSON array, not JSON Lines: use POST /plants/bulk."
+        : ""
     }`,
   );
 }
@@ -137,7 +118,7 @@ function readBytes(request: Request, bytesMax: number, reserved: Reservation): P
   return isSmall ? request.bytes() : readChunks(request, bytesMax, reserved);
 }
 
-/** Every valid plant fits, with each character escaped; longer bodies are lines or not valid. */
+/** Every valid plant fits, with each character escaped. Longer bodies are bulks, or not valid. */
 export const smallBodyBytes = 4 * 1024;
 
 const chunksPerTick = 16;

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { type Scope, scopes } from "../domain/caller.ts";
 import { type ErrorCode, errorCodes } from "../domain/errors.ts";
 import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
+import { bulkPlantsMax } from "./bulk.ts";
 import type {
   DocumentedOperation,
   HeaderDescription,
@@ -174,9 +175,8 @@ function describeHead(operation: DocumentedOperation, get: Json): Json {
   };
 }
 
-function describeBody({ type, schemaName, examples }: RequestBody<v.GenericSchema>): Json {
-  const media = { schema: refer("schemas", schemaName), examples };
-  return Object.fromEntries([type.contentType, ...type.aliases].map((name) => [name, media]));
+function describeBody({ schema, examples }: RequestBody): Json {
+  return { "application/json": { schema: refer("schemas", schema), examples } };
 }
 
 function describeParameter(name: string, parameter: Parameter): Json {
@@ -187,8 +187,6 @@ function describeParameter(name: string, parameter: Parameter): Json {
     description: parameter.description,
     required: parameter.in === "path",
     schema: jsonSchema,
-    // Separated by commas.
-    ...(jsonSchema.type === "array" && { style: "form", explode: false }),
     example: parameter.example,
   };
 }
@@ -311,33 +309,20 @@ const problemSchema = {
   },
 };
 
-/** JSON Lines are text to generators; `contentSchema` says what the lines are. */
-function describeLines(name: SchemaName): Json {
-  return {
-    type: "string",
-    description: `JSON Lines: a ${name} on each line.`,
-    contentMediaType: "application/jsonl",
-    contentSchema: { type: "array", items: refer("schemas", name) },
-  };
-}
+const bulkBounds = { minItems: 1, maxItems: bulkPlantsMax };
 
 const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
-  Plant: {
-    ...describeSchema(plantSchema),
-    description: "With the parameter `fields`: these fields, and no others.",
-    // What a request without `fields` gets.
-    required: ["name", "tag"],
-  },
+  Plant: { ...describeSchema(plantSchema), description: "With its `id` if `include=id` was sent." },
   PlantList: { type: "array", items: refer("schemas", "Plant") },
-  PlantLines: describeLines("PlantDraft"),
-  ResultLines: describeLines("Result"),
+  PlantDraftList: { type: "array", items: refer("schemas", "PlantDraft"), ...bulkBounds },
+  ResultList: { type: "array", items: refer("schemas", "Result"), ...bulkBounds },
   Result: {
     type: "object",
-    description: "What became of a line: the id of its plant, or why it was refused.",
+    description: "What became of one plant of a bulk: its id, or why it was refused.",
     required: ["status"],
     properties: {
-      status: { type: "integer", enum: [201, 400, 409, 422, 507] },
+      status: { type: "integer", enum: [201, 409, 422, 507] },
       id: { type: "integer", format: "int64", description: "With status 201." },
       replayed: {
         type: "boolean",
@@ -345,7 +330,6 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
       },
       code: { type: "string", enum: codes, description: "The code of the problem." },
       detail: { type: "string", description: "What to fix. Safe to show." },
-      errors: errorsSchema,
     },
     additionalProperties: false,
   },

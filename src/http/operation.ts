@@ -1,10 +1,9 @@
 /** What an operation is: its input, its reply, and its entry in the OpenAPI document. */
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
-import type { ErrorCode } from "../domain/errors.ts";
+import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Plants, Source } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
-import type { BodyType } from "./body.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 
@@ -43,7 +42,7 @@ export interface Operation {
   /** The scope that the token needs; absent: no token is needed. */
   readonly scope?: Scope;
   readonly parameters?: Parameters;
-  readonly body?: RequestBody<v.GenericSchema>;
+  readonly body?: RequestBody;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
   /** Whether monitoring calls it every few seconds, so that a success is logged as `debug`. */
@@ -61,11 +60,19 @@ export interface Input {
   readonly reserved: Reservation | undefined;
 }
 
-export interface RequestBody<Schema extends v.GenericSchema> {
-  readonly type: BodyType;
-  readonly schema: Schema;
-  readonly schemaName: SchemaName;
+export interface RequestBody<Value = unknown> {
+  readonly bytesMax: number;
+  /** Adds what is wrong to `errors`; the value counts only if nothing is. */
+  readonly parse: (text: string, errors: ValidationError[], more: ParseContext) => Value;
+  readonly schema: SchemaName;
   readonly examples: Readonly<Record<string, unknown>>;
+}
+
+export interface ParseContext {
+  /** The id in the path, if there is one. */
+  readonly pathId: unknown;
+  /** Resolves when it's the request's turn to go on with long work. */
+  readonly turn: () => Promise<unknown>;
 }
 
 /** An operation that the OpenAPI document describes. */
@@ -102,9 +109,9 @@ export type SchemaName =
   | "PlantDraft"
   | "Plant"
   | "PlantList"
-  | "PlantLines"
-  | "ResultLines"
+  | "PlantDraftList"
   | "Result"
+  | "ResultList"
   | "Me"
   | "Text"
   | "Document";
@@ -116,20 +123,17 @@ type Values<Declared extends Parameters> = {
 };
 
 /** An operation that needs a token. The types of its input follow from what it declares. */
-export function plantOperation<
-  const Declared extends Parameters,
-  Schema extends v.GenericSchema = v.GenericSchema<never>,
->(
+export function plantOperation<const Declared extends Parameters, Body = never>(
   operation: Omit<DocumentedOperation, "run"> & {
     readonly scope: Scope;
     readonly parameters: Declared;
-    readonly body?: RequestBody<Schema>;
+    readonly body?: RequestBody<Body>;
     readonly run: (
       context: Context,
       input: {
         readonly caller: Caller;
         readonly parameters: Values<Declared>;
-        readonly body: v.InferOutput<Schema>;
+        readonly body: NonNullable<Awaited<Body>>;
         readonly isHead: boolean;
         readonly reserved: Reservation | undefined;
       },

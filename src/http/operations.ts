@@ -1,24 +1,21 @@
 /** The list of all operations: each with its parameters, its responses, and what it runs. */
-import * as v from "valibot";
 import {
   assignedIdMax,
+  type PlantDraft,
   plantDraftSchema,
-  plantFields,
   plantIdMax,
   plantIdMin,
 } from "../domain/plant.ts";
 import { preconditionFailed } from "../domain/plants.ts";
-import { json, jsonLines } from "./body.ts";
-import { Bulk, lineCharactersMax, linesMax } from "./bulk.ts";
-import { type DocumentedOperation, plantOperation } from "./operation.ts";
+import { BulkResults, bulkBytesMax, bulkPlantsMax, plantCharactersMax, readBulk } from "./bulk.ts";
+import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
-  asteriskText,
   entityTagHeader,
   ifMatch,
   ifNoneMatch,
   integerText,
   keyText,
-  namesText,
+  literalText,
   tagText,
 } from "./parameters.ts";
 import {
@@ -32,6 +29,7 @@ import {
   toContentHashes,
 } from "./response.ts";
 import { serviceOperations } from "./service-operations.ts";
+import { validateObject } from "./validation.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
@@ -39,14 +37,18 @@ const limitMax = 2_147_483_647;
 const headLimitMax = 2_000;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
-const fields = {
+const include = {
   in: "query",
-  schema: namesText(plantFields),
-  description:
-    "The fields of each plant, separated by commas. Default: `name,tag`. The response has no other " +
-    "fields, even where its schema requires them.",
-  example: plantFields,
+  schema: literalText("id", "must be id, which is all that can be included"),
+  description: "`id`: plants in the response have their ids.",
+  example: "id",
 } as const;
+
+const plantBody = {
+  bytesMax: 64 * 1024,
+  parse: (text, errors, { pathId }) => validateObject(plantDraftSchema, text, errors, { pathId }),
+  schema: "PlantDraft",
+} as const satisfies Omit<RequestBody<PlantDraft | undefined>, "examples">;
 
 const idempotencyKey = (charactersMax: number) =>
   ({
@@ -91,13 +93,11 @@ const createPlant = plantOperation({
     "Responds once the plant is on stable storage. With an `Idempotency-Key` the request can be " +
     "repeated safely: for 24 hours, the same key returns the first response again.",
   parameters: {
-    fields,
+    include,
     "Idempotency-Key": idempotencyKey(255),
   },
   body: {
-    type: json,
-    schema: plantDraftSchema,
-    schemaName: "PlantDraft",
+    ...plantBody,
     examples: {
       assigned: { summary: "The service assigns the id", value: examplePlant },
       chosen: { summary: "The client chooses the id", value: { ...examplePlant, id: 7 } },
@@ -117,7 +117,7 @@ const createPlant = plantOperation({
     contentType: "application/json",
     schema: "Plant",
     examples: { created: { value: examplePlant } },
-    // They need `fields=id`: no expression takes the id out of `Location`.
+    // They need `include=id`: no expression takes the id out of `Location`.
     links: linksToPlant("$response.body#/id"),
   },
   problems: [
@@ -132,7 +132,7 @@ const createPlant = plantOperation({
     const Location = plantLocation(basePath, created.id);
     const headers: Record<string, string> = { Location, ETag: entityTag(created) };
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
-    return jsonReply(201, renderPlant(created, parameters.fields), headers);
+    return jsonReply(201, renderPlant(created, parameters.include), headers);
   },
 });
 
@@ -143,38 +143,39 @@ const createPlants = plantOperation({
   scope: "write",
   summary: "Create many plants",
   description:
-    `Each line of the body is a plant: up to ${linesMax} lines of ${lineCharactersMax} ` +
-    `characters, and 1 MiB. The response has a result ` +
-    "for each line, in the same order. A line that is refused stops no other. With an " +
-    "`Idempotency-Key`, the whole request can be repeated safely: each line is remembered under the " +
-    "key and its number.",
+    `An array of 1 to ${bulkPlantsMax} plants, at most 1 MiB, each of them at most ` +
+    `${plantCharactersMax} characters of JSON. If any of them is invalid, nothing is stored. ` +
+    "Otherwise the response has a result for each plant, in the same order: one that is refused " +
+    "stops no other. With an `Idempotency-Key`, the whole request can be repeated safely: each " +
+    "plant is remembered under the key and its place in the array.",
   parameters: { "Idempotency-Key": idempotencyKey(240) },
   body: {
-    type: jsonLines,
-    schema: v.string(),
-    schemaName: "PlantLines",
-    examples: { two: { value: '{"name":"Fern"}\n{"name":"Ivy","tag":"hall","id":7}\n' } },
+    bytesMax: bulkBytesMax,
+    parse: (text, errors, { turn }) => readBulk(text, errors, turn),
+    schema: "PlantDraftList",
+    examples: { two: { value: [{ name: "Fern" }, { name: "Ivy", tag: "hall", id: 7 }] } },
   },
   success: {
     status: 200,
-    description: "A result for each line, once every plant with status 201 is on stable storage.",
-    contentType: jsonLines.contentType,
-    schema: "ResultLines",
+    description: "A result for each plant, once every plant with status 201 is on stable storage.",
+    contentType: "application/json",
+    schema: "ResultList",
     examples: {
       results: {
-        value:
-          '{"status":201,"id":8}\n' +
-          '{"status":409,"code":"conflict","detail":"A plant with the id 7 already exists."}\n',
+        value: [
+          { status: 201, id: 8 },
+          { status: 409, code: "conflict", detail: "A plant with the id 7 already exists." },
+        ],
       },
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
   async run({ plants, turn }, { caller, body, parameters, reserved }) {
-    const bulk = new Bulk(body);
-    reserved?.add(bulk.reservedBytes);
-    const slices = bulk.readSlices(() => turn(caller.garden));
-    await plants.createMany(caller, slices, parameters["Idempotency-Key"], bulk.note);
-    return { status: 200, contentType: jsonLines.contentType, body: bulk.renderResults() };
+    const results = new BulkResults(body.count);
+    reserved?.add(results.reservedBytes);
+    const slices = body.readSlices(() => turn(caller.garden));
+    await plants.createMany(caller, slices, parameters["Idempotency-Key"], results.note);
+    return jsonReply(200, results.render());
   },
 });
 
@@ -210,7 +211,7 @@ const listPlants = plantOperation({
       description: "Only plants with exactly this tag; empty: only plants without a tag.",
       example: "living room",
     },
-    fields,
+    include,
   },
   success: {
     status: 200,
@@ -224,19 +225,19 @@ const listPlants = plantOperation({
     contentType: "application/json",
     schema: "PlantList",
     examples: {
-      plain: { summary: "Default fields", value: [examplePlant, { name: "Fern", tag: "" }] },
-      withIds: { summary: "With fields=id,name,tag", value: [{ id: 7, ...examplePlant }] },
+      plain: { summary: "Without ids", value: [examplePlant, { name: "Fern", tag: "" }] },
+      withIds: { summary: "With include=id", value: [{ id: 7, ...examplePlant }] },
     },
   },
   isCacheable: true,
   async run({ plants, basePath }, { caller, parameters, isHead }) {
-    const { after, tag, fields } = parameters;
+    const { after, tag, include } = parameters;
     const requested = parameters.limit === undefined ? undefined : Number(parameters.limit);
     // The end of a long page takes as long to find as its plants to send, and HEAD sends none.
     const limit = isHead && requested && requested > headLimitMax ? undefined : requested;
     const listing = await plants.list(caller, { limit, after, tag });
-    const headers = listing.next && { Link: linkToNext(basePath, listing.next, { fields, tag }) };
-    const reply = jsonReply(200, renderList(listing, fields), headers);
+    const headers = listing.next && { Link: linkToNext(basePath, listing.next, { include, tag }) };
+    const reply = jsonReply(200, renderList(listing, include), headers);
     const lastId = listing.next?.after;
     return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= assignedIdMax };
   },
@@ -251,7 +252,7 @@ const getPlant = plantOperation({
   description: "The plant that `Location` names after a create.",
   parameters: {
     id: { ...plantId, example: 7 },
-    fields,
+    include,
     "If-Match": ifMatch,
     "If-None-Match": ifNoneMatch("plant"),
   },
@@ -275,7 +276,7 @@ const getPlant = plantOperation({
     const { "If-Match": expected, "If-None-Match": known } = parameters;
     if (expected && !matchesTag(expected, ETag, "strong")) throw preconditionFailed();
     if (known && matchesTag(known, ETag, "weak")) return { status: 304, headers: { ETag } };
-    return jsonReply(200, renderPlant(plant, parameters.fields), { ETag });
+    return jsonReply(200, renderPlant(plant, parameters.include), { ETag });
   },
 });
 
@@ -291,19 +292,17 @@ const putPlant = plantOperation({
     "send the `ETag` that you read as `If-Match`.",
   parameters: {
     id: { ...plantId, example: 7 },
-    fields,
+    include,
     "If-Match": ifMatch,
     "If-None-Match": {
       in: "header",
-      schema: asteriskText,
+      schema: literalText("*", "must be * here"),
       description: "`*`: only if there is no such plant.",
       example: "*",
     },
   },
   body: {
-    type: json,
-    schema: plantDraftSchema,
-    schemaName: "PlantDraft",
+    ...plantBody,
     examples: { plant: { value: examplePlant } },
   },
   success: {
@@ -325,11 +324,11 @@ const putPlant = plantOperation({
   },
   problems: ["precondition-failed", "too-large", "unsupported-media-type", "storage-full"],
   async run({ plants, basePath }, { caller, body, parameters }) {
-    const { id, fields, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
+    const { id, include, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
     const ifMatch = tags && toContentHashes(tags);
     const plant = await plants.put(caller, id, body, { ifMatch, ifNoneMatch });
     const ETag = entityTag(plant);
-    const text = renderPlant(plant, fields);
+    const text = renderPlant(plant, include);
     if (!plant.isNew) return jsonReply(200, text, { ETag });
     return jsonReply(201, text, { ETag, Location: plantLocation(basePath, id) });
   },

@@ -1,4 +1,4 @@
-/** What a parameter is, and how its text is parsed: integers, lists of names, keys. */
+/** What a parameter is, and how its text is parsed: integers, fixed words, keys. */
 import * as v from "valibot";
 import { tagCodePointsMax, tagSchema } from "../domain/plant.ts";
 
@@ -28,26 +28,12 @@ export function integerText(min: bigint, max: bigint, jsonSchema: Record<string,
   );
 }
 
-/** Names out of a fixed few, separated by commas, none twice, in any order. */
-export function namesText<const Name extends string>(names: readonly Name[]) {
-  const message = `must be one or more of ${names.join(", ")}, separated by commas, none twice`;
+/** One fixed word. */
+export function literalText<const Word extends string>(word: Word, message: string) {
   return v.pipe(
     v.string(),
-    v.transform((text) => text.split(",")),
-    v.check(
-      (parts) =>
-        new Set(parts).size === parts.length && parts.every((part) => names.includes(part as Name)),
-      message,
-    ),
-    v.transform((parts) => names.filter((name) => parts.includes(name))),
-    v.metadata({
-      jsonSchema: {
-        type: "array",
-        items: { type: "string", enum: names },
-        minItems: 1,
-        uniqueItems: true,
-      },
-    }),
+    v.literal(word, message),
+    v.metadata({ jsonSchema: { type: "string", enum: [word] } }),
   );
 }
 
@@ -101,12 +87,6 @@ export function ifNoneMatch(what: string) {
     example: entityTagHeader.example,
   } as const;
 }
-
-export const asteriskText = v.pipe(
-  v.string(),
-  v.literal("*", "must be * here"),
-  v.metadata({ jsonSchema: { type: "string", enum: ["*"] } }),
-);
 
 /** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
 export function keyText(charactersMax: number) {

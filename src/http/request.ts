@@ -8,13 +8,13 @@ import {
   refuse,
   type ValidationError,
 } from "../domain/errors.ts";
-import { parseJsonObject, startsObject } from "../json-text.ts";
 import type { Arrival } from "./arrival.ts";
-import { checkContentType, jsonLines } from "./body.ts";
+import { checkContentType } from "./body.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { oneErrorEach } from "./validation.ts";
 
 export async function readInput(
   operation: Operation,
@@ -27,31 +27,29 @@ export async function readInput(
   const { headers } = request;
   const isHead = request.method === "HEAD";
   const errors: ValidationError[] = [];
-  if (operation.body) checkContentType(headers, operation.body.type);
+  if (operation.body) checkContentType(headers);
   else if (incoming.isPending) {
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
   const parameters = readParameters(operation, arrival, errors);
   let body: unknown;
   if (operation.body && reserved) {
-    const { type, schema } = operation.body;
-    const text = await incoming.read(type, reserved).catch((error) => {
+    const { bytesMax, parse } = operation.body;
+    const text = await incoming.read(bytesMax, reserved).catch((error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
       errors.push(...error.errors);
     });
     // Thousands of bodies can arrive in the same tick.
     if (!scheduler.mayRun() && (await scheduler.turn(arrival.queue))) throw overloaded;
-    // Lines are validated one by one, while they are worked on.
-    if (text === undefined || type === jsonLines) body = text;
-    else body = validateObject(schema, text, errors, "body", parameters.id);
+    if (text !== undefined) {
+      const turn = () => scheduler.turn(arrival.queue);
+      body = await parse(text, errors, { pathId: parameters.id, turn });
+    }
   }
   const [first] = errors;
   if (first) throw refuse(first, errors);
   return { caller, headers, parameters, body, isHead, reserved };
 }
-
-/** One error for each field or parameter is enough. */
-const oneErrorEach = { abortPipeEarly: true } as const;
 
 function readParameters(
   { parameters = {} }: Operation,
@@ -97,7 +95,9 @@ function readQuery(
   for (const [parameter, text] of texts) {
     if (errors.length >= errorsMax) break;
     if (declared[parameter]?.in !== "query") {
-      errors.push({ parameter, detail: "is not a parameter of this operation." });
+      const isOfOne = parameter === "fields" && declared.include;
+      const advice = isOfOne ? " Since 2.0, send include=id for the id, or nothing." : "";
+      errors.push({ parameter, detail: `is not a parameter of this operation.${advice}` });
     } else if (repeated.has(parameter)) {
       errors.push({ parameter, detail: "must be given at most once." });
     } else if (text.includes("\ufffd") && !isWellEncoded(query)) {
@@ -115,59 +115,4 @@ function isWellEncoded(query: string): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * Adds what is wrong to `errors`; the value counts only if nothing is. `pathId` is the id in the
- * path, if there is one.
- */
-export function validateObject(
-  schema: v.GenericSchema,
-  text: string,
-  errors: ValidationError[],
-  place: "body" | "line",
-  pathId?: unknown,
-): unknown {
-  const object = parseJsonObject(text);
-  if (!object) {
-    errors.push({ pointer: "", detail: `The ${place} ${whyNotObject(text)}.` });
-    return undefined;
-  }
-  const { members, repeatedKeys } = object;
-  const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
-  for (const key of Object.keys(members)) {
-    if (Object.hasOwn(known, key)) continue;
-    if (errors.length >= errorsMax) break;
-    errors.push({ pointer: toPointer(key), detail: `is not a field of this ${place}.` });
-  }
-  for (const key of new Set(repeatedKeys)) {
-    errors.push({ pointer: toPointer(key), detail: "must be given at most once." });
-  }
-  if (pathId !== undefined && typeof members.id === "bigint" && members.id !== pathId) {
-    errors.push({ pointer: "/id", detail: "must be the id in the path, or left out." });
-  }
-  const parsed = v.safeParse(schema, members, oneErrorEach);
-  if (parsed.success) return parsed.output;
-  for (const issue of parsed.issues) {
-    const key = String(issue.path?.[0]?.key ?? "");
-    errors.push({ pointer: toPointer(key), detail: `${issue.message}.` });
-  }
-  return undefined;
-}
-
-function whyNotObject(text: string): string {
-  // Of a file with CRLF, a blank line is a carriage return.
-  if (text === "" || text === "\r") return "is empty";
-  if (text.startsWith("\ufeff")) {
-    return "must be one JSON object, without a byte order mark before it";
-  }
-  return startsObject(text) ? "is not valid JSON" : "must be one JSON object";
-}
-
-const keyCharactersMax = 200;
-
-/** RFC 6901. A response should not be much longer than the request, so a long key is cut. */
-function toPointer(key: string): string {
-  const shown = key.length > keyCharactersMax ? `${key.slice(0, keyCharactersMax)}…` : key;
-  return `/${shown.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

@@ -1,5 +1,5 @@
 /** Renders plants, links and locations. */
-import { contentHash, type Plant, type PlantField, type PlantId } from "../domain/plant.ts";
+import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
 import type { Listing, ListQuery, Source } from "../domain/plants.ts";
 import type { Reply } from "./operation.ts";
 
@@ -17,23 +17,23 @@ export function textReply(body: string, contentType = plainText): Reply {
   return { status: 200, contentType, body };
 }
 
-/** What a plant shows unless the client asks for other fields. The interface promises these. */
-const defaultFields: readonly PlantField[] = ["name", "tag"];
+/** What a client asks for besides the name and the tag. */
+export type Include = "id" | undefined;
 
-export function renderPlant(plant: Plant, fields = defaultFields): string {
-  return JSON.stringify(show(plant, fields));
+export function renderPlant(plant: Plant, include: Include): string {
+  return JSON.stringify(show(plant, include));
 }
 
 /** A short list is sent whole; a longer one is rendered at the client's pace. */
-export function renderList(listing: Listing, fields = defaultFields): Reply["body"] {
-  const first = renderItems(listing.first, fields);
-  return listing.rest ? renderPages(first, listing.rest, fields) : `[${first}]`;
+export function renderList(listing: Listing, include: Include): Reply["body"] {
+  const first = renderItems(listing.first, include);
+  return listing.rest ? renderPages(first, listing.rest, include) : `[${first}]`;
 }
 
 function renderPages(
   first: string,
   rest: Source<readonly Plant[]>,
-  fields: readonly PlantField[],
+  include: Include,
 ): Source<string> {
   let opening = `[${first}`;
   let isOpen = true;
@@ -46,7 +46,7 @@ function renderPages(
         return text;
       }
       const page = await rest.next();
-      if (page) return page.length > 0 ? `,${renderItems(page, fields)}` : "";
+      if (page) return page.length > 0 ? `,${renderItems(page, include)}` : "";
       isOpen = false;
       return "]";
     },
@@ -55,14 +55,12 @@ function renderPages(
 }
 
 /** Without the brackets. */
-function renderItems(plants: readonly Plant[], fields: readonly PlantField[]): string {
-  return JSON.stringify(plants.map((plant) => show(plant, fields))).slice(1, -1);
+function renderItems(plants: readonly Plant[], include: Include): string {
+  return JSON.stringify(plants.map((plant) => show(plant, include))).slice(1, -1);
 }
 
-function show(plant: Plant, fields: readonly PlantField[]): Record<string, unknown> {
-  const shown: Record<string, unknown> = {};
-  for (const field of fields) shown[field] = field === "id" ? exactId(plant.id) : plant[field];
-  return shown;
+function show({ id, name, tag }: Plant, include: Include): Readonly<Record<string, unknown>> {
+  return include === "id" ? { id: exactId(id), name, tag } : { name, tag };
 }
 
 /** TypeScript doesn't know this standard function yet. */
@@ -101,11 +99,11 @@ export function matchesTag(
 export function linkToNext(
   basePath: string,
   next: ListQuery,
-  { fields, tag }: { fields?: readonly PlantField[] | undefined; tag?: string | undefined },
+  { include, tag }: { readonly include: Include; readonly tag: string | undefined },
 ): string {
   let target = `${basePath}/plants?limit=${next.limit}`;
   if (next.after !== undefined) target += `&after=${next.after}`;
   if (tag !== undefined) target += `&tag=${encodeURIComponent(tag)}`;
-  if (fields) target += `&fields=${fields.join(",")}`;
+  if (include) target += `&include=${include}`;
   return `<${target}>; rel="next"`;
 }

@@ -6,7 +6,6 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
-import { describeErrors } from "../client/problem-error.ts";
 import { detach, type FileCheck, validate } from "./check.ts";
 import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
@@ -33,10 +32,11 @@ type Refusal = Exclude<CreateResult, { status: 201 }>;
  */
 export const requestRows = 512;
 
-/** Keeps the place of a row that isn't sent: the service refuses it and remembers nothing. */
-const gap: PlantDraft = { name: "" };
+const placeholder = { name: "Placeholder of an import that is running" };
 
 const idMin = -(2n ** 63n);
+/** Below those that the service assigns. */
+const placeholderId = -1n;
 
 const diskFull =
   "The service's disk is full. Make room there, then import the same file again: no plant is added twice.";
@@ -57,6 +57,8 @@ export class Importer {
   readonly #cancelling = new AbortController();
   /** The first problem that isn't about a single row. */
   #failure: unknown;
+  #taken: Promise<bigint> | undefined;
+  #placeholderId: bigint | undefined;
 
   constructor(store: PlantStore, options: ImportOptions) {
     this.#store = store;
@@ -93,21 +95,26 @@ export class Importer {
         if (valid && valid.draft.id !== undefined) yield valid;
       }
     }
-    // In the place of any other row there is nothing, so that each row keeps its number.
-    function* rowsWithoutIds(): Generator<ValidRow | undefined> {
-      for (const row of read()) {
-        const valid = toValid(row);
-        yield valid?.draft.id === undefined ? valid : undefined;
-      }
+    // Every row, so that each keeps its number.
+    function* allRows(): Generator<ValidRow | undefined> {
+      for (const row of read()) yield toValid(row);
     }
-    if (check.withId > 0) await this.#sendAll(rowsWithIds(), (group) => this.#sendWithIds(group));
-    if (check.withoutId > 0) {
-      await this.#sendAll(rowsWithoutIds(), (group, number) => this.#sendWithoutIds(group, number));
+    try {
+      if (check.withId > 0) await this.#sendAll(rowsWithIds(), (group) => this.#sendWithIds(group));
+      if (check.withoutId > 0) {
+        await this.#sendAll(allRows(), (group, number) => this.#sendWithoutIds(group, number));
+      }
+    } finally {
+      // If the service doesn't respond any more, the placeholder's name says what it is.
+      if (this.#placeholderId !== undefined) {
+        await this.#store.delete(this.#placeholderId).catch(() => {});
+      }
     }
   }
 
   async #sendWithIds(group: readonly ValidRow[]): Promise<void> {
-    const results = await this.#create(group);
+    const drafts = group.map(({ draft }) => draft);
+    const results = await this.#create(drafts, group.length);
     const taken: ValidRow[] = [];
     for (const [index, row] of group.entries()) {
       const result = results[index] as CreateResult;
@@ -119,15 +126,19 @@ export class Importer {
   }
 
   /**
-   * A later run sends the same rows with the same key, so the service recognizes them. It does so
-   * even if their plants were deleted since: those rows are sent again, with the key of the next
-   * round.
+   * A later run sends the same rows with the same key, so the service recognizes them by their
+   * places. It does so even if their plants were deleted since: those rows are sent again, with the
+   * key of the next round. In the place of any other row goes a plant whose id is taken, which the
+   * service refuses and doesn't remember.
    */
   async #sendWithoutIds(group: readonly (ValidRow | undefined)[], number: number): Promise<void> {
-    let rows = group;
+    // The rows with ids are stored by now.
+    let rows = group.map((row) => (row?.draft.id === undefined ? row : undefined));
+    let drafts = await Promise.all(group.map((row) => row?.draft ?? this.#takenDraft()));
     let round = this.#options.undone ?? 0;
     for (; rows.some((row) => row !== undefined); round++) {
-      const results = await this.#create(rows, this.#keyOf(number, round));
+      const sent = rows.filter((row) => row !== undefined).length;
+      const results = await this.#create(drafts, sent, this.#keyOf(number, round));
       const replayed: bigint[] = [];
       for (const [index, row] of rows.entries()) {
         const result = results[index] as CreateResult;
@@ -143,7 +154,28 @@ export class Importer {
         const isGone = result.status === 201 && result.replayed && !there.has(result.id);
         return isGone ? row : undefined;
       });
+      const next = drafts.map((draft, index) => {
+        const result = results[index] as CreateResult;
+        if (rows[index] || draft.id !== undefined) return draft;
+        return result.status === 201 ? { ...draft, id: result.id } : this.#takenDraft();
+      });
+      drafts = await Promise.all(next);
     }
+  }
+
+  async #takenDraft(): Promise<PlantDraft> {
+    this.#taken ??= this.#findTakenId();
+    return { ...placeholder, id: await this.#taken };
+  }
+
+  /** Of any plant in the garden. In an empty one, a placeholder is there while the import runs. */
+  async #findTakenId(): Promise<bigint> {
+    const { signal } = this.#cancelling;
+    const [plant] = (await this.#store.page({ limit: 1, signal })).plants;
+    if (plant) return plant.id;
+    const { id } = await this.#store.create({ ...placeholder, id: placeholderId }, { signal });
+    this.#placeholderId = id;
+    return id;
   }
 
   #count(id: bigint): void {
@@ -151,16 +183,17 @@ export class Importer {
     this.#options.onAdded?.(id);
   }
 
+  /** `rows` is how many of the drafts are rows that may be added. */
   async #create(
-    group: readonly (ValidRow | undefined)[],
+    drafts: readonly PlantDraft[],
+    rows: number,
     idempotencyKey?: string,
   ): Promise<CreateResult[]> {
     const { signal } = this.#cancelling;
-    const drafts = group.map((row) => row?.draft ?? gap);
     try {
       return await this.#store.createMany(drafts, { signal, idempotencyKey });
     } catch (error) {
-      if (!isRefusal(error)) this.unconfirmed += group.filter((row) => row !== undefined).length;
+      if (!isRefusal(error)) this.unconfirmed += rows;
       throw error;
     }
   }
@@ -198,7 +231,7 @@ export class Importer {
     const isOther = refusal.code === "idempotency-mismatch";
     const reason = isOther
       ? `an earlier import added another plant for this row; ${this.#options.batchAdvice}`
-      : describeErrors(refusal);
+      : refusal.detail;
     this.refused.push(toRefused(row, reason));
   }
 

@@ -5,6 +5,7 @@
  */
 import { FairQueue } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError, sendAgain } from "../domain/errors.ts";
+import { slicePlants, sliceTextMax } from "../domain/plants.ts";
 import {
   GardenLocked,
   type Outcome,
@@ -31,8 +32,8 @@ export interface GroupCommitOptions {
 
 export const groupCommitDefaults = {
   groupWritesMax: 1024,
-  gardenWritesMax: 256,
-  gardenTextMax: 16 * 1024,
+  gardenWritesMax: slicePlants,
+  gardenTextMax: sliceTextMax,
   slowMs: 3_000,
   deadlineMs: 10_000,
   onStart() {},

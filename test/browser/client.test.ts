@@ -44,7 +44,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
       const created = await store.create({ name: "Fern", tag: "shade" });
       const many = await store.createMany([
         { name: "Moss", id: 2n ** 53n + 1n },
-        { name: "" },
+        { name: "Moss", id: 2n ** 53n + 1n },
         { name: "Ivy", tag: "shade" },
       ]);
       const shady = [];
@@ -71,7 +71,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
   );
   expect(seen).toEqual({
     id: "1",
-    statuses: [201, 400, 201],
+    statuses: [201, 409, 201],
     shady: ["Fern", "Ivy"],
     moss: { id: "9007199254740993", name: "Moss", tag: "wall" },
     hasEtag: true,

@@ -101,7 +101,7 @@ test("a wrong response without a request id is reported as perhaps from a proxy"
 });
 
 test("no row passes where every response is empty", async () => {
-  const isOfGardens = /^\/plants\?(?:limit=1&)?fields=id$/;
+  const isOfGardens = /^\/plants\?(?:limit=1&)?include=id$/;
   const { results } = await check(async (request, forward) => {
     return isOfGardens.test(request.target) ? forward(request) : emptyResponse(299);
   });

@@ -15,19 +15,17 @@ import {
 } from "./client-case.ts";
 import { problemAnswer } from "./scripted-service.ts";
 
-const requestLinesMax = 10_000;
+const requestPlantsMax = 10_000;
 const requestBytesMax = 1024 * 1024;
 
-/** What each request sends, instead of sending it; every line but the first is created. */
+/** What each request sends, instead of sending it; every plant but the first is created. */
 function recordRequests(world: ClientWorld, firstStatus = 201) {
-  const requests: { key: string | null; lines: string[] }[] = [];
+  const requests: { key: string | null; body: string; plants: PlantDraft[] }[] = [];
   const fetch = async (_url: string, init: RequestInit) => {
-    const lines = String(init.body).split("\n");
-    requests.push({ key: new Headers(init.headers).get("idempotency-key"), lines });
-    const results = lines.map((_, index) => {
-      return `{"status":${index === 0 ? firstStatus : 201},"id":${index}}\n`;
-    });
-    return new Response(results.join(""));
+    const body = String(init.body);
+    const plants: PlantDraft[] = JSON.parse(body);
+    requests.push({ key: new Headers(init.headers).get("idempotency-key"), body, plants });
+    return Response.json(plants.map((_, id) => ({ status: id === 0 ? firstStatus : 201, id })));
   };
   return { requests, store: openStore(world, { fetch }) };
 }
@@ -41,18 +39,37 @@ export const manyCases: ClientCases = {
     const id = 2n ** 63n - 1n;
     const drafts = [
       { name: "Fern", id },
-      { name: "" },
       { name: "Moss", id },
       { name: "line\nbreak \u2028", tag: "🌱" },
     ];
-    const [first, invalid, taken, last] = await store.createMany(drafts);
+    const [first, taken, last] = await store.createMany(drafts);
     assert.deepEqual(first, { status: 201, id, replayed: false });
-    assert.ok(invalid?.status === 400 && invalid.errors?.[0]?.pointer === "/name");
     assert.ok(taken?.status === 409 && taken.code === "conflict" && taken.detail !== "");
     assert.ok(last?.status === 201);
     const { name, tag } = await store.get(last.id);
-    assert.deepEqual({ name, tag }, drafts[3]);
+    assert.deepEqual({ name, tag }, drafts[2]);
     assert.deepEqual(await store.createMany([]), []);
+  },
+
+  async "throws a problem that names every invalid plant, and stores none of its request"(world) {
+    const store = openStore(world);
+    const invalid = [{ name: "Fern" }, { name: "" }, { name: "Ivy", tag: "x".repeat(101) }];
+    const { code, errors } = await failure(store.createMany(invalid), PlantStoreProblem);
+    assert.equal(code, "invalid-request");
+    assert.deepEqual(
+      errors.map(({ pointer }) => pointer),
+      ["/1/name", "/2/tag"],
+    );
+    assert.equal((await store.me()).plants, 0);
+  },
+
+  async "names an invalid plant by its place among all that the call sends"(world) {
+    const store = openStore(world);
+    const drafts = [...makeDrafts(requestPlantsMax + 3), { name: "" }];
+    const problem = await failure(store.createMany(drafts), PlantStoreProblem);
+    assert.equal(problem.errors[0]?.pointer, "/10003/name");
+    assert.match(problem.detail, /^10003\/name /);
+    assert.equal((await store.me()).plants, requestPlantsMax);
   },
 
   async "splits many plants into requests that the service takes"(world) {
@@ -60,21 +77,21 @@ export const manyCases: ClientCases = {
     const wide = Array.from({ length: 3_000 }, () => ({ name: "盆".repeat(200) }));
     assert.equal((await store.createMany(wide)).length, 3_000);
     assert.ok(requests.length > 1);
-    for (const { lines } of requests) {
-      assert.ok(Buffer.byteLength(lines.join("\n")) <= requestBytesMax);
-    }
-    const sent = requests.flatMap(({ lines }) => lines).map((line) => JSON.parse(line));
-    assert.deepEqual(sent, wide);
+    for (const { body } of requests) assert.ok(Buffer.byteLength(body) <= requestBytesMax);
+    assert.deepEqual(
+      requests.flatMap(({ plants }) => plants),
+      wide,
+    );
   },
 
   async "gives each request a key of its own, also within quotes, if there is room for it"(world) {
     const { requests, store } = recordRequests(world);
-    const drafts = makeDrafts(requestLinesMax + 1);
+    const drafts = makeDrafts(requestPlantsMax + 1);
     await store.createMany(drafts, { idempotencyKey: '"order-17"' });
     assert.deepEqual(
-      requests.map(({ key, lines }) => [key, lines.length]),
+      requests.map(({ key, plants }) => [key, plants.length]),
       [
-        ['"order-17"', requestLinesMax],
+        ['"order-17"', requestPlantsMax],
         ['"order-17.10000"', 1],
       ],
     );
@@ -87,25 +104,25 @@ export const manyCases: ClientCases = {
     const { requests, store } = recordRequests(world);
     const requestsBefore: number[] = [];
     async function* grow() {
-      for (const draft of makeDrafts(2 * requestLinesMax + 1)) {
+      for (const draft of makeDrafts(2 * requestPlantsMax + 1)) {
         requestsBefore.push(requests.length);
         yield draft;
       }
     }
-    assert.equal((await store.createMany(grow())).length, 2 * requestLinesMax + 1);
+    assert.equal((await store.createMany(grow())).length, 2 * requestPlantsMax + 1);
     assert.equal(requests.length, 3);
-    assert.equal(requestsBefore[requestLinesMax + 1], 1);
+    assert.equal(requestsBefore[requestPlantsMax + 1], 1);
   },
 
   async "reports its progress after each request"(world) {
     const { store } = recordRequests(world, 409);
     const seen: unknown[] = [];
-    await store.createMany(makeDrafts(requestLinesMax + 1), {
+    await store.createMany(makeDrafts(requestPlantsMax + 1), {
       onProgress: (progress) => seen.push(progress),
     });
     assert.deepEqual(seen, [
-      { done: requestLinesMax, refused: 1 },
-      { done: requestLinesMax + 1, refused: 2 },
+      { done: requestPlantsMax, refused: 1 },
+      { done: requestPlantsMax + 1, refused: 2 },
     ]);
   },
 
@@ -121,7 +138,7 @@ export const manyCases: ClientCases = {
 
   "finishes many plants that a failure interrupted, with the key of the error": proxied(
     async (store, proxy) => {
-      const drafts = makeDrafts(requestLinesMax + 5);
+      const drafts = makeDrafts(requestPlantsMax + 5);
       proxy.breakNext(undefined, "after");
       const { idempotencyKey } = await failure(store.createMany(drafts), PlantStoreUnreachable);
       const results = await store.createMany(drafts, { idempotencyKey });

@@ -109,8 +109,8 @@ export const putCases: ClientCases = {
       assert.deepEqual(
         requests.map(({ method, url, headers }) => [method, url, headers["if-match"]]),
         [
-          ["GET", "/plants/7?fields=id,name,tag", undefined],
-          ["PUT", "/plants/7?fields=id,name,tag", '"e1"'],
+          ["GET", "/plants/7?include=id", undefined],
+          ["PUT", "/plants/7?include=id", '"e1"'],
         ],
       );
     },

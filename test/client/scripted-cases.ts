@@ -40,6 +40,8 @@ const strange = [
   })),
 ];
 
+const pageOf = (id: number) => `[{"id":${id},"name":"Fern","tag":""}]`;
+
 export const scriptedCases: ClientCases = {
   "tries again after a 429 and what gateways send, with the same key": forEach(
     [429, 502, 503, 504].map((status) => problemAnswer(status, "unavailable")),
@@ -143,15 +145,15 @@ export const scriptedCases: ClientCases = {
       {
         status: 200,
         headers: { link: '<http://other.invalid/x?limit=1&after=7>; rel="next"' },
-        body: '[{"id":7}]',
+        body: pageOf(7),
       },
     ],
     async (store, { requests }) => {
-      const problem = await failure(collect(store.list({ fields: ["id"] })), PlantStoreProblem);
+      const problem = await failure(collect(store.list()), PlantStoreProblem);
       assert.equal(problem.code, "unexpected");
       assert.deepEqual(
         requests.map(({ url }) => url),
-        ["/plants?limit=1000&fields=id", "/plants?limit=1000&fields=id&after=7"],
+        ["/plants?limit=1000&include=id", "/plants?limit=1000&include=id&after=7"],
       );
     },
   ),
@@ -159,17 +161,17 @@ export const scriptedCases: ClientCases = {
   "does not follow a link that doesn't lead on, although it changes": forEach(
     [
       [{ link: '</plants?after=8>; rel="next"', body: "[]" }],
-      [{ link: '</plants?after=6>; rel="next"', body: '[{"id":7}]' }],
+      [{ link: '</plants?after=6>; rel="next"', body: pageOf(7) }],
       [
-        { link: '</plants?after=7>; rel="next"', body: '[{"id":7}]' },
-        { link: '</plants?after=6>; rel="next"', body: '[{"id":8}]' },
+        { link: '</plants?after=7>; rel="next"', body: pageOf(7) },
+        { link: '</plants?after=6>; rel="next"', body: pageOf(8) },
       ],
     ],
     (pages) =>
       scripted(
         pages.map(({ link, body }) => ({ status: 200, headers: { link }, body })),
         async (store, { requests }) => {
-          const problem = await failure(collect(store.list({ fields: ["id"] })), PlantStoreProblem);
+          const problem = await failure(collect(store.list()), PlantStoreProblem);
           assert.deepEqual([problem.code, requests.length], ["unexpected", pages.length]);
         },
       ),

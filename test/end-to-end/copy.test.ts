@@ -31,17 +31,14 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
   const file = join(folder.path, "plants.db");
   const back = join(folder.path, "back.db");
   const fern = { body: '{"name":"Farn \u{1f33f}","tag":"é"}', headers: { "Idempotency-Key": "k" } };
-  const lines = {
-    body: '{"name":"line","id":-5}\n',
-    headers: { "Content-Type": "application/jsonl", "Idempotency-Key": "k" },
-  };
+  const bulk = { body: '[{"name":"of a bulk","id":-5}]', headers: { "Idempotency-Key": "k" } };
   let token = "";
   {
     await using service = await startService({ database: file });
     token = service.token;
     const ids = ["9007199254740993", "-9223372036854775808", "9223372036854775807"];
     await service.call("POST /plants", fern);
-    await service.call("POST /plants/bulk", lines);
+    await service.call("POST /plants/bulk", bulk);
     for (const id of ids) {
       await service.call("POST /plants", { body: `{"name":"${id}","id":${id}}` });
     }
@@ -71,8 +68,8 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     expect(service.token).toBe("");
     const again = await service.call("POST /plants", { ...fern, token });
     expect(again.headers.get("idempotency-replayed")).toBe("true");
-    const linesAgain = await service.call("POST /plants/bulk", { ...lines, token });
-    expect(await linesAgain.text()).toBe('{"status":201,"id":-5,"replayed":true}\n');
+    const bulkAgain = await service.call("POST /plants/bulk", { ...bulk, token });
+    expect(await bulkAgain.json()).toEqual([{ status: 201, id: -5, replayed: true }]);
     const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
     expect(next.headers.get("location")).toBe(`/plants/${++lastId}`);
     const list = (await (await service.call("GET /plants", { token })).json()) as unknown[];

@@ -106,6 +106,18 @@ test("rows without ids are recognized although others were fixed; a changed one 
   expect(second.errors).toStartWith("line 1102: an earlier import added another plant");
 });
 
+test("the first row can be fixed, too, although the garden was empty", async () => {
+  const run = await openGarden(service, { user: "empty" });
+  const rows = ["name", '""', "Fern", "Moss"];
+  const write = () => writeFile("first.csv", rows.join("\n"));
+  const first = await run(["import", write(), "--on-error", "continue"]);
+  expect(first.out).toBe(summary(2, 0, 1));
+  expect(await listNames(run)).toEqual(["Fern", "Moss"]);
+  rows[1] = "Ivy";
+  expect((await run(["import", write()])).out).toBe(summary(1, 2, 0));
+  expect(await listNames(run)).toEqual(["Fern", "Moss", "Ivy"]);
+});
+
 test("bad lines are named by their numbers; nothing is sent, or the others are stored", async () => {
   const run = await openGarden(service, { user: "heidi" });
   await run(["plants", "add", "Rose", "--id", "7"]);

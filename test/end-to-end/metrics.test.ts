@@ -14,12 +14,11 @@ describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
   const makeOwn = async () => (engine === "SQLite" ? undefined : makeDatabase());
   const args = ["--threads", "1", "--garden-plants-max", "3"];
 
-  test("reads, commits, waits and refused lines of a bulk request are counted, and whether it's ready", async () => {
+  test("reads, commits, waits and refused plants of a bulk are counted, and whether it's ready", async () => {
     await using own = await makeOwn();
     await using service = await startService({ args, ...(own && { database: own.url }) });
-    const body = '{"name":"Fern"}\n'.repeat(5);
-    const headers = { "content-type": "application/jsonl" };
-    expect((await service.call("POST /plants/bulk", { body, headers })).status).toBe(200);
+    const body = `[${Array.from({ length: 5 }, () => '{"name":"Fern"}')}]`;
+    expect((await service.call("POST /plants/bulk", { body })).status).toBe(200);
     expect(await read(service, 'plantstore_refusals_total{limit="plants"}')).toBe(2);
     expect((await service.call("POST /plants", { body: '{"name":"Fern"}' })).status).toBe(507);
     expect(await read(service, 'plantstore_refusals_total{limit="plants"}')).toBe(3);

@@ -25,17 +25,17 @@ test("300,000 long plants go out in little memory, to fast and slow clients and 
   let chunks = 0;
   let last = Buffer.alloc(0);
   let bytes = 0;
-  const response = await service.call("GET /plants?fields=name");
+  const response = await service.call("GET /plants");
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    last = Buffer.concat([last, chunk]).subarray(-20);
+    last = Buffer.concat([last, chunk]).subarray(-40);
     // The first part is read slowly: the service must wait rather than pile up.
     if (chunks++ < 20) await Bun.sleep(20);
     peakBytes = Math.max(peakBytes, residentBytes(service));
   }
-  const itemBytes = '{"name":""},'.length + 200;
+  const itemBytes = '{"name":"","tag":""},'.length + 200;
   expect(bytes).toBe(plants * itemBytes + 1);
-  expect(last.toString()).toEndWith(`${plants}"}]`);
+  expect(last.toString()).toEndWith(`${plants}","tag":""}]`);
 
   const leaving = new AbortController();
   const left = await service.call("GET /plants", { signal: leaving.signal });

@@ -204,13 +204,13 @@ const interposedBuilds: readonly BrokenBuild[] = [
     { file: writer, text: storeKey, by: `setTimeout(() => ${storeKey.slice(0, -1)}, 1);` },
   ],
   [
-    "stores no keys for the lines of a bulk",
+    "stores no keys for the plants of a bulk",
     /created again: |duplicated: /,
     byPowerCuts,
     {
       file: "domain/rules.ts",
       text: "if (key && keyRow) {",
-      by: "if (key && keyRow && !key.isLine) {",
+      by: "if (key && keyRow && !key.isOfBulk) {",
     },
   ],
   [

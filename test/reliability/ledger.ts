@@ -1,7 +1,7 @@
 /**
  * What clients were promised about each plant, by the responses that they got, and whether a list
  * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name, or
- * that of the batch that it was sent in.
+ * that of the bulk that it was sent in.
  */
 /** `unknown`: a request is under way, or its response leaves open what happened. */
 export type State = "present" | "absent" | "unknown";
@@ -18,13 +18,13 @@ export interface Entry {
   readonly versions?: readonly number[] | undefined;
   /** The body that was sent with a key. */
   readonly keyedBody?: string | undefined;
-  /** Its place in a batch, if it was sent in one. */
-  readonly batch?: BatchLine | undefined;
+  /** Its place in a bulk, if it was sent in one. */
+  readonly bulk?: BulkPlace | undefined;
 }
 
-export interface BatchLine {
+export interface BulkPlace {
   readonly key: string;
-  readonly line: number;
+  readonly index: number;
 }
 
 export interface KeyedRequest {
@@ -32,17 +32,16 @@ export interface KeyedRequest {
   readonly body: string;
 }
 
-export interface Batch {
+export interface Bulk {
   readonly key: string;
-  readonly lines: readonly KeyedRequest[];
+  readonly plants: readonly KeyedRequest[];
   readonly isAnswered: boolean;
 }
 
 export interface ListedPlant {
   readonly id: string;
   readonly name: string;
-  /** Absent if the list was not asked for tags. */
-  readonly tag?: string;
+  readonly tag: string;
 }
 
 interface Promised extends Entry {
@@ -62,8 +61,8 @@ export function readList(text: string): ListedPlant[] {
 }
 
 const tagCharactersMax = 100;
-/** In a batch, so that the most lines fit into the largest body. Their names contain a slash. */
-const lineTagCharactersMax = 40;
+/** In a bulk, so that the most plants fit into the largest body. Their names contain a slash. */
+const bulkTagCharactersMax = 40;
 
 /**
  * The tag that a plant is sent with. It follows from the name, so that lists can be checked for it,
@@ -74,7 +73,7 @@ export function tagOf(name: string, version = 0): string {
   let sum = version;
   for (const character of name) sum = sum * 31 + character.charCodeAt(0);
   const phrase = [...`🌱 of ${name}, `];
-  const charactersMax = name.includes("/") ? lineTagCharactersMax : tagCharactersMax;
+  const charactersMax = name.includes("/") ? bulkTagCharactersMax : tagCharactersMax;
   const rest = { length: sum % (charactersMax - head.length) };
   return head + Array.from(rest, (_, index) => phrase[index % phrase.length]).join("");
 }
@@ -115,21 +114,21 @@ export class Ledger {
 
   /** The creates that had a key of their own. */
   get keyed(): KeyedRequest[] {
-    return [...this.#plants.values()].flatMap(({ name, keyedBody: body, batch }) =>
-      body === undefined || batch ? [] : [{ name, body }],
+    return [...this.#plants.values()].flatMap(({ name, keyedBody: body, bulk }) =>
+      body === undefined || bulk ? [] : [{ name, body }],
     );
   }
 
-  get batches(): Batch[] {
-    const batches = new Map<string, Batch & { readonly lines: KeyedRequest[] }>();
-    for (const { name, keyedBody: body = "", batch, wasPresent } of this.#plants.values()) {
-      if (batch === undefined) continue;
-      const { key, line } = batch;
-      const known = batches.get(key) ?? { key, lines: [], isAnswered: wasPresent };
-      known.lines[line] = { name, body };
-      batches.set(key, known);
+  get bulks(): Bulk[] {
+    const bulks = new Map<string, Bulk & { readonly plants: KeyedRequest[] }>();
+    for (const { name, keyedBody: body = "", bulk, wasPresent } of this.#plants.values()) {
+      if (bulk === undefined) continue;
+      const { key, index } = bulk;
+      const known = bulks.get(key) ?? { key, plants: [], isAnswered: wasPresent };
+      known.plants[index] = { name, body };
+      bulks.set(key, known);
     }
-    return [...batches.values()];
+    return [...bulks.values()];
   }
 
   find(name: string): Promised | undefined {
@@ -145,11 +144,11 @@ export class Ledger {
     for (const entry of entries) {
       const { name, state } = entry;
       const before = this.#plants.get(name);
-      const { id = before?.id, keyedBody = before?.keyedBody, batch = before?.batch } = entry;
+      const { id = before?.id, keyedBody = before?.keyedBody, bulk = before?.bulk } = entry;
       const { versions = before?.versions ?? [0] } = entry;
       if (id !== undefined) this.#checkId(name, id, before?.id);
       const wasPresent = before?.wasPresent === true || state === "present";
-      const promised = { name, state, id, versions, keyedBody, batch, wasPresent };
+      const promised = { name, state, id, versions, keyedBody, bulk, wasPresent };
       this.#plants.set(name, promised);
       this.#entries.push(promised);
     }
@@ -189,16 +188,16 @@ export class Ledger {
     return best;
   }
 
-  /** The lines of a batch are stored in their order: where one is missing, so are all after it. */
+  /** The plants of a bulk are stored in their order: where one is missing, so are all after it. */
   #auditOrder(plants: readonly ListedPlant[]): string[] {
     const listed = new Set(plants.map(({ name }) => name));
     const incomplete = new Set<string>();
     const faults: string[] = [];
-    // The plants of a batch are in the order in which they were sent.
-    for (const { name, batch, state, wasPresent } of this.#plants.values()) {
-      if (batch === undefined || state !== "unknown" || wasPresent) continue;
-      if (!listed.has(name)) incomplete.add(batch.key);
-      else if (incomplete.has(batch.key)) faults.push(`stored before earlier lines: ${name}`);
+    // The plants of a bulk are in the order in which they were sent.
+    for (const { name, bulk, state, wasPresent } of this.#plants.values()) {
+      if (bulk === undefined || state !== "unknown" || wasPresent) continue;
+      if (!listed.has(name)) incomplete.add(bulk.key);
+      else if (incomplete.has(bulk.key)) faults.push(`stored before earlier plants: ${name}`);
     }
     return faults;
   }

@@ -23,7 +23,7 @@ export interface NewPlant {
 }
 
 /** Plants that are sent in one request, under one key. */
-export interface NewBatch {
+export interface NewBulk {
   readonly key: string;
   readonly plants: readonly Omit<NewPlant, "isKeyed">[];
 }
@@ -76,23 +76,23 @@ export class PlantClient {
     });
   }
 
-  async createMany({ key, plants }: NewBatch): Promise<Outcome> {
-    const lines = plants.map(({ name, id }, line) => {
+  async createMany({ key, plants }: NewBulk): Promise<Outcome> {
+    const requests = plants.map(({ name, id }, index) => {
       const { wasPresent = false, state = "unknown" } = this.#ledger.find(name) ?? {};
-      const sent = { name, id, state, keyedBody: bodyOf(name, id), batch: { key, line } };
+      const sent = { name, id, state, keyedBody: bodyOf(name, id), bulk: { key, index } };
       return { sent, wasPresent };
     });
-    this.#ledger.noteAll(lines.map(({ sent }) => sent));
+    this.#ledger.noteAll(requests.map(({ sent }) => sent));
     const reply = await this.send("POST /plants/bulk", {
-      body: lines.map(({ sent }) => sent.keyedBody).join("\n"),
-      headers: { "Content-Type": "application/jsonl", "Idempotency-Key": key },
+      body: `[${requests.map(({ sent }) => sent.keyedBody)}]`,
+      headers: { "Idempotency-Key": key },
     });
-    // Whatever went wrong, some of the lines may be stored.
+    // Whatever went wrong, some of the plants may be stored.
     if (reply?.status !== 200) return this.#judge(reply, `create ${key}`);
     const results = readResults(reply.text);
-    if (results.length !== lines.length) this.#ledger.fault(`${key}: ${results.length} results`);
-    const created = lines.flatMap(({ sent: { name, state }, wasPresent }, line): Entry[] => {
-      const { id, isReplayed = false, text } = results[line] ?? {};
+    if (results.length !== requests.length) this.#ledger.fault(`${key}: ${results.length} results`);
+    const created = requests.flatMap(({ sent: { name, state }, wasPresent }, index): Entry[] => {
+      const { id, isReplayed = false, text } = results[index] ?? {};
       if (id === undefined) this.#ledger.fault(`create ${name}: ${text}`);
       else if (wasPresent && !isReplayed) this.#ledger.fault(`created again: ${name}`);
       // A plant that an earlier attempt has created may have been deleted since.
@@ -101,7 +101,7 @@ export class PlantClient {
     this.#ledger.noteAll(created);
     const assigned = created.map(({ id }) => BigInt(id ?? 0)).filter((id) => id > 0n);
     if (assigned.some((id, index) => id <= (assigned[index - 1] ?? 0n))) {
-      this.#ledger.fault(`${key}: later lines have lower ids`);
+      this.#ledger.fault(`${key}: later plants have lower ids`);
     }
     return "done";
   }
@@ -187,19 +187,19 @@ function bodyOf(name: string, id?: string, version?: number): string {
   return `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
 }
 
-/** The response to a batch, a line for each of its lines. Those that were refused have no id. */
+/** The response to a bulk, plant by plant. Those that were refused have no id. */
 export function readResults(text: string) {
-  const lines = text.trimEnd().split("\n");
-  return lines.map((line) => ({
-    text: line,
-    id: /^{"status":201,"id":(-?\d+)[,}]/.exec(line)?.[1],
-    isReplayed: line.endsWith('"replayed":true}'),
+  const results = text.match(/\{[^{}]*\}/g) ?? [];
+  return results.map((result) => ({
+    text: result,
+    id: /^{"status":201,"id":(-?\d+)[,}]/.exec(result)?.[1],
+    isReplayed: result.endsWith('"replayed":true}'),
   }));
 }
 
 /** All plants, with their tags. */
 export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
-  const response = await service.call("GET /plants?fields=id,name,tag", { token });
+  const response = await service.call("GET /plants?include=id", { token });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`GET /plants: ${response.status} ${text}`);
   return readList(text);

@@ -19,6 +19,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   failover: ["PostgreSQL's primary is lost under load, behind HAProxy", 15, "Debian's haproxy"],
   faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],
   generated: ["random requests, made from those of the contract", 40],
+  generators: ["clients that others generate from the document", 3, "npm's registry"],
   histories: ["concurrent clients, compared with a model", 20],
   hostile: ["one caller, or many connections, try to stop it or hold up others", 30, "Linux"],
   kills: ["kill -9 and SIGTERM at any moment", 40],
@@ -53,6 +54,7 @@ const proofs: Readonly<Record<string, Listed>> = {
 /** These are test files. Others are the `prove.ts` in the folder of that name. */
 const testFiles: Readonly<Record<string, string>> = {
   containers: "./test/reliability/containers/prove.ts",
+  generators: "./test/reliability/generators/prove.ts",
   readme: "./test/end-to-end/readme.test.ts",
   "self-tests": "./test/reliability/broken-builds.selftest.ts",
 };

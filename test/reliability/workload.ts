@@ -8,7 +8,7 @@ import { KeptConnection, writeRequest } from "./kept-connection.ts";
 import type { Ledger } from "./ledger.ts";
 import {
   type Caller,
-  type NewBatch,
+  type NewBulk,
   type Outcome,
   type OwnPlant,
   PlantClient,
@@ -27,8 +27,8 @@ export interface Instance extends Caller {
 export interface WorkloadOptions {
   readonly clients: number;
   readonly seed: number;
-  /** The most lines of a batch. Without it, there are no batches. */
-  readonly linesMax?: number;
+  /** The most plants of a bulk. Without it, there are no bulks. */
+  readonly bulkPlantsMax?: number;
   /** How many more list all plants at this port, and stop reading for seconds. */
   readonly slowReaders?: { readonly count: number; readonly port: number };
 }
@@ -44,12 +44,13 @@ export class Workload {
   #isStopping = false;
 
   constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
-    const { clients, seed, linesMax, slowReaders } = options;
+    const { clients, seed, bulkPlantsMax, slowReaders } = options;
     this.#instances = instances;
     this.#ledger = ledger;
     const first = seed * 1_000;
     this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
-    if (linesMax !== undefined) this.#clients.push(this.#runBulks(first + clients, linesMax));
+    if (bulkPlantsMax !== undefined)
+      this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
     for (let count = 1; slowReaders && count <= slowReaders.count; count++) {
       this.#clients.push(this.#readSlowly(slowReaders.port, first + clients + count));
     }
@@ -87,17 +88,17 @@ export class Workload {
   }
 
   /**
-   * Batches of many sizes, until one gets no response. The last one is sent once more, even though
+   * Bulks of many sizes, until one gets no response. The last one is sent once more, even though
    * it is confirmed.
    */
-  async #runBulks(number: number, linesMax: number): Promise<void> {
+  async #runBulks(number: number, bulkPlantsMax: number): Promise<void> {
     const dice = makeDice(spread(number));
-    let batch: NewBatch = { key: "", plants: [] };
-    const create = () => this.#retry(dice, (client) => client.createMany(batch));
+    let bulk: NewBulk = { key: "", plants: [] };
+    const create = () => this.#retry(dice, (client) => client.createMany(bulk));
     for (let count = 0; !this.#isStopping; count++) {
-      batch = makeBatch(number, count, linesMax, dice);
+      bulk = makeBulk(number, count, bulkPlantsMax, dice);
       if ((await create()) === "failed") return;
-      const { name } = batch.plants[dice(batch.plants.length)] as { name: string };
+      const { name } = bulk.plants[dice(bulk.plants.length)] as { name: string };
       const id = this.#ledger.find(name)?.id;
       if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
       else if (id !== undefined) await this.#delete({ name, id }, dice);
@@ -112,7 +113,7 @@ export class Workload {
     const { token } = this.#instances[number % this.#instances.length] as Instance;
     while (!this.#isStopping) {
       const connection = await KeptConnection.open({ port });
-      const asked = connection.ask(writeRequest("GET /plants?fields=id,name", { token }));
+      const asked = connection.ask(writeRequest("GET /plants", { token }));
       const reading = asked.catch(() => undefined);
       const { resume } = await connection.pauseAtFirst();
       await Bun.sleep(dice(stallMs));
@@ -176,13 +177,13 @@ export class Workload {
   }
 }
 
-/** As many small batches as large ones; a few lines have ids of their own. */
-function makeBatch(number: number, count: number, linesMax: number, dice: Dice): NewBatch {
+/** As many small bulks as large ones; a few plants have ids of their own. */
+function makeBulk(number: number, count: number, bulkPlantsMax: number, dice: Dice): NewBulk {
   const key = `${number}-${count}`;
-  const lines = Math.round(linesMax ** (dice(101) / 100));
-  const plants = Array.from({ length: lines }, (_, line) => ({
-    name: `${key}/${line}`,
-    id: dice(20) === 0 ? String(-(number * 1_000_000 + count * linesMax + line)) : undefined,
+  const length = Math.round(bulkPlantsMax ** (dice(101) / 100));
+  const plants = Array.from({ length }, (_, index) => ({
+    name: `${key}/${index}`,
+    id: dice(20) === 0 ? String(-(number * 1_000_000 + count * bulkPlantsMax + index)) : undefined,
   }));
   return { key, plants };
 }

@@ -14,7 +14,7 @@ describe.each(engines)("on %s, a list", (engine) => {
     const token = await world.plant("walk", ids);
     for (const limit of [7, 499, 500, 501, 1_699, 1_700, 2_000, 2_001]) {
       const visited: number[] = [];
-      let target: string | undefined = `/plants?fields=id&limit=${limit}`;
+      let target: string | undefined = `/plants?include=id&limit=${limit}`;
       while (target && visited.length <= ids.length) {
         const response: Response = await world.call(token, `GET ${target}`);
         const page = (await response.json()) as { id: number }[];
@@ -32,7 +32,7 @@ describe.each(engines)("on %s, a list", (engine) => {
       "moving",
       range(2_500, (index) => index * 2),
     );
-    const response = await world.call(token, "GET /plants?fields=id&limit=2400");
+    const response = await world.call(token, "GET /plants?include=id&limit=2400");
     const linkOfHead = async (limit: number) =>
       (await world.call(token, `HEAD /plants?limit=${limit}`)).headers.get("link");
     expect([await linkOfHead(2_400), await linkOfHead(2_000)]).toEqual([null, expect.any(String)]);
@@ -68,7 +68,7 @@ describe("a cached list", () => {
 
   /** The ids in a list once it is cached. */
   async function listOften(token: string, query: string): Promise<number[]> {
-    const list = () => world.call(token, `GET /plants?fields=id&${query}`);
+    const list = () => world.call(token, `GET /plants?include=id&${query}`);
     for (let time = 0; time < 3; time++) await (await list()).text();
     const plants = (await (await list()).json()) as { id: number }[];
     return plants.map(({ id }) => id);
@@ -76,7 +76,7 @@ describe("a cached list", () => {
 
   test("is not shown to another garden, whatever both are named", async () => {
     const home = await world.plant("home", [1n, 2n]);
-    const alike = await world.plant("homefields=id&limit=1", [3n]);
+    const alike = await world.plant("homeinclude=id&limit=1", [3n]);
     expect(await listOften(home, "limit=1")).toEqual([1]);
     expect(await listOften(alike, "limit=1")).toEqual([3]);
     expect(await listOften(alike, "")).toEqual([3]);

@@ -21,12 +21,12 @@ test("a connection is kept after a body, and closed after one that is longer tha
   expect(await connectionAfter("x".repeat(1_100_000), "unknown")).toBe("close");
 });
 
-test("a bulk request holds its body until its response is read, and a user has a share of that", async () => {
-  // 1 MiB, of which a user may hold half of 16.
-  const body = `${'{"name":"Fern"}'.padEnd(4_095)}\n`.repeat(256);
+test("a bulk reserves its size until its response is read, and a user has a share of that", async () => {
+  // 1 MiB, of which a user may reserve half of 16.
+  const body = `[${Array.from({ length: 256 }, () => '{"name":"Fern"}'.padEnd(4_094))}]`;
   const createMany = async (user: string) => {
     const authorization = `Bearer ${await world.makeToken({ user })}`;
-    const headers = { authorization, "content-type": "application/jsonl" };
+    const headers = { authorization, "content-type": "application/json" };
     return world.fetch("POST /plants/bulk", { headers, body });
   };
   const unread = await Promise.all(Array.from({ length: 7 }, () => createMany("hog")));

@@ -11,13 +11,13 @@ export function describeKeys(tested: () => TestedStorage): void {
 
     const dayMs = 86_400_000;
 
-    function keyed(name: string, nowMs = 0, others: { key?: string; line?: number } = {}) {
+    function keyed(name: string, nowMs = 0, others: { key?: string; index?: number } = {}) {
       const idempotency = { key: "k", nowMs, expiresAtMs: nowMs + dayMs, ...others };
       return create({ name, idempotency });
     }
 
-    const line = (number: number, name = `plant ${number}`, nowMs = 0) =>
-      keyed(name, nowMs, { line: number });
+    const ofBulk = (index: number, name = `plant ${index}`, nowMs = 0) =>
+      keyed(name, nowMs, { index });
 
     test("replay the first outcome, also within one group and after a deletion", async () => {
       expect(await apply(keyed("r"), keyed("r"))).toEqual([created(1n), created(1n, true)]);
@@ -59,23 +59,23 @@ export function describeKeys(tested: () => TestedStorage): void {
       expect(await apply(keyed("other", 0))).toEqual([created(2n)]);
     });
 
-    test("replay the lines of a batch, in whatever groups they come", async () => {
-      const lines = Array.from({ length: 600 }, (_, number) => line(number));
-      await apply(...lines.slice(0, 300));
-      const outcomes = await apply(...lines);
-      expect(outcomes).toEqual(lines.map((_, index) => created(BigInt(index + 1), index < 300)));
-      expect(await apply(lines[255] as Write, lines[256] as Write)).toEqual([
+    test("replay the plants of a bulk, in whatever groups they come", async () => {
+      const bulk = Array.from({ length: 600 }, (_, index) => ofBulk(index));
+      await apply(...bulk.slice(0, 300));
+      const outcomes = await apply(...bulk);
+      expect(outcomes).toEqual(bulk.map((_, index) => created(BigInt(index + 1), index < 300)));
+      expect(await apply(bulk[255] as Write, bulk[256] as Write)).toEqual([
         created(256n, true),
         created(257n, true),
       ]);
       expect(await ids()).toHaveLength(600);
     });
 
-    test("tell a line from a single plant, and expire with it", async () => {
-      await apply(keyed("plant 0"), line(0));
+    test("tell a plant of a bulk from a single one, and expire with it", async () => {
+      await apply(keyed("plant 0"), ofBulk(0));
       expect(await ids()).toHaveLength(2);
-      expect(await apply(line(0, "other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
-      expect(await apply(line(0, "other", dayMs))).toEqual([created(3n)]);
+      expect(await apply(ofBulk(0, "other", dayMs - 1))).toEqual([{ kind: "mismatch" }]);
+      expect(await apply(ofBulk(0, "other", dayMs))).toEqual([created(3n)]);
     });
 
     test("that are alike at their start or end are not taken for each other", async () => {

@@ -62,7 +62,7 @@ async function fill(database: string, keep: () => Promise<void>): Promise<KeptAn
   if (database === file) changeFile("PRAGMA wal_checkpoint(TRUNCATE)");
   const location = await create(body, key);
   await service.call(`DELETE ${await create('{"name":"gone"}')}`, { token });
-  const plants = await (await service.call("GET /plants?fields=id,name,tag", { token })).text();
+  const plants = await (await service.call("GET /plants?include=id", { token })).text();
   await keep();
   service.signal("SIGTERM");
   await service.exited;

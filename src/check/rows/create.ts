@@ -43,19 +43,12 @@ const createRows = rowsOf("create", {
     { request: "POST /plants", body: plant(1), atOnce: 8 },
     { status: [201, 409], check: isOnce(201) },
   ],
-  "fields chooses what the body has": each(
-    ["id,name,tag", "tag,id,name"],
-    [
-      { request: "POST /plants?fields={each}", body: plant(1) },
-      { status: 201, json: { id: "{1}", ...shown(1)[0] } },
-    ],
-    [
-      { request: "POST /plants?fields=id", body: plant(2) },
-      { status: 201, json: { id: "{2}" } },
-    ],
-  ),
-  "other parameters and fields of other names are 400": each(
-    ["fields=colour", "fields=", "fields=id&fields=id", "limit=1", "after=1", "tag=x"],
+  "with include=id the body has the id, too": [
+    { request: "POST /plants?include=id", body: plant(1) },
+    { status: 201, json: { id: "{1}", ...shown(1)[0] } },
+  ],
+  "include with another value, or other parameters, are 400": each(
+    ["include=name", "include=", "include=id&include=id", "limit=1", "after=1", "tag=x"],
     [{ request: "POST /plants?{each}", body: plant(1) }, 400],
     list("", []),
   ),
@@ -79,11 +72,11 @@ const idempotencyRows = rowsOf("idempotency", {
     keyed(unnumbered, noReplay),
     keyed(unnumbered, { ...replay, same: ["status", "body", "Location", "ETag"] }),
   ],
-  "a replay has the fields that it asks for": [
+  "a replay has the id if the replay asks for it": [
     keyed(plant(1), noReplay),
     [
-      { request: "POST /plants?fields=id,tag", body: plant(1), headers: withKey },
-      { ...replay, json: { id: "{1}", tag: "tag 1" } },
+      { request: "POST /plants?include=id", body: plant(1), headers: withKey },
+      { ...replay, json: { id: "{1}", ...shown(1)[0] } },
     ],
   ],
   "retries at the same time create one plant": [
@@ -141,106 +134,146 @@ const idempotencyRows = rowsOf("idempotency", {
 });
 
 const post = "POST /plants/bulk";
-const jsonLines = { "Content-Type": "application/jsonl" };
 const created = (number: number) => ({ status: 201, id: `{${number}}` });
 const replayed = (number: number) => ({ ...created(number), replayed: true });
 const withKeyOf = (characters: number, expected: Expected): Step => {
   const key = "{key}".padEnd(characters - crypto.randomUUID().length + "{key}".length, "~");
-  return [{ request: post, lines: [plant(1)], headers: { "Idempotency-Key": key } }, expected];
+  return [{ request: post, body: [plant(1)], headers: { "Idempotency-Key": key } }, expected];
 };
+/** A bulk that is refused, whatever else is in it. */
+const refused = (body: object | string, errors: readonly string[]): readonly Step[] => [
+  [{ request: post, body }, { errors }],
+  list("", []),
+];
 
 const hasIdsOfFirst: ResponseCheck = (response, [first]) => {
   const [found, wanted] = [response, first].map((each) =>
-    JSON.stringify(each?.lines.map((line) => line?.id)),
+    JSON.stringify(each?.results.map(({ id }) => id)),
   );
   return found === wanted ? undefined : `the ids must be ${wanted}, and are ${found}`;
 };
 
-const linesMax = 10_000;
+const plantsMax = 10_000;
 const bytesMax = 1024 * 1024;
-const invalid = (count: number) => Array.from({ length: count }, () => "{}");
-const sized = (padTo: number, ...lines: (object | string)[]): Sent => ({
+/** Short enough that 10,000 of them fit. The first one takes the id. */
+const equals = (count: number) =>
+  Array.from({ length: count }, () => ({ name: "{name}", id: "{1}" }));
+const padded = (number: number, padTo: number): Sent => ({
   request: post,
-  lines,
+  body: [plant(number)],
   padTo,
 });
 
 const manyRows = rowsOf("many at once", {
-  "JSON Lines create a plant for each line, with the id of each in their order": [
+  "an array creates a plant for each item, with the id of each in their order": [
     createMany([plant(2), unnumbered, plant(1)], [created(2), 201, created(1)]),
     list("", shown(1, 2)),
   ],
-  "the type may be application/jsonl or application/x-ndjson, in UTF-8": each(
+  "an id that no double can hold is exact": [
+    createMany([plant(1, { id: "{far}" })], [{ status: 201, id: "{far}" }]),
+    ["GET /plants/{far}", 200],
+  ],
+  "JSON Lines are 415, and the detail says what to send": each(
     ["application/jsonl", "application/x-ndjson", "Application/JSONL; charset=utf-8"],
-    createMany([plant(1)], [created(1)], { "Content-Type": "{each}" }),
-  ),
-  "lines are taken at /plants/bulk only, and there nothing else": [
-    create(plant(1), 415, jsonLines),
-    [{ request: post, body: plant(1) }, 415],
+    [
+      { request: post, body: plant(1), headers: { "Content-Type": "{each}" } },
+      {
+        status: 415,
+        check: ({ json }) =>
+          json?.detail.includes("one JSON array") ? undefined : `the detail is ${json?.detail}`,
+      },
+    ],
     list("", []),
+  ),
+  "a plant that is refused stops no other": [
+    createMany([plant(1), plant(1), plant(2)], [created(1), 409, created(2)]),
+    list("", shown(1, 2)),
   ],
-  "a line that is refused stops no other": [
-    createMany(
-      [plant(1), plant(1), plant(2, { name: "" }), "{", plant(2, { tag: null, x: 1 }), plant(3)],
-      [created(1), 409, ["/name"], [""], ["/tag", "/x"], created(3)],
-    ),
-    list("", shown(1, 3)),
+  "if any plant is invalid, errors name each field, and nothing is stored": refused(
+    [plant(1), plant(2, { name: "" }), plant(3, { tag: null, colour: 1 }), {}, plant(4)],
+    ["/1/name", "/2/tag", "/2/colour", "/3/name"],
+  ),
+  "an item that is not an object is 400 and named": each(
+    ["7", "null", "[]", '"Fern"'],
+    ...refused('[{"name":"{name}","id":{1}},{each}]', ["/1"]),
+  ),
+  "a repeated or unknown field in any item is 400 and named": [
+    ...refused('[{"name":"{name}","id":{1}},{"name":"a","n\\u0061me":"b"}]', ["/1/name"]),
+    ...refused('[{"name":"{name}","id":{1},"__proto__":{}}]', ["/0/__proto__"]),
   ],
-  "a line break at the end is optional, and any other empty line is not an object": [
-    createMany([plant(1), ""], [created(1)]),
-    createMany(["", plant(2), "", "", plant(3), "", ""], [[""], 201, [""], [""], 201, [""]]),
+  "at most 100 errors are listed": [
+    { request: post, body: Array.from({ length: 150 }, () => ({})) },
+    {
+      status: 400,
+      check: ({ errors }) => (errors.length === 100 ? undefined : `there are ${errors.length}`),
+    },
   ],
-  "an empty body is one empty line": createMany([""], [[""]]),
-  "the same lines with the same key give the same ids, and create nothing": [
+  "a body that is not one JSON array is 400": each(
+    [
+      ...["", "{}", '{"name":"{name}","id":{1}}', "null", "[", "[,]", "]", "[]]"],
+      ...['[{"name":"{name}","id":{1}},]', '[{"name":"{name}","id":{1}}}', "[]{}"],
+      ...['[{"name":"{name}","id":{1}}{}]', '\ufeff[{"name":"{name}","id":{1}}]'],
+    ],
+    [{ request: post, body: "{each}" }, { errors: [""] }],
+    list("", []),
+  ),
+  "a syntax error in an item is 400, and says where": each(
+    ['{"name":"{name}",}', '{"name":"{name}"', "{]", '{"name":"{name}","id":01}'],
+    [
+      { request: post, body: '[{"name":"{name}","id":{1}},{each}]' },
+      {
+        status: 400,
+        check: ({ errors }) =>
+          errors.some(({ pointer }) => pointer === "/1") ? undefined : "no error is at /1",
+      },
+    ],
+    list("", []),
+  ),
+  "an empty array is 400": refused([], [""]),
+  "an array at /plants is 400": [create([plant(1)], { errors: [""] }), list("", [])],
+  "the same array with the same key gives the same ids, and creates nothing": [
     createMany([unnumbered, plant(1)], [201, created(1)], withKey),
     [
-      { request: post, lines: [unnumbered, plant(1)], headers: withKey },
-      { lines: [201, replayed(1)], check: hasIdsOfFirst },
+      { request: post, body: [unnumbered, plant(1)], headers: withKey },
+      { results: [201, replayed(1)], check: hasIdsOfFirst },
     ],
     createMany([unnumbered, plant(1), plant(2)], [201, replayed(1), created(2)], withKey),
     list("", shown(1, 2)),
   ],
-  "another line with the same key and number is 422, and creates nothing": [
+  "another plant with the same key and place is 422, and creates nothing": [
     createMany([plant(1), plant(2)], [201, 201], withKey),
     createMany([plant(1), plant(3), plant(4)], [replayed(1), 422, created(4)], withKey),
     list("", shown(1, 2, 4)),
   ],
-  "a line that was refused is not remembered": [
-    createMany([plant(1, { tag: null }), plant(2)], [["/tag"], 201], withKey),
-    createMany([plant(1), plant(2)], [created(1), replayed(2)], withKey),
+  "a plant that was refused is not remembered": [
+    [{ request: post, body: [plant(1), {}], headers: withKey }, { errors: ["/1/name"] }],
+    createMany([plant(2), plant(2)], [created(2), 409], withKey),
+    createMany([plant(2), plant(3)], [replayed(2), created(3)], withKey),
   ],
   "a key has up to 240 characters here": [
-    withKeyOf(240, { lines: [created(1)] }),
+    withKeyOf(240, { results: [created(1)] }),
     withKeyOf(241, { errors: ["Idempotency-Key"] }),
   ],
-  "fields and other parameters are 400": each(
-    ["fields", "limit", "colour"],
-    [{ request: `${post}?{each}=id`, lines: [plant(1)] }, { errors: ["{each}"] }],
+  "include and other parameters are 400, together with what is wrong in the body": each(
+    ["include", "limit", "colour"],
+    [{ request: `${post}?{each}=id`, body: [plant(1)] }, { errors: ["{each}"] }],
+    [{ request: `${post}?{each}=id`, body: [{}] }, { errors: ["{each}", "/0/name"] }],
     list("", []),
   ),
   "invalid UTF-8 anywhere is 400 for the whole": [
-    [
-      { request: post, bytes: '{"name":"{name}","id":{1}}\n{"name":"\xff"}', headers: jsonLines },
-      { errors: [""] },
-    ],
+    [{ request: post, bytes: '[{"name":"{name}","id":{1}},{"name":"\xff"}]' }, { errors: [""] }],
     list("", []),
   ],
-  "10,000 lines are taken, and one more is 413": [
-    createMany(
-      invalid(linesMax),
-      invalid(linesMax).map(() => ["/name"]),
-    ),
-    [{ request: post, lines: [plant(1), ...invalid(linesMax)] }, tooLarge],
-    list("", []),
+  "10,000 plants are taken, and one more is 413": [
+    createMany(equals(plantsMax), [
+      created(1),
+      ...Array.from({ length: plantsMax - 1 }, () => 409),
+    ]),
+    [{ request: post, body: equals(plantsMax + 1) }, tooLarge],
   ],
   "1 MiB is taken, and one byte more is 413": [
-    [sized(bytesMax, plant(1), ""), { lines: [201, [""]] }],
-    [sized(bytesMax + 1, plant(2), ""), tooLarge],
-    list("", shown(1)),
-  ],
-  "a line of 4,096 characters is taken, and one more is 400": [
-    [sized(4_096, plant(1)), { lines: [201] }],
-    [sized(4_097, plant(2)), { lines: [[""]] }],
+    [padded(1, bytesMax), { results: [201] }],
+    [padded(2, bytesMax + 1), tooLarge],
     list("", shown(1)),
   ],
 });

@@ -86,27 +86,35 @@ const listRows = rowsOf("list", {
     ["DELETE /plants/{1}", 204],
     ["GET {next}", { json: shown(2) }],
   ],
-  "Link keeps fields": [
+  "Link keeps include=id": [
     ...plants(2),
-    list("&limit=1&fields=id", [{ id: "{1}" }]),
-    ["GET {next}", { json: [{ id: "{2}" }] }],
+    list("&limit=1&include=id", [{ id: "{1}", ...shown(1)[0] }]),
+    ["GET {next}", { json: [{ id: "{2}", ...shown(2)[0] }] }],
   ],
   "HEAD has the Link that GET has": [
     ...plants(2),
     list("&limit=1", shown(1), { Link: next }),
     ["HEAD /plants?after={before}&limit=1", { same: ["Link"] }],
   ],
-  "fields chooses among id, name and tag": [
-    create(plant(1)),
-    list("&fields=id,name,tag", [{ id: "{1}", ...shown(1)[0] }]),
-    list("&fields=id", [{ id: "{1}" }]),
-    list("&fields=tag,name", shown(1)),
-    list("&fields=id%2Ctag", [{ id: "{1}", tag: "tag 1" }]),
+  "with include=id each plant has its id, too": [
+    ...plants(2),
+    list("&include=id", [
+      { id: "{1}", ...shown(1)[0] },
+      { id: "{2}", ...shown(2)[0] },
+    ]),
   ],
-  "fields of other names are 400": refused(
-    "fields",
-    ...["", ",", "colour", "id,", "id,,tag", "id,id", "id,colour", "ID", "id,%20name", "id;tag"],
+  "include with another value, or twice, is 400": refused(
+    "include",
+    ...["", "name", "id,name", "id,", "ID", "%20id", "id&include=id"],
   ),
+  "fields, which 1.0 had, is 400, and the detail says include=id": [
+    "GET /plants?fields=id,name",
+    {
+      errors: ["fields"],
+      check: ({ json }) =>
+        json?.detail.includes("include=id") ? undefined : `the detail is ${json?.detail}`,
+    },
+  ],
   "a list shows no plant of another garden": [
     create(plant(1)),
     list("", shown(1)),
@@ -115,40 +123,43 @@ const listRows = rowsOf("list", {
 });
 
 const tagged = (number: number, tag: string) => create(plant(number, { tag }));
-const names = (...numbers: number[]) => numbers.map((number) => ({ name: `{name} ${number}` }));
+const listed = (tag: string, ...numbers: number[]) =>
+  numbers.map((number) => ({ name: `{name} ${number}`, tag }));
+const listedWithId = (tag: string, number: number) =>
+  listed(tag, number).map((plant) => ({ id: `{${number}}`, ...plant }));
 const fern = "\u{1f33f}".repeat(100);
 const anyTags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", fern, "\ufffd"];
 
 const tagRows = rowsOf("tag", {
   "tag lists the plants with exactly this tag, by ascending id": [
     ...[tagged(3, "shade"), tagged(1, "shade"), tagged(2, "Shade"), tagged(4, "shade ")],
-    list("&tag=shade&fields=name", names(1, 3)),
-    list("&tag=shade%20&fields=name", names(4)),
-    list("&tag=shad&fields=name", []),
+    list("&tag=shade", listed("shade", 1, 3)),
+    list("&tag=shade%20", listed("shade ", 4)),
+    list("&tag=shad", []),
   ],
   "an empty tag lists the plants without one": [
     ...[tagged(1, ""), tagged(2, "shade"), create({ name: "{name} 3", id: "{3}" })],
-    list("&tag=&fields=name", names(1, 3)),
+    list("&tag=", listed("", 1, 3)),
   ],
   "a tag may be any that a plant may have": anyTags.flatMap((tag, index) => [
     tagged(index + 1, tag),
-    list(`&tag=${encodeURIComponent(tag)}&fields=id,tag`, [{ id: `{${index + 1}}`, tag }]),
+    list(`&tag=${encodeURIComponent(tag)}`, listed(tag, index + 1)),
   ]),
-  "limit, after and fields are as in the whole list, and Link keeps the tag": [
+  "limit, after and include are as in the whole list, and Link keeps the tag": [
     ...[1, 3, 5].map((number) => tagged(number, "a&b")),
     ...[2, 4].map((number) => tagged(number, "other")),
-    list("&tag=a%26b&limit=1&fields=id,tag", [{ id: "{1}", tag: "a&b" }], { Link: next }),
-    ["GET {next}", { json: [{ id: "{3}", tag: "a&b" }], ...toNext }],
-    ["GET {next}", { json: [{ id: "{5}", tag: "a&b" }], ...atEnd }],
-    ["GET /plants?tag=a%26b&after={1}&fields=name", { json: names(3, 5), ...atEnd }],
+    list("&tag=a%26b&limit=1&include=id", listedWithId("a&b", 1), { Link: next }),
+    ["GET {next}", { json: listedWithId("a&b", 3), ...toNext }],
+    ["GET {next}", { json: listedWithId("a&b", 5), ...atEnd }],
+    ["GET /plants?tag=a%26b&after={1}", { json: listed("a&b", 3, 5), ...atEnd }],
   ],
   "a list by tag shows a change at once": [
     tagged(1, "shade"),
-    list("&tag=shade&fields=name", names(1)),
+    list("&tag=shade", listed("shade", 1)),
     tagged(2, "shade"),
-    list("&tag=shade&fields=name", names(1, 2)),
+    list("&tag=shade", listed("shade", 1, 2)),
     ["DELETE /plants/{1}", 204],
-    list("&tag=shade&fields=name", names(2)),
+    list("&tag=shade", listed("shade", 2)),
   ],
   "a list by tag shows no plant of another garden": [
     tagged(1, "shade"),
@@ -181,17 +192,16 @@ const getRows = rowsOf("get", {
   ],
   "what Location names can be read at once": [
     create({ name: "{name}" }),
-    ["GET /plants/{assigned}?fields=name", { json: { name: "{name}" } }],
+    ["GET /plants/{assigned}", { json: { name: "{name}", tag: "" } }],
   ],
-  "fields chooses among them, as in the list": [
+  "with include=id it has its id, too": [
     create(plant(1)),
-    ["GET /plants/{1}?fields=tag,id,name", { json: { id: "{1}", ...shown(1)[0] } }],
-    ["GET /plants/{1}?fields=id", { json: { id: "{1}" } }],
-    ["GET /plants/{1}?fields=colour", { errors: ["fields"] }],
+    ["GET /plants/{1}?include=id", { json: { id: "{1}", ...shown(1)[0] } }],
+    ["GET /plants/{1}?include=name", { errors: ["include"] }],
   ],
   "a plant is found exactly beyond 2^53": [
     create(plant(1, { id: "{far}" })),
-    ["GET /plants/{far}?fields=id", { json: { id: "{far}" } }],
+    ["GET /plants/{far}?include=id", { json: { id: "{far}", ...shown(1)[0] } }],
     ["GET /plants/{far+1}", 404],
   ],
   "404 is the same for a plant that never was, one that is gone and one of another garden": [
@@ -238,7 +248,7 @@ const deleteRows = rowsOf("delete", {
     create({ name: "first", id: "{far}" }),
     create({ name: "second", id: "{far+1}" }),
     ["DELETE /plants/{far+1}", 204],
-    list("&fields=name", [{ name: "first" }]),
+    list("", [{ name: "first", tag: "" }]),
   ],
   "an id that is not an integer of 64 bits in its shortest form is 400": each(notIds, [
     "DELETE /plants/{each}",

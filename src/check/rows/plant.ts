@@ -82,7 +82,7 @@ export const rows = rowsOf("plant", {
   "an id is kept exactly beyond 2^53": each(
     ["{far}", "9223372036854775807"],
     create('{"name":"{name}","id":{each}}'),
-    list("&fields=id", [{ id: "{each}" }]),
+    list("&include=id", [{ id: "{each}", name: "{name}", tag: "" }]),
     ["DELETE /plants/{each}", 204],
   ),
   "an id may be the lowest or the highest of 64 bits": each(

@@ -59,10 +59,10 @@ const putRows = rowsOf("put", {
     put({ ...renamed, id: "{2}" }, { errors: ["/id"] }),
     list("", [renamed]),
   ],
-  "fields chooses what the response shows": [
+  "with include=id the response has the id, too": [
     [
-      { request: "PUT /plants/{1}?fields=id,name", body: renamed },
-      { status: 201, json: { id: "{1}", name: renamed.name } },
+      { request: "PUT /plants/{1}?include=id", body: renamed },
+      { status: 201, json: { id: "{1}", ...renamed } },
     ],
     [{ request: "PUT /plants/{1}?limit=1", body: renamed }, { errors: ["limit"] }],
   ],
@@ -98,7 +98,7 @@ const preconditionRows = rowsOf("preconditions", {
     create(plant(1), { status: 201, headers: strongTag }),
     ["GET /plants/{1}", { same: ["ETag"] }],
     ["HEAD /plants/{1}", { same: ["ETag"] }],
-    ["GET /plants/{1}?fields=id", { same: ["ETag"] }],
+    ["GET /plants/{1}?include=id", { same: ["ETag"] }],
     put(shown(1)[0] as object, { same: ["ETag"] }),
   ],
   "the ETag changes with the name, and with the tag": [

@@ -70,7 +70,7 @@ const requestRows = rowsOf("requests", {
     create(plant(1), 415, { "Content-Type": [] }),
     create(plant(1), 415, { "Content-Encoding": "gzip" }),
   ],
-  "JSON Lines sent to /plants are 415, and the detail names /plants/bulk": each(
+  "JSON Lines are 415, and the detail names /plants/bulk": each(
     ["application/jsonl", "application/x-ndjson"],
     create(
       plant(1),

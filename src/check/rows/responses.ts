@@ -18,7 +18,7 @@ const privateSamples: readonly Step[] = [
   ["GET /plants?after={before}", 200],
   ["GET /plants/{1}", 200],
   ["GET /me", 200],
-  [{ request: "POST /plants/bulk", lines: [plant(3), "{}"] }, 200],
+  [{ request: "POST /plants/bulk", body: [plant(3)] }, 200],
   ["HEAD /plants?limit=1", 200],
   ["GET /plants?limit=x", 400],
   create(plant(2, { name: null }), 400),
@@ -87,8 +87,8 @@ const errorRows = rowsOf("errors", {
     { errors: ["/name", "/tag", "/id", "/colour"] },
   ),
   "every error of a query is listed": [
-    "GET /plants?limit=x&after=y&fields=z&colour=green",
-    { errors: ["limit", "after", "fields", "colour"] },
+    "GET /plants?limit=x&after=y&include=z&colour=green",
+    { errors: ["limit", "after", "include", "colour"] },
   ],
   "errors of query, headers and body are listed together": [
     {

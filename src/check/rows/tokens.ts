@@ -55,7 +55,7 @@ const tokenRows = rowsOf("tokens", {
   ],
   "a read-only token is 403 on a create and a delete, and nothing changes": [
     [as("read", "POST /plants", { body: plant(1) }), insufficient],
-    [as("read", "POST /plants/bulk", { lines: [plant(1)] }), insufficient],
+    [as("read", "POST /plants/bulk", { body: [plant(1)] }), insufficient],
     [as("read", "PUT /plants/{1}", { body: plant(1) }), insufficient],
     [as("read", "DELETE /plants/{1}"), insufficient],
     [as("read", "GET /plants?after={before}"), { json: [] }],

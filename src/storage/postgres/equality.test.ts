@@ -51,8 +51,8 @@ function makeGroups(seed: number): Write[][] {
     },
     (nowMs) => {
       const times = { nowMs, expiresAtMs: nowMs + 20 };
-      const line = any([undefined, pick(300)]);
-      const idempotency = { key: `k${pick(5)}`, line, ...times };
+      const index = any([undefined, pick(300)]);
+      const idempotency = { key: `k${pick(5)}`, index, ...times };
       const id = any([undefined, undefined, any(ids)]);
       return create({ garden: any(gardens), id, name: `Plant ${pick(2)}`, idempotency });
     },

@@ -53,8 +53,8 @@ const cases: Record<string, Case> = {
       ][index % 5] as Write,
     roundTrips: 2,
   },
-  "lines with a key": {
-    write: (line, size) => create({ idempotency: { ...idempotency(`lines ${size}`), line } }),
+  "plants of a bulk with a key": {
+    write: (index, size) => create({ idempotency: { ...idempotency(`bulk ${size}`), index } }),
     roundTrips: 2,
   },
   "creates in many gardens with a quota, all of them full": {

@@ -108,7 +108,7 @@ type PlainCreate = Extract<HashedWrite, { kind: "create" }>;
  */
 function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
   return writes.every(
-    (write) => write.kind === "create" && write.id === undefined && !write.key?.isLine,
+    (write) => write.kind === "create" && write.id === undefined && !write.key?.isOfBulk,
   );
 }
 

@@ -19,7 +19,7 @@ const root = join(import.meta.dir, "../../..");
 const loadMs = 15_000;
 /** The balancer asks for the health of an instance every second. */
 const apartMs = 3_000;
-const load = { clients: 12, linesMax: 1_000, seed: 1 };
+const load = { clients: 12, bulkPlantsMax: 1_000, seed: 1 };
 
 const isSkipped =
   skipsWithout("podman", "runc", "podman-compose", "debootstrap", "apt-get", "node", "npm") ||

@@ -6,7 +6,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
-import { linesPerRow } from "../../../src/domain/keys.ts";
+import { plantsPerRow } from "../../../src/domain/keys.ts";
 import { openSqlite } from "../../../src/storage/sqlite/engine.ts";
 import { makeDice, spread } from "../../dice.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
@@ -14,7 +14,7 @@ import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { type Failing, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
 import { type Entry, Ledger, readList, tagOf } from "../ledger.ts";
-import { type NewBatch, PlantClient } from "../plant-client.ts";
+import { type NewBulk, PlantClient } from "../plant-client.ts";
 import { type Dice, Disk, type Image, readImage, writeImage } from "../power-cuts/disk.ts";
 import { databasePath, examine } from "../power-cuts/examination.ts";
 import type { Trial } from "../proof.ts";
@@ -175,9 +175,11 @@ function makeClient(service: RunningService, token: string, ledger: Ledger): Pla
 }
 
 /** Two commits. */
-const batch: NewBatch = {
+const bulk: NewBulk = {
   key: "trouble-bulk",
-  plants: Array.from({ length: linesPerRow + 1 }, (_, line) => ({ name: `trouble line ${line}` })),
+  plants: Array.from({ length: plantsPerRow + 1 }, (_, index) => ({
+    name: `trouble ${index}/bulk`,
+  })),
 };
 
 /** A few requests of every kind, always the same. */
@@ -185,8 +187,8 @@ async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
   const deleted = "trouble 1";
   await client.create({ name: deleted });
   await client.create({ name: "trouble 2" });
-  await client.createMany(batch);
-  await client.createMany(batch);
+  await client.createMany(bulk);
+  await client.createMany(bulk);
   const chosen = { name: "trouble with its own id", id: "-7" };
   await client.create(chosen);
   await client.put(chosen, 1);
@@ -200,7 +202,7 @@ async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
 
 /** Undefined if there is no list now. */
 async function auditList(client: PlantClient, ledger: Ledger): Promise<string[] | undefined> {
-  const list = await client.send("GET /plants?fields=id,name,tag");
+  const list = await client.send("GET /plants?include=id");
   if (list === undefined || list.status === 503) return undefined;
   if (list.status !== 200) return [`list: ${list.status} ${list.text}`];
   return ledger.audit(readList(list.text)).map((fault) => `listed: ${fault}`);
@@ -214,7 +216,7 @@ async function recover(
 ): Promise<string[]> {
   for (let tries = 0; tries < recoveryTries; tries++) {
     const outcome = await client.create({ name: `after it ${tries}` });
-    await client.createMany(batch);
+    await client.createMany(bulk);
     const ready = await client.send("GET /readyz");
     const faults = await auditList(client, ledger);
     if (outcome === "done" && ready?.status === 200 && faults) return faults;

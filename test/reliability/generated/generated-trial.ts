@@ -108,15 +108,14 @@ class VaryingService extends Service {
     if (status >= 500) return `${status}: ${text}`;
     // The runtime refuses what isn't HTTP.
     if (response.isFromProxy) return status < 400 ? "there is no X-Request-Id" : undefined;
-    const [path = "", query] = target.split("?");
+    const [path = ""] = target.split("?");
     const template = Object.keys(this.#document.paths).find((each) =>
       new RegExp(`^${each.replace(/\{\w+\}/g, "[^/]+")}$`).test(path),
     );
     const operation = this.#document.paths[template ?? ""]?.[method.toLowerCase()];
     if (template === undefined || operation === undefined) return undefined;
     const answer = { status, header: (name: string) => response.header(name), text };
-    const fields = new URLSearchParams(query).get("fields") ?? undefined;
-    const fault = this.#documented.findFault(template, method.toLowerCase(), answer, fields);
+    const fault = this.#documented.findFault(template, method.toLowerCase(), answer);
     const schema = operation.requestBody?.content["application/json"]?.schema;
     if (fault !== undefined || status >= 300 || schema === undefined) return fault;
     if (headers["Transfer-Encoding"] !== undefined) return undefined;

@@ -12,7 +12,20 @@ export interface Outgoing {
 export type Variation = (sent: Outgoing) => Outgoing;
 
 const oddTexts = [
-  ...["", "0", "-1", "1e3", "9223372036854775808", "null", "id,name", "*", '"x"', 'W/"x"', "\0"],
+  ...[
+    "",
+    "0",
+    "-1",
+    "1e3",
+    "9223372036854775808",
+    "null",
+    "id",
+    "id,name",
+    "*",
+    '"x"',
+    'W/"x"',
+    "\0",
+  ],
   ...["\ufeff", "\u2028", "é", "🌱", "%00", "../", "'; DROP TABLE plants; --", "x".repeat(300)],
   ...["application/jsonl", "text/plain", "application/json;charset=latin1", "gzip", "DELETE"],
 ];
@@ -21,7 +34,7 @@ const oddJson = [
   ...['"\\ud800"', '"\\u0000"', `"${"🌱".repeat(200)}"`, `"${"x".repeat(201)}"`, "[[[[]]]]", "{}"],
 ];
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
-const parameters = ["limit", "after", "fields", "LIMIT", "limit[]", "__proto__", ""];
+const parameters = ["limit", "after", "include", "fields", "LIMIT", "limit[]", "__proto__", ""];
 const headerNames = [
   ...["Idempotency-Key", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding"],
   ...["Accept", "Origin", "X-Request-Id", "Authorization", "Range", "Cookie"],
@@ -57,9 +70,12 @@ export const variations: Arbitrary<Variation> = fc.oneof(
   fc
     .tuple(fc.constantFrom("name", "tag", "id", "__proto__", "other"), json)
     .map(([field, value]) => (sent: Outgoing) => {
-      const [line = "", ...others] = String(sent.body ?? "").split("\n");
-      const changed = line.replace(/\}$/, `,"${field}":${value}}`).replace("{,", "{");
-      return withBody(sent, Buffer.from([changed, ...others].join("\n")));
+      // Of the last plant, if there are many.
+      const changed = String(sent.body ?? "").replace(
+        /\}(\]?)$/,
+        (_, end) => `,"${field}":${value}}${end}`,
+      );
+      return withBody(sent, Buffer.from(changed.replace("{,", "{")));
     }),
 );
 

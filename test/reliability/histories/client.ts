@@ -142,7 +142,7 @@ function writeCall(call: Call, token: string): string {
       return writeRequest("GET /me", { token });
     case "list": {
       const query = [
-        ...(call.fields.join() === "name,tag" ? [] : [`fields=${call.fields}`]),
+        ...(call.include ? [`include=${call.include}`] : []),
         ...(call.limit === undefined ? [] : [`limit=${call.limit}`]),
         ...(call.after === undefined ? [] : [`after=${call.after}`]),
       ];

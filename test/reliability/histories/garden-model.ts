@@ -27,7 +27,7 @@ type CallOf<Kind> = Extract<Call, { readonly kind: Kind }>;
 
 export interface List {
   readonly kind: "list";
-  readonly fields: readonly (keyof Plant)[];
+  readonly include?: "id";
   readonly limit?: number;
   readonly after?: bigint;
 }
@@ -110,11 +110,11 @@ export class Garden {
     return { garden: new Garden(this.#without(id), this.#lastId, this.#keys), response: "204" };
   }
 
-  #list({ after, limit, fields }: List): Outcome {
+  #list({ after, limit, include }: List): Outcome {
     const rest = this.#plants.filter(({ id }) => after === undefined || id > after);
     const page = rest.slice(0, limit);
     const next = page.length < rest.length ? ` next ${page.at(-1)?.id}` : "";
-    return this.#unchanged(`200${next} [${page.map((plant) => render(plant, fields))}]`);
+    return this.#unchanged(`200${next} [${page.map((plant) => render(plant, include))}]`);
   }
 
   #unchanged(response: string): Outcome {
@@ -141,12 +141,9 @@ function created(id: bigint, content: Content): string {
   return `201 /plants/${id} ${render(content)}`;
 }
 
-function render(plant: Partial<Plant>, fields: List["fields"] = ["name", "tag"]): string {
-  const values = fields.map((field) => {
-    const value = plant[field];
-    return `"${field}":${typeof value === "bigint" ? value : JSON.stringify(value)}`;
-  });
-  return `{${values}}`;
+function render({ id, name, tag }: Partial<Plant>, include?: "id"): string {
+  const content = JSON.stringify({ name, tag });
+  return include ? `{"id":${id},${content.slice(1)}` : content;
 }
 
 /** An entity tag stands for the content that it was read with. */

@@ -20,14 +20,12 @@ export function drawHabits(dice: Dice) {
 }
 
 const keysCount = 3;
-const all = ["id", "name", "tag"] as const;
 /** Few, so that cached responses are used. */
 const usualLists: readonly List[] = [
-  { kind: "list", fields: all },
-  { kind: "list", fields: all },
-  { kind: "list", fields: all, limit: 50 },
-  { kind: "list", fields: ["name", "tag"] },
-  { kind: "list", fields: ["id"] },
+  { kind: "list", include: "id" },
+  { kind: "list", include: "id" },
+  { kind: "list", include: "id", limit: 50 },
+  { kind: "list" },
 ];
 
 /** The calls of one client. */
@@ -49,7 +47,7 @@ export function* plan(
     if (dice(4) === 0) return dice(3) ? { kind: "get", id: pickSeenId() } : { kind: "count" };
     if (dice(4) > 0) return pick(usualLists);
     const after = dice(3) === 0 ? { after: pickSeenId() } : {};
-    return { kind: "list", fields: all, limit: 1 + dice(3), ...after };
+    return { kind: "list", include: "id", limit: 1 + dice(3), ...after };
   };
   /** A key mostly comes with the same request, whichever client sends it. */
   const pickKeyed = (): Call => {

@@ -72,7 +72,7 @@ export async function tryHistory(
   // In the end, every instance lists and counts the same plants.
   for (const instance of deployment.instances) {
     const options = { name: "visitor", deployment, notebook, dice, instances: [instance] };
-    const calls: Call[] = [{ kind: "list", fields: ["id", "name", "tag"] }, { kind: "count" }];
+    const calls: Call[] = [{ kind: "list", include: "id" }, { kind: "count" }];
     await new Client(options).run(calls);
   }
   return {

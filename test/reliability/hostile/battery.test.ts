@@ -190,7 +190,7 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   expect(isRefused ? played.replace(/[45]\d\d(?= closed)/, "refused") : played).toBe(outcome);
   // Writes are committed in order, so earlier ones are done after one more.
   await createAnew('{"name":"Last"}');
-  const plants = await (await service.call("GET /plants?fields=id,name")).json();
+  const plants = await (await service.call("GET /plants?include=id")).json();
   expect(plants).toContainEqual({ id: victimId, name: "Victim" });
   // A create without a response may have been done. A refused one must not.
   const others = plants.filter(({ name }: { name: string }) => name === "Fern");

@@ -30,7 +30,6 @@ export interface Crowd {
   readonly openMsMax?: number;
 }
 
-const jsonLines = "Content-Type: application/jsonl";
 const json = "Content-Type: application/json";
 
 function request(line: string, token: string, headers: readonly string[] = [], body?: string) {
@@ -47,15 +46,17 @@ export const libraryMark = "/LIBRARY";
 const stay = { durationMs: 41_000, openMsMax: 36_000 };
 const unfinished = (token: string) =>
   request("POST /plants", token, [json, "Content-Length: 9"]).concat("{");
-const bulk256 = '{"name":"Monstera deliciosa","tag":"office"}\n'.repeat(256);
+const repeat = (plant: string, count: number) => `[${Array<string>(count).fill(plant)}]`;
+const bulk256 = repeat('{"name":"Monstera deliciosa","tag":"office"}', 256);
 const longName = "🌱".repeat(150);
 const randomId = () => Math.floor(Math.random() * 2 ** 52);
 const randomBulk = () =>
-  Array.from({ length: 256 }, () => `{"name":"${longName}","id":${randomId()}}\n`).join("");
+  `[${Array.from({ length: 256 }, () => `{"name":"${longName}","id":${randomId()}}`)}]`;
 const randomKey = () => `Idempotency-Key: ${randomId()}-${randomId()}`;
 const tinyChunks = `1\r\n \r\n`.repeat(4_000);
-const emptyLines = "\n".repeat(10_000);
-const unknownFields = `{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}\n`.repeat(10_000);
+/** All but the first are refused, so the garden doesn't grow. */
+const takenIds = repeat('{"name":"Fern","id":1}', 10_000);
+const unknownFields = repeat(`{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`, 10_000);
 const createBody = '{"name":"Fern"}';
 
 export const crowds: readonly Crowd[] = [
@@ -101,12 +102,12 @@ export const crowds: readonly Crowd[] = [
   {
     name: "bulks of 256",
     connections: 160,
-    send: (token) => request("POST /plants/bulk", token, [jsonLines], bulk256),
+    send: (token) => request("POST /plants/bulk", token, [json], bulk256),
   },
   {
     name: "bulks with ids, keys and long names",
     connections: 240,
-    send: (token) => request("POST /plants/bulk", token, [jsonLines, randomKey()], randomBulk()),
+    send: (token) => request("POST /plants/bulk", token, [json, randomKey()], randomBulk()),
   },
   {
     name: "HEADs of 2,000 plants",
@@ -137,7 +138,7 @@ export const crowds: readonly Crowd[] = [
     name: "unread bulk results",
     connections: 600,
     users: 4,
-    send: (token) => request("POST /plants/bulk", token, [jsonLines], emptyLines),
+    send: (token) => request("POST /plants/bulk", token, [json], takenIds),
     reads: "never",
     grownMbMax: 100,
   },
@@ -232,14 +233,14 @@ export const crowds: readonly Crowd[] = [
     send: () => request(`GET ${libraryMark}`, ""),
   },
   {
-    name: "bulks of empty lines",
+    name: "bulks of ids that are taken",
     connections: 100,
-    send: (token) => request("POST /plants/bulk", token, [jsonLines], emptyLines),
+    send: (token) => request("POST /plants/bulk", token, [json], takenIds),
   },
   {
     name: "bulks of unknown fields",
     connections: 100,
-    send: (token) => request("POST /plants/bulk", token, [jsonLines], unknownFields),
+    send: (token) => request("POST /plants/bulk", token, [json], unknownFields),
   },
   {
     name: "unfinished heads",

@@ -50,7 +50,7 @@ const connectionsMax = 19_000;
  */
 const addressConnectionsMax = 8_000;
 /** Less than a mebibyte, even of long names. */
-const bulkLinesMax = 1_000;
+const bulkPlantsMax = 1_000;
 
 export async function tryCrowd(
   crowd: Crowd,
@@ -158,11 +158,10 @@ async function fill(
   token: string,
   { plants = 0, plantName: name = "Fern" }: Crowd,
 ): Promise<void> {
-  const headers = { "content-type": "application/jsonl" };
-  for (let from = 0; from < plants; from += bulkLinesMax) {
-    const length = Math.min(bulkLinesMax, plants - from);
-    const lines = Array.from({ length }, (_, at) => JSON.stringify({ name, id: from + at }));
-    const { ok } = await call("POST /plants/bulk", { token, headers, body: lines.join("\n") });
+  for (let from = 0; from < plants; from += bulkPlantsMax) {
+    const length = Math.min(bulkPlantsMax, plants - from);
+    const plants = Array.from({ length }, (_, at) => ({ name, id: from + at }));
+    const { ok } = await call("POST /plants/bulk", { token, body: JSON.stringify(plants) });
     if (!ok) throw new Error("The garden could not be filled.");
   }
 }

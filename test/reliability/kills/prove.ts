@@ -44,7 +44,7 @@ const clientsCount = 12;
 /** Enough to fill the WAL soon. */
 const checkpointClientsCount = 48;
 /** Of a bulk; the service takes no more. */
-const linesMax = 10_000;
+const bulkPlantsMax = 10_000;
 const loadMs = 250;
 const startMs = 250;
 const stoppingMs = 40;
@@ -140,7 +140,7 @@ export async function live(options: LifeOptions): Promise<Trial> {
       const load = new Workload([{ token, call: caller.call }], ledger, {
         clients: moment === "checkpoint" ? checkpointClientsCount : clientsCount,
         seed: (seed % 1_000) * 1_000 + cycle,
-        linesMax,
+        bulkPlantsMax,
       });
       await end(moment, load);
       clients = load.stop();
@@ -150,7 +150,7 @@ export async function live(options: LifeOptions): Promise<Trial> {
   } finally {
     await service.kill();
   }
-  const bulks = ledger.batches.filter(({ isAnswered }) => isAnswered).length;
+  const bulks = ledger.bulks.filter(({ isAnswered }) => isAnswered).length;
   return { faults, figures: { ...figures, "confirmed writes": ledger.promises, bulks } };
 }
 

@@ -12,7 +12,8 @@ const peakMs = 4_000;
 const overloadMs = 10_000;
 const clientsTried = [16, 64, 256];
 const keptShareMin = 0.8;
-const bulk = '{"name":"Monstera deliciosa","tag":"office"}\n'.repeat(3_000);
+const plant = { name: "Monstera deliciosa", tag: "office" };
+const bulk = JSON.stringify(Array.from({ length: 3_000 }, () => plant));
 
 const create = (token: string) => writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
 const list = (token: string, query: string) => writeRequest(`GET /plants?${query}`, { token });
@@ -36,8 +37,7 @@ await prove({
     await using place = await makePlace(engine);
     await using service = await startService({ database: place.database });
     const { port, token } = service;
-    const headers = { "content-type": "application/jsonl" };
-    await service.call("POST /plants/bulk", { headers, body: bulk });
+    await service.call("POST /plants/bulk", { body: bulk });
     const send = async (clients: number, durationMs: number, pauseMs: number) => {
       const order = { port, requests: make(token), clients, durationMs, pauseMs };
       const { good, statuses } = await sendCrowd(order);

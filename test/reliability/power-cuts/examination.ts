@@ -70,7 +70,7 @@ async function check(service: Caller, { token, entries }: Garden, dice: Dice): P
   const faults = ledger.audit(stored);
 
   const idOf = new Map(stored.map(({ name, id }) => [name, id]));
-  const { keyed, batches } = ledger;
+  const { keyed, bulks } = ledger;
   const repeated = new Set([...keyed.slice(-repeatsMax), ...pickOne(keyed, dice)]);
   for (const sent of repeated) {
     const { wasPresent, id } = ledger.find(sent.name) ?? {};
@@ -82,12 +82,12 @@ async function check(service: Caller, { token, entries }: Garden, dice: Dice): P
 
   const client = new PlantClient(service, { ledger, token });
   const { true: answered = [], false: cutOff = [] } = Object.groupBy(
-    batches,
+    bulks,
     ({ isAnswered }) => `${isAnswered}` as const,
   );
-  for (const { key, lines } of [...cutOff, ...pickOne(answered, dice)]) {
+  for (const { key, plants: sent } of [...cutOff, ...pickOne(answered, dice)]) {
     const readId = (body: string) => /"id":(-?\d+)/.exec(body)?.[1];
-    const plants = lines.map(({ name, body }) => ({ name, id: readId(body) }));
+    const plants = sent.map(({ name, body }) => ({ name, id: readId(body) }));
     const outcome = await client.createMany({ key, plants });
     if (outcome !== "done") faults.push(`sent again, ${key}: ${outcome}`);
   }

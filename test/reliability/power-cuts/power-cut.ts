@@ -30,7 +30,7 @@ interface RecordingOptions {
 
 const clients = 10;
 /** Of a bulk: several commits, and a recording stays small. */
-const linesMax = 300;
+const bulkPlantsMax = 300;
 const fullSync = 'database.run("PRAGMA synchronous = FULL");';
 
 /** A build that checkpoints after a few pages instead of a thousand. */
@@ -76,7 +76,7 @@ export async function record({ seed, writes, edits }: RecordingOptions): Promise
         note({ kind: "entries", garden, entries });
         if (entries.every(isSettled)) confirmed++;
       });
-      const options = { clients, linesMax, seed: (seed * 3 + number) * 3 + index };
+      const options = { clients, bulkPlantsMax, seed: (seed * 3 + number) * 3 + index };
       return new Workload([{ ...service, token }], ledger, options);
     });
     if (number === 0) await makeToken("greenhouse");

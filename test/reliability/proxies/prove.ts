@@ -65,7 +65,7 @@ await prove({
     const clients = new Workload(
       tokens.map((token) => ({ token, call: caller.call })),
       ledger,
-      { clients: 12, linesMax: 10_000, seed, slowReaders: { count: 3, port } },
+      { clients: 12, bulkPlantsMax: 10_000, seed, slowReaders: { count: 3, port } },
     );
     for (const instance of instances) {
       await Bun.sleep(apartMs);

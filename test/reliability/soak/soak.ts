@@ -88,7 +88,7 @@ class Load {
       const headers: HeadersInit = kind === 13 ? {} : { "idempotency-key": name };
       if (location) await this.#send(`DELETE ${location}`, 204);
       else own.push(await this.#send("POST /plants", 201, { headers, body }));
-    } else if (kind === 16) await this.#send("GET /plants?fields=id,name,tag", 200);
+    } else if (kind === 16) await this.#send("GET /plants?include=id", 200);
     else if (kind === 17) await this.#send("GET /plants?limit=-1", 400);
     else if (kind === 18) await this.#send("GET /plants", 401, { token: name });
     else if (kind === 19 && own[0]) await this.#send(`PUT ${own[0]}`, 200, { body });

@@ -17,7 +17,7 @@ import { Workload } from "../workload.ts";
 /** How long clients work before and after. */
 const stageMs = 3_000;
 /** More than fit into one row of keys. */
-const lines = Array.from({ length: 300 }, (_, line) => ({ name: `lines/${line}` }));
+const plants = Array.from({ length: 300 }, (_, index) => ({ name: `bulk/${index}` }));
 
 // Takes the flag out of the arguments, so that only numbers are left.
 const at = process.argv.indexOf("--previous");
@@ -62,7 +62,7 @@ await prove({
     await Promise.all(instances.map((instance) => instance.start()));
     // The same keys again. The ledger objects if any of them creates another plant.
     const single = await client.create(keyed);
-    const many = await client.createMany({ key: "lines", plants: lines });
+    const many = await client.createMany({ key: "bulk", plants });
     if (single !== "done" || many !== "done") ledger.fault(`with keys: ${single}, ${many}`);
     await Bun.sleep(stageMs);
     await clients.stop();
@@ -78,14 +78,14 @@ await prove({
 
 /** Sends the bulk in 1.0's form, JSON Lines, whatever form this version takes. */
 async function createLinesInOne(call: Caller["call"], token: string, ledger: Ledger) {
-  const body = lines.map(({ name }) => JSON.stringify({ name, tag: tagOf(name) })).join("\n");
-  const headers = { "Content-Type": "application/jsonl", "Idempotency-Key": "lines" };
+  const body = plants.map(({ name }) => JSON.stringify({ name, tag: tagOf(name) })).join("\n");
+  const headers = { "Content-Type": "application/jsonl", "Idempotency-Key": "bulk" };
   const response = await call("POST /plants/bulk", { token, body, headers });
   const results = (await response.text()).trimEnd().split("\n");
-  const created = lines.flatMap(({ name }, index) => {
+  const created = plants.flatMap(({ name }, index) => {
     const id = /^{"status":201,"id":(\d+)}$/.exec(results[index] ?? "")?.[1];
     return id === undefined ? [] : [{ name, id, state: "present" as const }];
   });
   ledger.noteAll(created);
-  if (created.length < lines.length) ledger.fault(`1.0 created ${created.length} lines`);
+  if (created.length < plants.length) ledger.fault(`1.0 created ${created.length} lines`);
 }

@@ -1,0 +1,64 @@
+/** What the contract table can't see of bulks: exact limits, and how much is done at a time. */
+import { describe, expect, test } from "bun:test";
+import type { ValidationError } from "../domain/errors.ts";
+import { BulkResults, plantCharactersMax, readBulk } from "./bulk.ts";
+
+async function read(text: string) {
+  const errors: ValidationError[] = [];
+  let turns = 0;
+  const bulk = await readBulk(text, errors, async () => turns++);
+  return { bulk, errors, turns };
+}
+
+const padded = (characters: number) => `[${'{"name":"Fern"}'.padEnd(characters - 1, " ")}]`;
+
+describe("a bulk", () => {
+  test("takes a plant of 4,096 characters, and refuses one more", async () => {
+    const inside = (characters: number) => `[{"name":"Fern"${" ".repeat(characters - 15)}}]`;
+    expect((await read(inside(plantCharactersMax))).errors).toEqual([]);
+    expect((await read(inside(plantCharactersMax + 1))).errors).toEqual([
+      { pointer: "/0", detail: "must have at most 4096 characters." },
+    ]);
+  });
+
+  test("doesn't count the space around a plant", async () => {
+    expect((await read(padded(100_000))).errors).toEqual([]);
+  });
+
+  test("is validated and read in turns, whatever its plants hold", async () => {
+    const plants = Array.from({ length: 1_000 }, (_, index) => ({ name: `Plant ${index}` }));
+    const { bulk, turns } = await read(JSON.stringify(plants));
+    expect(turns).toBeGreaterThan(10);
+    let turnsOfReading = 0;
+    const found: string[] = [];
+    for await (const slice of bulk.readSlices(async () => turnsOfReading++)) {
+      found.push(...slice.map(({ name }) => name));
+    }
+    expect(turnsOfReading).toBe(turns);
+    expect(found).toEqual(plants.map(({ name }) => name));
+    const long = Array.from({ length: 100 }, () => ({ name: "x".repeat(4_000) }));
+    expect((await read(JSON.stringify(long))).turns).toBeGreaterThan(5);
+  });
+
+  test("has results that are rendered in chunks, and make one array", async () => {
+    const results = new BulkResults(5_000);
+    for (let index = 0; index < 5_000; index++) {
+      const id = BigInt(index);
+      const outcome = index % 2 === 0 ? ({ kind: "taken" } as const) : undefined;
+      results.note(
+        index,
+        { name: "Fern", tag: "", id },
+        outcome ?? { kind: "created", id, replayed: false },
+      );
+    }
+    const body = results.render();
+    if (typeof body === "string") throw new Error("The results came whole.");
+    const chunks: string[] = [];
+    for (let next = await body.next(); next !== undefined; next = await body.next()) {
+      chunks.push(next);
+    }
+    expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThan(17_000);
+    const statuses = JSON.parse(chunks.join("")).map(({ status }: { status: number }) => status);
+    expect(statuses).toEqual(Array.from({ length: 5_000 }, (_, index) => (index % 2 ? 201 : 409)));
+  });
+});
