@@ -160,8 +160,8 @@ async function fill(
 ): Promise<void> {
   for (let from = 0; from < plants; from += bulkPlantsMax) {
     const length = Math.min(bulkPlantsMax, plants - from);
-    const plants = Array.from({ length }, (_, at) => ({ name, id: from + at }));
-    const { ok } = await call("POST /plants/bulk", { token, body: JSON.stringify(plants) });
+    const part = Array.from({ length }, (_, at) => ({ name, id: from + at }));
+    const { ok } = await call("POST /plants/bulk", { token, body: JSON.stringify(part) });
     if (!ok) throw new Error("The garden could not be filled.");
   }
 }
