@@ -1,7 +1,7 @@
-/** A JSON object is parsed without losing digits, keys or members. */
+/** JSON is parsed without losing digits, keys, members or items. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { exactInteger, parseJsonObject } from "./json-text.ts";
+import { exactInteger, itemsOf, parseJsonObject } from "./json-text.ts";
 
 describe("the integer of a JSON number", () => {
   test.each<[string, bigint]>([
@@ -81,3 +81,51 @@ function isObject(text: string): boolean {
     return false;
   }
 }
+
+describe("the items of an array", () => {
+  /** The items that JSON.parse finds in a text, or undefined if it's no array. */
+  const parseArray = (text: string): unknown[] | undefined => {
+    try {
+      const value = JSON.parse(text);
+      return Array.isArray(value) ? value : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const parseItems = (text: string): unknown[] | undefined => {
+    try {
+      return [...itemsOf(text, text.length)].map((item) => JSON.parse(item));
+    } catch {
+      return undefined;
+    }
+  };
+  const jsonArray = fc
+    .tuple(fc.array(fc.jsonValue(), { maxLength: 6 }), fc.constantFrom("", " ", "\n\t"))
+    .map(([items, space]) => JSON.stringify(items, null, space));
+
+  test("are those that JSON.parse finds", () => {
+    const property = fc.property(jsonArray, (text) => {
+      expect(parseItems(text)).toEqual(parseArray(text) as unknown[]);
+    });
+    fc.assert(property, runs);
+  });
+
+  test("are found exactly where JSON.parse finds an array, whatever is changed in it", () => {
+    const change = fc.constantFrom(...'[]{},:"\\ 0-e\n\u00a0');
+    const changed = fc
+      .tuple(jsonArray, fc.nat(), fc.nat(2), change)
+      .map(([text, at, cut, added]) => {
+        const index = at % (text.length + 1);
+        return text.slice(0, index) + added + text.slice(index + cut);
+      });
+    const property = fc.property(changed, (text) => {
+      expect(parseItems(text)).toEqual(parseArray(text));
+    });
+    fc.assert(property, { ...runs, numRuns: 5_000 });
+  });
+
+  test("are cut where they are too long", () => {
+    expect(itemsOf('["four", "fives"]', 6).toArray()).toEqual(['"four"', '"fives"']);
+    expect(itemsOf("[[0, 0], [0, 0, 0]]", 6).take(2).toArray()).toEqual(["[0, 0]", "[0, 0, "]);
+  });
+});

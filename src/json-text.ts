@@ -43,8 +43,8 @@ export function startsObject(text: string): boolean {
 
 /**
  * The items of a JSON array, each as its text, to be parsed next. One with more than
- * `charactersMax` is cut after one more character, and must be the last that is asked for. Throws a
- * `SyntaxError` if there is no array, or what is between the items is wrong.
+ * `charactersMax` may be cut off, and must be the last that is asked for. Throws a `SyntaxError` if
+ * there is no array, or what is between the items is wrong.
  */
 export function* itemsOf(text: string, charactersMax: number): Generator<string, void> {
   let at = skipSpace(text, 0);
