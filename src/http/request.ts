@@ -1,13 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
-import {
-  errorsMax,
-  overloaded,
-  PlantStoreError,
-  refuse,
-  type ValidationError,
-} from "../domain/errors.ts";
+import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
 import type { Arrival } from "./arrival.ts";
 import { checkContentType } from "./body.ts";
 import type { Input, Operation } from "./operation.ts";
@@ -39,8 +33,8 @@ export async function readInput(
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
       errors.push(...error.errors);
     });
-    // Thousands of bodies can arrive in the same tick.
-    if (!scheduler.mayRun() && (await scheduler.turn(arrival.queue))) throw overloaded;
+    // Thousands of bodies can arrive in the same tick. What has been read isn't refused any more.
+    if (!scheduler.mayRun()) await scheduler.turn(arrival.queue);
     if (text !== undefined) {
       const turn = () => scheduler.turn(arrival.queue);
       body = await parse(text, errors, { pathId: parameters.id, turn });
