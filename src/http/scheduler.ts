@@ -4,8 +4,8 @@
  *     a request arrives or goes on ──▶ time left, and nobody waits? ──▶ it runs now
  *                                           │ no
  *                                           ▼
- *                                 a queue for each garden ──▶ 5 ms of slices at the end of
- *                                                             each tick, garden by garden
+ *                                 a queue for each garden ──▶ 10 ms of slices at the end
+ *                                                             of each tick, garden by garden
  *
  * A slice is a request's start, the rest of it once its body has arrived, or the next chunk of a
  * long response. Each slice runs to its end, with everything it does in microtasks, before the
@@ -15,7 +15,7 @@ import { drainMicrotasks } from "bun:jsc";
 import { FairQueue, isLate } from "../async/fair-queue.ts";
 
 /** How long a tick runs slices. After that, sockets, commits and timers get their turn. */
-const tickMsMax = 5;
+const tickMsMax = 10;
 
 type Resume = (isLate: boolean) => void;
 
