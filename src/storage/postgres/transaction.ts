@@ -6,6 +6,7 @@
 import { type ClientBase, DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
 import { deadline } from "../../async/deadline.ts";
 import { FairSemaphore } from "../../async/fair-semaphore.ts";
+import { shareAsync } from "../../async/share.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, PoolUse } from "../storage.ts";
 import {
@@ -62,7 +63,7 @@ export class TransactionRunner {
   #pool: Pool;
   /** When connecting first failed; absent once it has succeeded. */
   #lostAtMs: number | undefined;
-  #checking: Promise<void> | undefined;
+  readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(makePool: () => Pool, limits: ConnectionLimits) {
     this.#makePool = makePool;
@@ -176,10 +177,7 @@ export class TransactionRunner {
    * share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
-    this.#checking ??= this.#check().finally(() => {
-      this.#checking = undefined;
-    });
-    await this.#checking.catch((error) => {
+    await this.#shareCheck().catch((error) => {
       throw mapError(error);
     });
   }

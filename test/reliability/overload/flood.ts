@@ -11,14 +11,14 @@ import { listPlants } from "../plant-client.ts";
 import { residentMb } from "../process-growth.ts";
 import { sendCrowd } from "./crowd.ts";
 
-/** Three times as many as may wait. */
+/** Many more than fit into a commit. */
 const clients = 3_500;
 const durationMs = 2_500;
 /** The memory that a client may take, with its connection. */
 const clientBytesMax = 64 * 1024;
 /** By then, the service has noticed the stall. */
 const noticedMs = queuedMsMax + 100;
-/** In flight, those that waited less than half a second at the end, and some that came after it. */
+/** Well below the number of clients: those that waited for less than half a second at the end. */
 const waitingMax = 3_072;
 const body = '{"name":"Fern"}';
 
