@@ -187,9 +187,10 @@ export class ListView {
     const index = this.#indexAt(event);
     const plant = this.#plants[index];
     if (!plant) return;
-    if (!this.#isSelecting) return this.#events.onOpen(plant);
-    this.focus(index);
-    this.#events.onToggle(index, event.shiftKey);
+    if (this.#isSelecting) {
+      this.focus(index);
+      this.#events.onToggle(index, event.shiftKey);
+    } else this.#events.onOpen(plant);
   }
 
   #press(event: KeyboardEvent): void {
