@@ -39,7 +39,7 @@ function findTextError(text: string, rule: TextRule): string | undefined {
 }
 
 /** One check for all rules of a text, in the order in which they are reported. */
-function fits(rule: TextRule) {
+export function fits(rule: TextRule) {
   return v.check<string, (issue: v.CheckIssue<string>) => string>(
     (text) => findTextError(text, rule) === undefined,
     (issue) => findTextError(issue.input, rule) ?? "must fit",

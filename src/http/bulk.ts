@@ -5,9 +5,10 @@
  */
 import { errorCodes, errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
-import { refusalOf, type Source, slicePlants, sliceTextMax } from "../domain/plants.ts";
+import { refusalOf, slicePlants, sliceTextMax } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
 import { itemsOf, type JsonObject, parseJsonObject } from "../json-text.ts";
+import type { Source } from "./stream.ts";
 import { validateObject } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;

@@ -15,8 +15,9 @@ import {
   ifNoneMatch,
   integerText,
   keyText,
-  literalText,
+  searchText,
   tagText,
+  wordText,
 } from "./parameters.ts";
 import {
   entityTag,
@@ -39,10 +40,21 @@ const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
 const include = {
   in: "query",
-  schema: literalText("id", "must be id, which is all that can be included"),
+  schema: wordText(["id"], "must be id, which is all that can be included"),
   description: "`id`: plants in the response have their ids.",
   example: "id",
 } as const;
+
+const limit = {
+  in: "query",
+  schema: integerText(0n, BigInt(limitMax), { format: "int32", minimum: 0, maximum: limitMax }),
+  description: "The maximum number of items to return. Default: all.",
+  example: 20,
+} as const;
+
+const linkHeader = (example: string) => ({
+  Link: { description: 'The next page (`rel="next"`), if `limit` cut the list short.', example },
+});
 
 const plantBody = {
   bytesMax: 64 * 1024,
@@ -186,19 +198,12 @@ const listPlants = plantOperation({
   scope: "read",
   summary: "List plants",
   description:
-    "The plants of the token's garden, by ascending id. Without `limit`, all of them are " +
-    "streamed. If `limit` cuts the list short, `Link` has the next page.",
+    "The plants of the token's garden, by id. Without `limit`, all of them are streamed. If " +
+    "`limit` cuts the list short, `Link` has the next page. A page of a search ends after " +
+    "20,000 plants that were looked at, so it may have fewer plants than `limit`, even none; " +
+    "`Link` goes on.",
   parameters: {
-    limit: {
-      in: "query",
-      schema: integerText(0n, BigInt(limitMax), {
-        format: "int32",
-        minimum: 0,
-        maximum: limitMax,
-      }),
-      description: "The maximum number of plants to return. Default: all.",
-      example: 20,
-    },
+    limit,
     after: {
       in: "query",
       schema: plantIdText,
@@ -211,17 +216,26 @@ const listPlants = plantOperation({
       description: "Only plants with exactly this tag; empty: only plants without a tag.",
       example: "living room",
     },
+    q: {
+      in: "query",
+      schema: searchText,
+      description:
+        "A search: only plants that contain each of its words in their name or tag. Case and " +
+        "accents don't matter.",
+      example: "monstera",
+    },
+    order: {
+      in: "query",
+      schema: wordText(["asc", "desc"], "must be asc or desc"),
+      description: "By ascending id (the default), or by descending id: the newest first.",
+      example: "desc",
+    },
     include,
   },
   success: {
     status: 200,
     description: "The plants.",
-    headers: {
-      Link: {
-        description: 'The next page (`rel="next"`), if `limit` cut the list short.',
-        example: '</plants?limit=20&after=27>; rel="next"',
-      },
-    },
+    headers: linkHeader('</plants?limit=20&after=27>; rel="next"'),
     contentType: "application/json",
     schema: "PlantList",
     examples: {
@@ -230,16 +244,22 @@ const listPlants = plantOperation({
     },
   },
   isCacheable: true,
-  async run({ plants, basePath }, { caller, parameters, isHead }) {
-    const { after, tag, include } = parameters;
+  async run({ plants, lists, basePath }, { caller, parameters, isHead }) {
+    const { after, tag, q, order, include } = parameters;
     const requested = parameters.limit === undefined ? undefined : Number(parameters.limit);
     // The end of a long page takes as long to find as its plants to send, and HEAD sends none.
     const limit = isHead && requested && requested > headLimitMax ? undefined : requested;
-    const listing = await plants.list(caller, { limit, after, tag });
-    const headers = listing.next && { Link: linkToNext(basePath, listing.next, { include, tag }) };
+    const scan = plants.list(caller, { tag, order, search: q });
+    const listing = await lists.read(caller.garden, scan, { limit, after });
+    const { next } = listing;
+    const headers = next && {
+      Link: linkToNext(`${basePath}/plants`, { ...next, tag, q, order, include }),
+    };
     const reply = jsonReply(200, renderList(listing, include), headers);
-    const lastId = listing.next?.after;
-    return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= assignedIdMax };
+    // In descending order, new plants come first.
+    const isBeforeAppends =
+      order !== "desc" && next?.after !== undefined && next.after <= assignedIdMax;
+    return { ...reply, isBeforeAppends };
   },
 });
 
@@ -296,7 +316,7 @@ const putPlant = plantOperation({
     "If-Match": ifMatch,
     "If-None-Match": {
       in: "header",
-      schema: literalText("*", "must be * here"),
+      schema: wordText(["*"], "must be * here"),
       description: "`*`: only if there is no such plant.",
       example: "*",
     },
