@@ -125,30 +125,34 @@ export class PlantCard {
    * same button deletes that.
    */
   async delete(plant: Plant): Promise<void> {
-    const { api, onRead, onDeleted, onMove, onError } = this.#events;
+    const { api, onRead, onDeleted, onError } = this.#events;
     try {
       await api().delete(plant);
       this.#leave(plant.id);
       onDeleted(plant);
     } catch (error) {
       if (onError(error)) return;
-      if (!(error instanceof Conflict)) {
+      if (error instanceof Conflict) {
+        onRead(plant.id, error.theirs);
+        if (error.theirs) this.#showChanged(plant, error.theirs);
+        else {
+          this.#leave(plant.id);
+          notify(message`“${plant.name}” had already been deleted.`);
+        }
+      } else {
         const why = describeError(error);
-        return notify(message`“${plant.name}” may not have been deleted. ${why}`, "trouble");
+        notify(message`“${plant.name}” may not have been deleted. ${why}`, "trouble");
       }
-      const { theirs } = error;
-      onRead(plant.id, theirs);
-      if (!theirs) {
-        this.#leave(plant.id);
-        return notify(message`“${plant.name}” had already been deleted.`);
-      }
-      onMove(plant.id);
-      const tag = plant.tag === "" ? "" : message`, tagged “${plant.tag}”`;
-      this.#show(theirs, message`${changed} It was “${plant.name}”${tag}.`);
-      this.#deleteButton.textContent = "Delete it anyway";
-      this.#closeButton.textContent = "Keep it";
-      this.#closeButton.focus();
     }
+  }
+
+  #showChanged(plant: Plant, theirs: Plant): void {
+    this.#events.onMove(plant.id);
+    const tag = plant.tag === "" ? "" : message`, tagged “${plant.tag}”`;
+    this.#show(theirs, message`${changed} It was “${plant.name}”${tag}.`);
+    this.#deleteButton.textContent = "Delete it anyway";
+    this.#closeButton.textContent = "Keep it";
+    this.#closeButton.focus();
   }
 
   #leave(id: bigint): void {

@@ -27,7 +27,6 @@ function refusal(status: 401 | 429, type: string, retryAfterSeconds = 0) {
   const body = JSON.stringify({ type, detail: "Too soon." });
   return { status, headers: { ...contentType, "Retry-After": String(retryAfterSeconds) }, body };
 }
-const unauthenticated = refusal(401, "urn:plantstore:problem:unauthenticated");
 const limited = (seconds: number) => refusal(429, "urn:plantstore:problem:rate-limited", seconds);
 
 /** From a proxy that wants people to sign in. */

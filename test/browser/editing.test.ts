@@ -121,7 +121,7 @@ describe("editing a plant", () => {
       const { page, stored } = garden;
       await change(garden, "Tree fern", "shade");
       await openCard(page, "Fern");
-      await page.waitForSelector("#plant-title:text-is('Tree fern')");
+      await page.waitForSelector("#plant-title:has-text('Tree fern')");
       await page.click("#plant-edit");
       await page.fill("#edit-name", "My fern");
       await change(garden, "Royal fern", "");
