@@ -114,7 +114,12 @@ export class Plants {
       }
       await committing;
     } catch (error) {
-      throw hasCreated ? toPartialFailure(error, idempotencyKey) : error;
+      if (!hasCreated) throw error;
+      const advice =
+        idempotencyKey === undefined
+          ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
+          : "Send it again with the same Idempotency-Key.";
+      throw toPartialFailure(error, "stored", advice);
     }
   }
 
@@ -171,6 +176,28 @@ export class Plants {
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
 
+  /**
+   * Deletes plants in slices of one commit each. Returns the ids that the garden has no plant for.
+   * Fails only if the storage does: then some of the plants may be deleted, and doing it again is
+   * safe.
+   */
+  async deleteMany({ garden }: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
+    const missing: PlantId[] = [];
+    for (let first = 0; first < ids.length; first += slicePlants) {
+      const slice = ids.slice(first, first + slicePlants);
+      try {
+        const outcomes = await this.#writer.writeAll(
+          slice.map((id) => ({ kind: "delete", garden, id })),
+        );
+        missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
+      } catch (error) {
+        if (missing.length === first) throw error;
+        throw toPartialFailure(error, "deleted", "Send it again: that is safe.");
+      }
+    }
+    return missing;
+  }
+
   #toWrite(
     { garden }: Caller,
     { id, name, tag }: PlantDraft,
@@ -193,14 +220,10 @@ export function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-/** Whatever the storage says of one slice, others may be stored. */
-function toPartialFailure(error: unknown, idempotencyKey: string | undefined): unknown {
+/** Whatever the storage says of one slice, others may be stored or deleted. */
+function toPartialFailure(error: unknown, done: "stored" | "deleted", advice: string): unknown {
   if (!(error instanceof PlantStoreError)) return error;
-  const advice =
-    idempotencyKey === undefined
-      ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
-      : "Send it again with the same Idempotency-Key.";
-  const message = `The database failed during this request. Some of the plants may have been stored. ${advice}`;
+  const message = `The database failed during this request. Some of the plants may have been ${done}. ${advice}`;
   return new PlantStoreError("unavailable", message, { cause: error });
 }
 

@@ -115,6 +115,9 @@ export type SchemaName =
   | "PlantDraftList"
   | "Result"
   | "ResultList"
+  | "PlantIds"
+  | "Deletions"
+  | "TagCountList"
   | "Me"
   | "Text"
   | "Document";

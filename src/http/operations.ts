@@ -7,7 +7,17 @@ import {
   plantIdMin,
 } from "../domain/plant.ts";
 import { preconditionFailed } from "../domain/plants.ts";
-import { BulkResults, bulkBytesMax, bulkPlantsMax, plantCharactersMax, readBulk } from "./bulk.ts";
+import {
+  BulkResults,
+  bulkBytesMax,
+  bulkPlantsMax,
+  idsBytesMax,
+  plantCharactersMax,
+  readBulk,
+  readIds,
+  renderDeletions,
+  reservedBytesOf,
+} from "./bulk.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
   entityTagHeader,
@@ -26,6 +36,7 @@ import {
   matchesTag,
   plantLocation,
   renderList,
+  renderListing,
   renderPlant,
   toContentHashes,
 } from "./response.ts";
@@ -188,6 +199,86 @@ const createPlants = plantOperation({
     const slices = body.readSlices(() => turn(caller.garden));
     await plants.createMany(caller, slices, parameters["Idempotency-Key"], results.note);
     return jsonReply(200, results.render());
+  },
+});
+
+const deletePlants = plantOperation({
+  name: "deletePlants",
+  method: "POST",
+  path: "/plants/bulk-delete",
+  scope: "write",
+  summary: "Delete many plants",
+  description:
+    `Up to ${bulkPlantsMax} ids, at most 256 KiB. Responds once the deletions are on stable ` +
+    "storage, and lists the ids without a plant. If the storage fails midway, some of the plants " +
+    "may be deleted; sending the request again is safe.",
+  parameters: {},
+  body: {
+    bytesMax: idsBytesMax,
+    parse: (text, errors, { turn }) => readIds(text, errors, turn),
+    schema: "PlantIds",
+    // The API reference fills the example in, so these are ids that the service never assigns.
+    examples: { two: { value: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001] } } },
+  },
+  success: {
+    status: 200,
+    description: "The plants are gone.",
+    contentType: "application/json",
+    schema: "Deletions",
+    examples: { one: { value: { deleted: 1, missing: [9_000_000_000_000_001] } } },
+  },
+  problems: ["too-large", "unsupported-media-type", "storage-full"],
+  async run({ plants }, { caller, body: ids, reserved }) {
+    reserved?.add(reservedBytesOf(ids));
+    const missing = await plants.deleteMany(caller, ids);
+    return jsonReply(200, renderDeletions(ids.length - missing.length, missing));
+  },
+});
+
+const listTags = plantOperation({
+  name: "listTags",
+  method: "GET",
+  path: "/tags",
+  scope: "read",
+  summary: "Count plants by tag",
+  description:
+    "The tags of the garden's plants in code point order, each with the number of its plants. " +
+    "Plants without a tag are counted under the empty one. Without `limit`, all tags are streamed.",
+  parameters: {
+    limit,
+    after: {
+      in: "query",
+      schema: tagText,
+      description: "A tag. The list starts after it.",
+      example: "hall",
+    },
+  },
+  success: {
+    status: 200,
+    description: "The tags.",
+    headers: linkHeader('</tags?limit=20&after=shade>; rel="next"'),
+    contentType: "application/json",
+    schema: "TagCountList",
+    examples: {
+      two: {
+        value: [
+          { tag: "", plants: 12 },
+          { tag: "shade", plants: 1668 },
+        ],
+      },
+    },
+  },
+  isCacheable: true,
+  async run({ plants, lists, basePath }, { caller, parameters }) {
+    const { after } = parameters;
+    const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
+    const listing = await lists.read(caller.garden, plants.tags(caller), { limit, after });
+    const Link = listing.next && linkToNext(`${basePath}/tags`, { ...listing.next });
+    return jsonReply(
+      200,
+      renderListing(listing, (tag) => tag),
+      Link ? { Link } : undefined,
+    );
   },
 });
 
@@ -401,10 +492,12 @@ const getMe = plantOperation({
 export const operations: readonly DocumentedOperation[] = [
   createPlant,
   createPlants,
+  deletePlants,
   listPlants,
   getPlant,
   putPlant,
   deletePlant,
+  listTags,
   getMe,
   ...serviceOperations,
 ];
