@@ -250,6 +250,7 @@ export class PlantCard {
     show(find("edit-note"), note !== "");
     show(find("edit-resume"), note !== "");
     this.#saveButton.textContent = save;
+    this.#saveButton.classList.toggle("primary", note === "");
     find("edit-cancel").textContent = note === "" ? "Cancel" : "Discard yours";
   }
 }

@@ -52,8 +52,8 @@ describe("editing a plant", () => {
       expect(focused).toBe("Ocimum sanctum");
       expect((await shownNames(page))[4]).toBe("Ocimum sanctum");
       expect(await page.textContent("#garden-title")).toBe("12 plants");
-      await page.waitForSelector(".chip:text-is('kitchen 2')");
-      await page.waitForSelector(".chip:text-is('herbs 3')");
+      await page.waitForSelector(".chip:has-text('kitchen 2')");
+      await page.waitForSelector(".chip:has-text('herbs 3')");
       expect(await readPlant(garden, 5)).toEqual({ name: "Ocimum sanctum", tag: "kitchen" });
 
       // Out of the list of its tag, too, and the keyboard goes on from somewhere.
@@ -64,7 +64,7 @@ describe("editing a plant", () => {
       await page.click("#edit-save");
       await waitForTitle(page, "1 plant");
       await page.waitForSelector("#filter:focus");
-      await page.waitForSelector(".chip:text-is('no tag 2')");
+      await page.waitForSelector(".chip:has-text('no tag 2')");
     },
   );
 

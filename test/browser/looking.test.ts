@@ -101,7 +101,7 @@ describe("a list of plants", () => {
       await page.click("#notice:has-text('“Ivy” was added') a");
       await page.waitForSelector("#plant-title:has-text('Ivy')");
       await page.click("#plant-close");
-      expect(hashOf(page)).toBe("#tag=meadow");
+      await page.waitForURL(/#tag=meadow$/);
     },
   );
 

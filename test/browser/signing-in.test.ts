@@ -104,13 +104,17 @@ describe("signing in", () => {
   testGarden(
     "is asked for again, with the reason, when the token is revoked, and keeps only what was typed",
     { plants: somePlants },
-    async ({ page, service, call }) => {
+    async ({ page, service, call, token: firstToken }) => {
       const { user } = await (await call("GET /me")).json();
-      const signInAgain = async (name: string) =>
-        signIn(page, await makeGarden(service, [], { user: name, garden: name }));
+      let token = firstToken;
+      const signInAgain = async (name: string) => {
+        token = await makeGarden(service, [], { user: name, garden: name });
+        await signIn(page, token);
+      };
+      const isRefused = async () => (await service.call("GET /me", { token })).status === 401;
       const expire = async (button: string) => {
         await revokeTokens(service);
-        await waitFor(async () => (await call("GET /plants")).status === 401 || undefined);
+        await waitFor(async () => (await isRefused()) || undefined);
         await page.click(button);
         await page.waitForSelector("#sign-in-reason:not([hidden])");
       };
