@@ -92,7 +92,7 @@ export function connect(token: string, signal: AbortSignal) {
       return named ? { ...page, plants: [...others, named] } : page;
     },
     /** Every plant of a list, many at a time. */
-    async *pages(query: Query, stop: AbortSignal) {
+    async *pages(query: Query, stop: AbortSignal = signal) {
       const call = { signal: AbortSignal.any([signal, stop]) };
       const named = await findNamed(query, call);
       for await (const page of store.pages({ ...query, pageSize: pageSizeMax, ...call })) {

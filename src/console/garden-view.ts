@@ -24,13 +24,13 @@ import {
   message,
   notify,
   show,
-  whileBusy,
 } from "./elements.ts";
 import { Garden } from "./garden.ts";
-import { drawSelection, drawWords, isFiltered } from "./garden-words.ts";
+import { drawWords, isFiltered } from "./garden-words.ts";
 import { ListView } from "./list-view.ts";
 import { PlantCard } from "./plant-card.ts";
 import { Selection } from "./selection.ts";
+import { SelectionBar } from "./selection-bar.ts";
 import { TagsView } from "./tags-view.ts";
 import { Transfers } from "./transfers.ts";
 
@@ -38,8 +38,6 @@ import { Transfers } from "./transfers.ts";
 const loadAheadPixels = 1_600;
 /** How long somebody who types pauses before the service searches. */
 const typingMs = 200;
-/** What the service takes in one request. */
-const deletedAtOnce = 10_000;
 
 export class GardenView {
   readonly #onExpired: () => void;
@@ -57,6 +55,14 @@ export class GardenView {
       // The row that opened it may have been redrawn or removed.
       if (!this.#list.focus(this.#list.indexOf(id))) this.#filterInput.focus();
     },
+    onError: (error) => this.#handle(error),
+  });
+  readonly #selectionBar = new SelectionBar(this.#selection, {
+    api: () => this.#openApi(),
+    garden: () => this.#garden,
+    onChange: () => this.#draw(),
+    onDeleted: (plants) => this.#showDeleted(plants),
+    onStale: () => void this.#refresh(),
     onError: (error) => this.#handle(error),
   });
   readonly #list = new ListView(this.#selection, {
@@ -119,21 +125,6 @@ export class GardenView {
       const { order, ...query } = this.#coming.query;
       this.#address.go({ ...query, order: order ? undefined : "desc" });
     });
-    find("select").addEventListener("click", () => this.#setSelecting(!this.#selection.isOn));
-    find("select-done").addEventListener("click", () => this.#setSelecting(false));
-    for (const id of ["rows", "selection"]) {
-      find(id).addEventListener("keydown", ({ key }) => {
-        if (key === "Escape" && this.#selection.isOn) this.#setSelecting(false);
-      });
-    }
-    find("select-all").addEventListener("click", () => {
-      this.#selection.setAll(!this.#selection.isAll);
-      this.#draw();
-    });
-    const deleteButton = find<HTMLButtonElement>("delete-selected");
-    deleteButton.addEventListener("click", () => {
-      void whileBusy(deleteButton, () => this.#deleteSelected());
-    });
     find("clear-filter").addEventListener("click", () => this.#showAll());
     find("refresh").addEventListener("click", () => void this.#refresh());
     find("first-add").addEventListener("click", () => this.#add.open());
@@ -144,7 +135,7 @@ export class GardenView {
     listenForShortcuts({
       "/": () => input.focus(),
       n: () => this.#canWrite && this.#add.open(),
-      x: () => this.#canWrite && this.#setSelecting(!this.#selection.isOn),
+      x: () => this.#canWrite && this.#selectionBar.toggle(),
       r: () => void this.#refresh(),
       z: () => void this.#deletions.undo(),
     });
@@ -250,8 +241,9 @@ export class GardenView {
 
   /** Loads everything again that was loaded. */
   async #refresh(): Promise<void> {
-    const { query, size } = this.#garden;
-    await Promise.all([this.#start(query, Math.max(size, pageSize)), this.#recount()]);
+    if (!this.#api) return;
+    const limit = Math.max(this.#garden.size, pageSize);
+    await Promise.all([this.#start(this.#coming.query, limit), this.#recount()]);
   }
 
   /** Loads the next page. */
@@ -386,57 +378,11 @@ export class GardenView {
     this.#list.reveal(first.id);
   }
 
-  #setSelecting(isOn: boolean): void {
-    this.#selection.setOn(isOn);
-    this.#draw();
-    if (!isOn) find("select").focus();
-  }
-
-  /** Deletes what is selected, except what somebody else has changed since it was shown here. */
-  async #deleteSelected(): Promise<void> {
-    const api = this.#openApi();
-    const deleted: Plant[] = [];
-    try {
-      const found = await this.#readSelected(api);
-      for (let at = 0; at < found.length; at += deletedAtOnce) {
-        const some = found.slice(at, at + deletedAtOnce);
-        const gone = new Set(await api.deleteMany(some.map(({ id }) => id)));
-        deleted.push(...some.filter(({ id }) => gone.has(id)));
-      }
-      if (api === this.#api) this.#setSelecting(false);
-    } catch (error) {
-      if (api !== this.#api || this.#handle(error)) return;
-      notify(message`Not everything may have been deleted. ${describeError(error)}`, "trouble");
-      void this.#refresh();
-    }
-    if (api === this.#api) this.#showDeleted(deleted);
-  }
-
-  /** The selected plants as they are now. */
-  async #readSelected(api: Api): Promise<Plant[]> {
-    const { query, plants } = this.#garden;
-    const selection = this.#selection;
-    if (selection.isAll) {
-      const pages = await Array.fromAsync(api.pages(query, this.#loading.signal));
-      return pages.flat().filter((plant) => selection.has(plant));
-    }
-    const selected = plants.filter((plant) => selection.has(plant));
-    const from = plants.findIndex((plant) => selection.has(plant));
-    const span = plants.findLastIndex((plant) => selection.has(plant)) - from + 1;
-    const found = await api.readAgain(query, selected, plants[from - 1]?.id, span);
-    const kept = selected.length - found.length;
-    if (kept > 0) {
-      notify(message`Somebody else has changed ${renderCount(kept, "plant")} of these. They stay.`);
-      void this.#refresh();
-    }
-    return found;
-  }
-
   #draw(): void {
     const garden = this.#garden;
     const { order, tag } = garden.query;
     drawWords(garden, this.#summary);
-    drawSelection(this.#selection, garden, this.#summary);
+    this.#selectionBar.draw(garden, this.#summary);
     this.#list.draw(garden.plants);
     this.#tags.draw(this.#summary?.tags ?? [], tag);
     find("newest").ariaPressed = String(order === "desc");

@@ -4,7 +4,6 @@ import { renderCount } from "../plant-file/words.ts";
 import { describeError, type Me, type Query, type Summary, tagsMax } from "./api.ts";
 import { find, message, show } from "./elements.ts";
 import type { Garden } from "./garden.ts";
-import type { Selection } from "./selection.ts";
 
 /** Everything about the garden but its plants and tags. */
 export function drawWords(garden: Garden, summary: Summary | undefined): void {
@@ -27,28 +26,6 @@ export function drawWords(garden: Garden, summary: Summary | undefined): void {
   show(find("loading"), !garden.isLoaded && !isTrouble);
   document.body.classList.toggle("read-only", !canWrite);
   document.body.classList.toggle("bare", size === 0 && !isFiltered(garden.query));
-}
-
-/** What is selected, and what to do with it. */
-export function drawSelection(
-  selection: Selection,
-  garden: Garden,
-  summary: Summary | undefined,
-): void {
-  const total = countPlants(garden, summary);
-  const count = selection.count(total);
-  const { tag, q } = garden.query;
-  const all = total === undefined ? "all" : `all ${renderCount(total)}`;
-  const tagged = tag === "" ? "without a tag" : tag === undefined ? "plants" : "with this tag";
-  const which = `${all} ${q === undefined ? tagged : "that match"}`;
-  const deleteButton = find<HTMLButtonElement>("delete-selected");
-  find("select").ariaPressed = String(selection.isOn);
-  show(find("selection"), selection.isOn);
-  find("selection-note").textContent =
-    `${count === undefined ? which : renderCount(count)} selected`;
-  find("select-all").textContent = selection.isAll ? "Select none" : `Select ${which}`;
-  deleteButton.textContent = `Delete ${count === undefined ? which : renderCount(count, "plant")}`;
-  show(deleteButton, count !== 0);
 }
 
 export function isFiltered({ tag, q }: Query): boolean {
