@@ -37,7 +37,7 @@ export interface Summary {
 export const pageSize = 500;
 /** For a selection or an export. */
 const pageSizeMax = 5_000;
-export const tagsMax = 10_000;
+export const tagsMax = 5_000;
 
 export const editedFields = ["name", "tag"] as const;
 type EditedField = (typeof editedFields)[number];
