@@ -69,13 +69,14 @@ export class Lists {
   ): Promise<Listing<Item, Position>> {
     const { looksMax } = scan;
     const textMax = this.#textMax();
+    // One item more than requested shows whether the limit cut the list short.
+    const count = Math.min(limit, snapshotItemsMax) + 1;
     const first: Item[] = [];
     let [text, looks, position] = [0, 0, after];
-    // One item more than requested shows whether the limit cut the list short.
-    while (first.length <= limit && looks !== looksMax && text <= textMax - itemTextMax) {
+    while (first.length < count && looks !== looksMax && text <= textMax - itemTextMax) {
       if (looks > 0) await this.#turn(garden);
-      const count = Math.min(limit + 1 - first.length, snapshotItemsMax + 1);
-      const step = await scan.read(position, countOf(scan, looks, count), textMax - text);
+      const wanted = countOf(scan, looks, count - first.length);
+      const step = await scan.read(position, wanted, textMax - text);
       for (const item of step.items) {
         first.push(item);
         text += scan.textOf(item);
@@ -95,11 +96,11 @@ export class Lists {
     if (looks === looksMax) return this.#onePage(scan, first, { limit, after: position });
     // The page is too long for one chunk. Its end is found first, because `next` goes out in a
     // header, before the items.
-    const count = limit - first.length;
-    const { last, isLast } = await this.#findEnd(garden, scan, position, count, looks);
+    const others = limit - first.length;
+    const { last, isLast } = await this.#findEnd(garden, scan, position, others, looks);
     const next = isLast ? undefined : { limit, after: last };
     if (last === position) return this.#onePage(scan, first, next);
-    return { first, rest: this.#readOn(scan, position, { last, count }), next };
+    return { first, rest: this.#readOn(scan, position, { last, count: others }), next };
   }
 
   /** The position of the last of the next `count` items, and whether the list ends there. */

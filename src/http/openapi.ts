@@ -354,18 +354,16 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     },
     additionalProperties: false,
   },
-  TagCountList: {
-    type: "array",
-    items: {
-      type: "object",
-      required: ["tag", "plants"],
-      properties: {
-        tag: { type: "string", description: "Empty: the plants without a tag." },
-        plants: { type: "integer", format: "int64", description: "How many plants have it." },
-      },
-      additionalProperties: false,
+  TagCount: {
+    type: "object",
+    required: ["tag", "plants"],
+    properties: {
+      tag: { type: "string", description: "Empty for plants without a tag." },
+      plants: { type: "integer", format: "int64", description: "How many plants have the tag." },
     },
+    additionalProperties: false,
   },
+  TagCountList: { type: "array", items: refer("schemas", "TagCount") },
   Me: {
     type: "object",
     required: ["user", "garden", "scope", "plants"],

@@ -117,6 +117,7 @@ export type SchemaName =
   | "ResultList"
   | "PlantIds"
   | "Deletions"
+  | "TagCount"
   | "TagCountList"
   | "Me"
   | "Text"
