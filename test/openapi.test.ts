@@ -10,9 +10,9 @@ import {
   lintDocument,
   makeDocumentFromString,
 } from "@redocly/openapi-core";
-import { errorCodes } from "../src/domain/errors.ts";
 import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
+import { problemInfo } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
 import { type Document, DocumentedAnswers } from "./documented-answers.ts";
 import { openWorld } from "./scenarios/scenario.ts";
@@ -74,7 +74,10 @@ describe("the OpenAPI document", () => {
     expect(servers).toEqual([{ url: "/v1", description: expect.any(String) }]);
     const page = await Bun.file(join(import.meta.dir, "../docs/interface.md")).text();
     const listed = [...info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm)];
-    const expected = Object.entries(errorCodes).map(([code, { status }]) => [code, String(status)]);
+    const expected = Object.entries(problemInfo).map(([code, { status }]) => [
+      code,
+      String(status),
+    ]);
     expect(listed.map(([, code, status]) => [code, status])).toEqual(expected);
     const explained = [...page.matchAll(/^\| (\d{3}) \| `([\w-]+)` \|/gm)];
     expect(explained.map(([, status, code]) => [code, status])).toEqual(expected);

@@ -3,11 +3,12 @@
  * few plants at a time, so that other requests run in between: parsing 1 MiB at once took up to
  * 90 ms.
  */
-import { errorCodes, errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
+import { errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
 import { refusalOf, type Source, slicePlants, sliceTextMax } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
 import { itemsOf, type JsonObject, parseJsonObject } from "../json-text.ts";
+import { problemInfo } from "./problem.ts";
 import { validateObject } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
@@ -170,5 +171,5 @@ export class BulkResults {
 }
 
 function renderRefusal({ code, message: detail }: PlantStoreError): string {
-  return JSON.stringify({ status: errorCodes[code].status, code, detail });
+  return JSON.stringify({ status: problemInfo[code].status, code, detail });
 }
