@@ -123,7 +123,9 @@ export class Client {
 function writeCall(call: Call, token: string): string {
   const headers: Record<string, string> = {};
   if ("key" in call) headers["Idempotency-Key"] = call.key;
-  if ("ifMatch" in call && call.ifMatch) headers["If-Match"] = call.ifMatch.entityTag;
+  if ("ifMatch" in call && call.ifMatch) {
+    headers["If-Match"] = call.ifMatch === "*" ? "*" : call.ifMatch.entityTag;
+  }
   if ("isForNew" in call) headers["If-None-Match"] = "*";
   switch (call.kind) {
     case "create":
