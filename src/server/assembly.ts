@@ -19,7 +19,7 @@ import type { Storage } from "../storage/storage.ts";
 import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
-import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
+import { createReadinessMemory, type ReadinessMemory, Readiness } from "./readiness.ts";
 
 /** A collector that is away would otherwise fill the log. */
 const droppedSpansLogMs = 60_000;
@@ -29,7 +29,7 @@ type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
     /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
     /** Likewise, what they share of `Readiness`. */
-    readonly doubt?: DoubtMemory | undefined;
+    readonly readiness?: ReadinessMemory | undefined;
   };
 
 export interface Assembly {
@@ -66,8 +66,8 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const doubt = config.doubt ?? createDoubtMemory();
-  const readiness = new Readiness(storage, writer, doubt, log, config.database ?? "");
+  const memory = config.readiness ?? createReadinessMemory();
+  const readiness = new Readiness(storage, writer, memory, log, config.database ?? "");
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),

@@ -11,7 +11,7 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { DoubtMemory, Readiness } from "./readiness.ts";
+import type { ReadinessMemory, Readiness } from "./readiness.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
@@ -27,7 +27,7 @@ export const drainMs = 8_000;
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
-  readonly doubt: DoubtMemory;
+  readonly readiness: ReadinessMemory;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
   /** Absent: plain HTTP. */

@@ -12,7 +12,7 @@ import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
 import { ListenerThread } from "./listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { createDoubtMemory } from "./readiness.ts";
+import { createReadinessMemory } from "./readiness.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
@@ -44,7 +44,7 @@ export async function serve(
     limits,
     certificate,
     buckets,
-    doubt: createDoubtMemory(),
+    readiness: createReadinessMemory(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };

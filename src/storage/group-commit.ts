@@ -174,7 +174,7 @@ export class GroupCommit implements PlantWriter {
 
   /** Settles every entry of the group. */
   async #commit(group: Group): Promise<void> {
-    const error = await this.#apply(group);
+    const error = await this.#tryCommit(group);
     if (error === undefined) return;
     if (error instanceof PlantStoreError) return this.#reject(group, error);
     const gardens = Map.groupBy(group, ({ garden }) => garden);
@@ -206,7 +206,7 @@ export class GroupCommit implements PlantWriter {
   }
 
   /** Returns the error instead of throwing it. */
-  async #apply(group: Group): Promise<unknown> {
+  async #tryCommit(group: Group): Promise<unknown> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];

@@ -49,19 +49,19 @@ const oldestVersion = 15;
 const int8 = 20;
 
 /**
- * Makes the first connection of a process and runs `prepare` on it, with the role's own search
+ * Makes the first connection of a process and runs `setUp` on it, with the role's own search
  * path: that may lead to a store in another schema than its first.
  */
 export async function findRoute(
   url: DatabaseUrl,
   limits: ConnectionLimits,
-  prepare: (client: ClientBase) => Promise<void>,
+  setUp: (client: ClientBase) => Promise<void>,
 ): Promise<Route> {
   const isEncrypted = url.tls !== "disable";
   const preferred = { isEncrypted, takesOptions: true, schema: undefined };
   const [client, route] = await connectFirst(url, limits, preferred);
   try {
-    await prepare(client);
+    await setUp(client);
     return route;
   } finally {
     client.end().catch(() => {});

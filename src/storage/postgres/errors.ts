@@ -104,7 +104,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why a database cannot be opened, in words that follow "Cannot open …: ". */
-export function explain(error: unknown, url: DatabaseUrl): string {
+export function describeFailure(error: unknown, url: DatabaseUrl): string {
   const { database, user, password = process.env.PGPASSWORD, tls } = url;
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
   const code = reasonOf(error);

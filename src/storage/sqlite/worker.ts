@@ -113,7 +113,7 @@ function commitWaiting(): void {
 function commit(requests: readonly WaitingRequest[]): void {
   let outcomes: readonly Outcome[];
   try {
-    outcomes = apply(requests.flatMap(({ writes }) => writes));
+    outcomes = write(requests.flatMap(({ writes }) => writes));
   } catch (thrown) {
     const error = handleFailure(thrown);
     // If a write is at fault, not the storage, only its own request fails.
@@ -133,7 +133,7 @@ function commit(requests: readonly WaitingRequest[]): void {
   }
 }
 
-function apply(writes: readonly HashedWrite[]): readonly Outcome[] {
+function write(writes: readonly HashedWrite[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);
