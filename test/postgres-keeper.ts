@@ -32,11 +32,7 @@ const server = new EmbeddedPostgres({
   // PostgreSQL refuses to run as root.
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ["--no-sync", "--encoding=UTF8"],
-  postgresFlags: [
-    ...["-c", "unix_socket_directories="],
-    ...["-c", "max_connections=200"],
-    ...order.flags,
-  ],
+  postgresFlags: ["-c", "unix_socket_directories=", "-c", "max_connections=200", ...order.flags],
   onLog: note,
   onError: note,
 });

@@ -109,7 +109,8 @@ export class PlantStore {
     const response = await this.#call("POST", "/plants", {
       headers: { "content-type": "application/json", "idempotency-key": idempotencyKey },
       body: renderDraft(draft),
-      ...{ idempotencyKey, signal },
+      idempotencyKey,
+      signal,
     });
     return parse(response, 201, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text)),
@@ -141,7 +142,8 @@ export class PlantStore {
         headers: { "content-type": "application/json", "idempotency-key": key },
         body: `[${items.join()}]`,
         items: items.length,
-        ...{ idempotencyKey, signal },
+        idempotencyKey,
+        signal,
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));

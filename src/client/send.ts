@@ -158,7 +158,10 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
   const unwatch = watch(signal, () => controller.abort(signal?.reason));
   try {
     const response = await fetch(url, {
-      ...{ method, headers, body, signal: controller.signal },
+      method,
+      headers,
+      body,
+      signal: controller.signal,
       // The token must not go anywhere else.
       redirect: "manual",
       // Bun resends GET and DELETE by itself when a reused connection breaks.

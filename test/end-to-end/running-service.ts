@@ -114,10 +114,7 @@ export async function startService(
   const folder = makeTemporaryFolder();
   const database = options.database ?? join(folder.path, "plants.db");
   const child = spawnProgram(
-    [
-      ...["serve", "--port", String(options.port ?? 0), "--database", database],
-      ...(options.args ?? []),
-    ],
+    ["serve", "--port", String(options.port ?? 0), "--database", database, ...(options.args ?? [])],
     options.variables,
     options.program,
   );

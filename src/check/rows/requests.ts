@@ -61,8 +61,13 @@ const listWith = (headers: SentHeaders) => ({ request: "GET /plants?limit=1", he
 const requestRows = rowsOf("requests", {
   "a body that is not declared as application/json in UTF-8 is 415": each(
     [
-      ...["text/plain", "application/problem+json", "application/json-patch+json", "json"],
-      ...["application/x-www-form-urlencoded", `${json}, ${json}`, `${json}; charset=latin1`],
+      "text/plain",
+      "application/problem+json",
+      "application/json-patch+json",
+      "json",
+      "application/x-www-form-urlencoded",
+      `${json}, ${json}`,
+      `${json}; charset=latin1`,
     ],
     create(plant(1), 415, { "Content-Type": "{each}" }),
   ),
@@ -88,9 +93,18 @@ const requestRows = rowsOf("requests", {
   ),
   "a body that is not one JSON object is 400": each(
     [
-      ...["{", "", '{"name":"{name}","id":{1}}{}', '{"name":"{name}","id":{1},}'],
-      ...["{'name':'Fern'}", '\ufeff{"name":"{name}","id":{1}}', "[".repeat(60_000)],
-      ...["[]", "null", "7", '"Fern"', '[{"name":"{name}","id":{1}}]'],
+      "{",
+      "",
+      '{"name":"{name}","id":{1}}{}',
+      '{"name":"{name}","id":{1},}',
+      "{'name':'Fern'}",
+      '\ufeff{"name":"{name}","id":{1}}',
+      "[".repeat(60_000),
+      "[]",
+      "null",
+      "7",
+      '"Fern"',
+      '[{"name":"{name}","id":{1}}]',
     ],
     create("{each}", { errors: [""] }),
   ),

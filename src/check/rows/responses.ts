@@ -128,8 +128,14 @@ const skip: ResponseCheck = (response) =>
     : undefined;
 
 const exposed = [
-  ...["Location", "Link", "X-Request-Id", "ETag", "Idempotency-Replayed", "Retry-After"],
-  ...["RateLimit", "RateLimit-Policy"],
+  "Location",
+  "Link",
+  "X-Request-Id",
+  "ETag",
+  "Idempotency-Replayed",
+  "Retry-After",
+  "RateLimit",
+  "RateLimit-Policy",
 ];
 
 const preflight = (request: string, method: string) =>

@@ -65,7 +65,10 @@ test("tokens that are looked up at the same time are each their own", async () =
   const who = { user: "ada", garden: "home", scope: "write", note: "", createdAtMs: 1 } as const;
   const times = { expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined };
   const tokens = Array.from({ length: 100 }, (_, index) => ({
-    ...{ ...who, ...times, id: `t${index}`, hash: `h${index}` },
+    ...who,
+    ...times,
+    id: `t${index}`,
+    hash: `h${index}`,
   }));
   for (const token of tokens) await storage.addToken(token);
   const hashes = [...tokens, ...tokens].map(({ hash }) => hash);

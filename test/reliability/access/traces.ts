@@ -47,8 +47,16 @@ export async function gatherTraces(log: "json" | "text", program?: string) {
     database,
     program,
     args: [
-      ...["--threads", "2", "--log", log, "--jwt-issuer", issuer.url, "--jwt-audience", audience],
-      ...["--trace-endpoint", `http://127.0.0.1:${collector.port}`],
+      "--threads",
+      "2",
+      "--log",
+      log,
+      "--jwt-issuer",
+      issuer.url,
+      "--jwt-audience",
+      audience,
+      "--trace-endpoint",
+      `http://127.0.0.1:${collector.port}`,
     ],
   });
   await sendAll(service, credentials, traces);

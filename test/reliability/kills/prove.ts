@@ -37,8 +37,10 @@ export interface LifeOptions {
 
 const certificates = join(import.meta.dir, "../../certificates");
 const secureArgs = [
-  ...["--tls-cert", join(certificates, "server.pem")],
-  ...["--tls-key", join(certificates, "server-key.pem")],
+  "--tls-cert",
+  join(certificates, "server.pem"),
+  "--tls-key",
+  join(certificates, "server-key.pem"),
 ];
 const clientsCount = 12;
 /** Enough to fill the WAL soon. */
