@@ -68,7 +68,7 @@ describe("the OpenAPI document", () => {
     expect(described.toSorted()).toEqual(served.toSorted());
   });
 
-  test("names its licence and its server, and explains every problem type", async () => {
+  test("names its license and its server, and explains every problem type", async () => {
     const { info, servers } = createOpenApi({ version, basePath: "/v1" }) as Document;
     expect(info.license).toEqual({ name: "MIT", identifier: "MIT" });
     expect(servers).toEqual([{ url: "/v1", description: expect.any(String) }]);

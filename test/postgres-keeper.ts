@@ -40,7 +40,7 @@ const server = new EmbeddedPostgres({
 let pid = 0;
 try {
   if (order.standbyOf) await copyAsStandby(order.standbyOf, folder);
-  else if (!existsSync(join(folder, "PG_VERSION"))) await initialise();
+  else if (!existsSync(join(folder, "PG_VERSION"))) await initialize();
   await start();
   await Bun.stdin.text();
 } catch (error) {
@@ -55,7 +55,7 @@ if (!isKept) rmSync(folder, { recursive: true, force: true });
 process.exit(0);
 
 /** From a copy where test/run.ts has made one, which is several times as fast. */
-async function initialise(): Promise<void> {
+async function initialize(): Promise<void> {
   const template = process.env.PLANTSTORE_TEST_PGDATA;
   if (template === undefined) return server.initialise();
   await Bun.spawn(["cp", "-a", `${template}/.`, folder]).exited;

@@ -167,7 +167,7 @@ function listen(config: ListenerConfig, app: App) {
     Bun.serve({
       hostname: host,
       port,
-      // Routes match the path as it was sent; `request.url` has it normalised.
+      // Routes match the path as it was sent; `request.url` has it normalized.
       routes: Object.fromEntries(
         app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),

@@ -16,7 +16,7 @@ function send(request: string): Promise<string> {
   return text(socket);
 }
 
-describe("a path that a proxy's rules may not recognise:", () => {
+describe("a path that a proxy's rules may not recognize:", () => {
   // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
   const hidden = [
     "/.\\metrics",

@@ -289,7 +289,7 @@ const deleteRows = rowsOf("delete", {
     [comparable("DELETE /plants/{2}", "second"), { status: 404, same: ["body"] }],
     list("", shown(2)),
   ],
-  "neighbours beyond 2^53 are told apart": [
+  "neighbors beyond 2^53 are told apart": [
     create({ name: "first", id: "{far}" }),
     create({ name: "second", id: "{far+1}" }),
     ["DELETE /plants/{far+1}", 204],

@@ -82,8 +82,8 @@ test("tokens that are looked up at the same time are each their own", async () =
 test("a service that runs while a migration adds a column goes on", async () => {
   const find = () => Promise.all([storage.findToken("h"), storage.listTokens()]);
   expect(await find()).toEqual([undefined, []]);
-  await database.query("ALTER TABLE tokens ADD COLUMN colour text");
-  await database.query("ALTER TABLE plants ADD COLUMN colour text");
+  await database.query("ALTER TABLE tokens ADD COLUMN color text");
+  await database.query("ALTER TABLE plants ADD COLUMN color text");
   expect(await find()).toEqual([undefined, []]);
   await storage.apply([create()]);
   expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);
