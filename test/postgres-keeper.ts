@@ -1,6 +1,6 @@
 /**
  * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own,
- * so that the server and its data go away also when the tests crash or are killed.
+ * so that the server and its data go away even if the tests crash or are killed.
  */
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

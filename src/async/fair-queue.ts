@@ -1,6 +1,7 @@
 /**
- * A queue for each garden, served in turn: whoever sends a thousand requests waits behind their own
- * requests, and nobody else does. The scheduler, group commit and PostgreSQL's reads all use it.
+ * A queue for each garden, served in turn: a caller who sends a thousand requests waits behind
+ * their own requests, and nobody else does. The scheduler, group commit and PostgreSQL's reads all
+ * use it.
  */
 
 /** What has waited longer when its turn comes is refused, in each of the three places. */

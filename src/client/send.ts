@@ -8,7 +8,7 @@ export interface ClientRequest {
   readonly body?: string | undefined;
   /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
   readonly isRepeatable: boolean;
-  /** More than the service ever sends in response; the rest isn't read. */
+  /** More than the service ever sends. The rest isn't read. */
   readonly responseBytesMax: number;
   /** The key to repeat the call with. */
   readonly idempotencyKey?: string | undefined;

@@ -19,16 +19,16 @@ import type { Storage } from "../storage/storage.ts";
 import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
-import { createReadinessMemory, type ReadinessMemory, Readiness } from "./readiness.ts";
+import { createReadinessMemory, Readiness, type ReadinessMemory } from "./readiness.ts";
 
 /** A collector that is away would otherwise fill the log. */
 const droppedSpansLogMs = 60_000;
 
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls">> & {
-    /** What all threads count the rates of callers in; absent: this thread counts alone. */
+    /** Where all threads count callers' requests. Absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
-    /** Likewise, what they share of `Readiness`. */
+    /** What all threads know about the storage. Absent: this thread has its own. */
     readonly readiness?: ReadinessMemory | undefined;
   };
 
@@ -71,7 +71,7 @@ export function assemble(
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
-    // Until they were fetched once, since the process started.
+    // Before the first fetch, their age counts from the start of the process.
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
   });
@@ -91,7 +91,7 @@ export function assemble(
       readVersion: (garden) => storage.version(garden),
       checkStorage: () => readiness.check(),
       renderMetrics,
-      // Loaded when it is first asked for: it takes longer to load than all else.
+      // Loaded when it is first asked for: it takes longer to load than everything else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");
         return JSON.stringify(createOpenApi({ version, basePath: config.basePath }));

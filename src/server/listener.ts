@@ -11,11 +11,11 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { ReadinessMemory, Readiness } from "./readiness.ts";
+import type { Readiness, ReadinessMemory } from "./readiness.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
-/** How long clients in use have to see `Connection: close` before the listener stops. */
+/** How long active clients have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
 const idleCheckMs = 10;
 const acceptPauseMs = 1_000;
@@ -88,7 +88,7 @@ export async function openListener(
   /**
    * Without a free file descriptor, the runtime tries to accept a waiting connection again and
    * again, which takes a whole processor. So the listener stops until the next check. That also
-   * closes idle connections and refuses those that wait.
+   * closes idle connections and refuses waiting ones.
    */
   async function acceptWhilePossible(): Promise<void> {
     if (isDraining || isAccepting === hasFreeDescriptor()) return;
@@ -122,7 +122,7 @@ export async function openListener(
     },
     async drain() {
       isDraining = true;
-      // One span of time for all of it.
+      // One deadline for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
@@ -232,7 +232,7 @@ function withListenError<Result>(
   try {
     return listen();
   } catch (error) {
-    const message = describeFailure((error as { code?: string }).code, host, port);
+    const message = describeListenError((error as { code?: string }).code, host, port);
     throw new PlantStoreError("unavailable", message);
   }
 }
@@ -241,10 +241,10 @@ function withListenError<Result>(
 const isLocal = (host: string) => /^(?:localhost|127\..*|0\.0\.0\.0|::1?)$/.test(host);
 
 /**
- * The runtime reports some addresses that are not this machine's as in use, and gives no code for
- * names that are none.
+ * The runtime reports some addresses that are not this machine's as in use, and gives no code for a
+ * name that doesn't exist.
  */
-function describeFailure(code: string | undefined, host: string, port: number): string {
+function describeListenError(code: string | undefined, host: string, port: number): string {
   const failed = `Cannot listen on ${host}:${port}`;
   if (code === "EACCES")
     return `${failed}: permission is denied; ports below 1024 need more rights.`;

@@ -124,7 +124,7 @@ async function start(
     }
   }
   function reloadCertificate(): Promise<void> {
-    // One after the other, so that the files as they are last win.
+    // One after the other, so that the latest files win.
     reloading = reloading.then(reload);
     return reloading;
   }

@@ -40,7 +40,7 @@ export function describeQuota(
       expect(await countPlants()).toBe(plantsMax);
     });
 
-    test("is decided in the order of a group, also where deletions make room", async () => {
+    test("is decided in the order of a group, even if deletions make room", async () => {
       const outcomes = await kinds(
         create({ id: 1n }),
         create({ id: 2n }),
@@ -124,7 +124,7 @@ export function describeQuota(
       await before.remove();
     });
 
-    test("bounds the keys of a garden, also where its plants are deleted again", async () => {
+    test("bounds the keys of a garden, even if its plants are deleted", async () => {
       const keysMax = 10_000;
       const keyed = (key: string) => {
         const idempotency = { key: key.padEnd(255, "x"), nowMs: 0, expiresAtMs: 9 };

@@ -65,7 +65,7 @@ export function describeStorage(
         expect(await storage.seek("home", 6n, 2, "a")).toBeUndefined();
       });
 
-      test("keeps gardens apart, also in a group of nothing but deletions", async () => {
+      test("keeps gardens apart, even in a group of deletions only", async () => {
         const gardens = ["a", "A", "a b"];
         await apply(...gardens.map((garden) => create({ id: 7n, garden })));
         const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
@@ -112,7 +112,7 @@ export function describeStorage(
     });
 
     describe("assigned ids", () => {
-      test("start at 1 and go up by one, also after a deletion and a higher given id", async () => {
+      test("start at 1 and go up by one, even after a deletion and a higher given id", async () => {
         expect(await apply(create(), create())).toEqual([created(1n), created(2n)]);
         await apply(remove(2n));
         expect(await apply(create())).toEqual([created(3n)]);

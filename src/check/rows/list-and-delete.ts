@@ -1,4 +1,4 @@
-/** List, get and delete: order, limit, after, tag, fields and next page; what is gone is gone. */
+/** List, get and delete: order, limit, after, tag, include, next page; deletions last. */
 import {
   as,
   create,
@@ -204,7 +204,7 @@ const tagRows = rowsOf("tag", {
   ),
 });
 
-/** What is no id of 64 bits in its shortest form. */
+/** Not a 64-bit id in its shortest form. */
 const notIds = [
   "x",
   "{1}.5",

@@ -173,8 +173,8 @@ export class TransactionRunner {
   }
 
   /**
-   * Fails soon, without waiting out an outage, unless the database responds and takes writes. Calls
-   * share one query: anyone may call /readyz, and writes need the connections.
+   * Checks that the database responds and accepts writes. Fails soon instead of waiting out an
+   * outage. Calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
     await this.#shareCheck().catch((error) => {

@@ -142,7 +142,7 @@ function write(writes: readonly HashedWrite[]): readonly Outcome[] {
   }
 }
 
-/** SQLite's own count changes with every commit of another connection than this one. */
+/** SQLite's own count changes with every commit by another connection. */
 function noticeOtherProcesses(): void {
   if (!connection) return;
   try {

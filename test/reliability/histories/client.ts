@@ -100,7 +100,7 @@ export class Client {
     return { who, call, response: undefined, calledAtMs, endedAtMs };
   }
 
-  /** An instance that is up, over the connection of before or, now and then, a new one. */
+  /** An instance that is up, over the last connection or, now and then, a new one. */
   async #reach(): Promise<Reached> {
     const { deployment, dice, instances = deployment.instances } = this.options;
     if (this.#reached && !this.#reached.connection.isOver && dice(3) > 0) return this.#reached;

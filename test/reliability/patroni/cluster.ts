@@ -74,7 +74,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** The node that takes writes, once the given one has failed. */
+  /** The primary, once the given node has failed. */
   leader(failed?: PatroniNode): Promise<PatroniNode> {
     const nodes = this.#nodes.filter((node) => node !== failed);
     const find = async () => {
@@ -128,7 +128,7 @@ class PatroniNode {
       this.#signal("SIGTERM");
       return;
     }
-    // Stopped first, so that Patroni cannot tell anyone that PostgreSQL is gone.
+    // Patroni is stopped first, so that it can't report that PostgreSQL has stopped.
     this.#signal("SIGSTOP");
     this.#signalPostgres(failure === "killed" ? "SIGKILL" : "SIGSTOP");
     if (failure === "killed") this.#signal("SIGKILL");

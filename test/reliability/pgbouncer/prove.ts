@@ -58,7 +58,7 @@ await prove({
       if (part === "PostgreSQL" && failure === "killed") signalAll({ pid, folder }, "SIGKILL");
       else send(pid, signals[failure]);
       if (failure !== "frozen") await exited;
-      // A package's restart takes no time; whoever replaces a killed server may.
+      // A package restarts it at once; replacing a killed server takes a while.
       if (failure !== "restarted") await Bun.sleep(failure === "frozen" ? frozenMs : dice(2_000));
       if (failure === "frozen") send(pid, "SIGCONT");
       else await start(part);

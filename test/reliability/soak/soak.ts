@@ -55,7 +55,7 @@ async function measureHeap(service: RunningService): Promise<number> {
   return size;
 }
 
-/** Clients that rest as long as they wait. Each has plants of its own, which come and go. */
+/** Clients that pause for as long as they wait. Each creates and deletes its own plants. */
 class Load {
   responses = 0;
   readonly faults: string[] = [];
