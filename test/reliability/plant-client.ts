@@ -157,7 +157,7 @@ export class PlantClient {
   ): Promise<Outcome> {
     const { name } = sent;
     const before: Entry = this.#ledger.find(name) ?? { name, state: "absent" };
-    // While a plant is replaced, or its create repeated, it is never gone.
+    // While a plant is replaced, or its create repeated, it is in every list.
     const stays = before.state === "present" && !request.startsWith("DELETE");
     this.#ledger.note({ ...sent, state: stays ? "present" : "unknown" });
     const reply = await this.send(request, init);

@@ -15,7 +15,7 @@ import type { Trial } from "../proof.ts";
 import { type Outgoing, type Variation, variations } from "./variations.ts";
 
 const retriesMax = 60;
-/** Of a changed request, the row no longer says what comes. */
+/** Once a request is changed, the row no longer says what to expect. */
 const anyStatus = { status: Array.from({ length: 400 }, (_, index) => 100 + index) };
 const rows = contract
   .filter(({ isSlow }) => !isSlow)
@@ -32,7 +32,7 @@ export class GeneratedTrial {
     return new GeneratedTrial(service, await (await service.call("GET /openapi.json")).json());
   }
 
-  /** Runs so many rows in two gardens of their own. They follow from the seed. */
+  /** Runs this many rows in two new gardens. The seed decides which rows. */
   async run(seed: number, count: number): Promise<Trial> {
     const storage = await openStorage(this.service.database, { isServing: false });
     const issue = async (user: string, scope: "read" | "write" = "write") =>

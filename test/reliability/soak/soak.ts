@@ -29,7 +29,7 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   const responsesBefore = load.responses;
   const samples: Sample[] = [];
   const sampling = setInterval(() => {
-    // The log of hours would fill the memory of this process.
+    // Hours of log would fill this process's memory.
     service.output().out = "";
     samples.push(sampleProcess(service.pid));
   }, 1_000);
