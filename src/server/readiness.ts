@@ -1,6 +1,6 @@
 /**
- * Whether the storage can be used now. After a commit has failed or taken long, on any
- * thread, each check commits a write of its own until one succeeds: no client may come to do it.
+ * Whether the storage can be used now. After a commit has failed or taken long, on any thread, each
+ * check commits a write of its own until one succeeds: no client may come to do it.
  *
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
