@@ -20,6 +20,11 @@ export class FairQueue<Item> {
   readonly #queues = new Map<string, Entry<Item>[]>();
   length = 0;
 
+  /** How many gardens have something in it. */
+  get gardens(): number {
+    return this.#queues.size;
+  }
+
   push(garden: string, item: Item): void {
     const entry = { item, queuedAtMs: performance.now() };
     const queue = this.#queues.get(garden);
