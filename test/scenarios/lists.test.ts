@@ -77,7 +77,9 @@ describe("a cached list", () => {
   test("is not shown to another garden, whatever both are named", async () => {
     const home = await world.plant("home", [1n, 2n]);
     const alike = await world.plant("homeinclude=id&limit=1", [3n]);
+    const asLong = await world.plant("pond", [4n]);
     expect(await listOften(home, "limit=1")).toEqual([1]);
+    expect(await listOften(asLong, "limit=1")).toEqual([4]);
     expect(await listOften(alike, "limit=1")).toEqual([3]);
     expect(await listOften(alike, "")).toEqual([3]);
     expect(await listOften(home, "limit=9")).toEqual([1, 2]);
