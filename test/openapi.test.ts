@@ -1,6 +1,6 @@
 /**
  * The OpenAPI document is valid and complete. test/reliability/generated/ checks thousands of
- * responses against it; here are those that need limits.
+ * responses against it; the ones that need limits are here.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
 import { problemInfo } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
-import { type Document, DocumentedAnswers } from "./documented-answers.ts";
+import { type Document, DocumentedAnswers } from "./documented-responses.ts";
 import { openWorld } from "./scenarios/scenario.ts";
 
 const world = openWorld("SQLite");

@@ -1,6 +1,6 @@
 /**
  * A real PostgreSQL for tests: started when it is first asked for, shared by all test files, and
- * gone with the process that asked, however that ends. Each test gets a database of its own.
+ * stopped with the process that asked, however that ends. Each test gets a database of its own.
  */
 import { join } from "node:path";
 import { Client } from "pg";

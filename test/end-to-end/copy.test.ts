@@ -60,7 +60,7 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     expect(JSON.parse(copied.out)).toMatchObject({ plants: 3 + lastId, tokens: users.length });
     expect(await readTokens(to)).toEqual(await readTokens(from));
     expect(await readPlants(to)).toEqual(await readPlants(from));
-    // A later token comes after those that were copied.
+    // A later token comes after the copied ones.
     await runProgram(["token", "create", user, "--database", to]);
     users.push(user);
     expect((await readTokens(to)).map((each) => each.user)).toEqual(users);

@@ -9,7 +9,7 @@ import { runRow, Skipped } from "../../../src/check/run-row.ts";
 import { Service, type ServiceResponse } from "../../../src/check/service.ts";
 import { TestGardens } from "../../../src/check/test-gardens.ts";
 import { openStorage } from "../../../src/storage/open.ts";
-import { type Document, DocumentedAnswers } from "../../documented-answers.ts";
+import { type Document, DocumentedAnswers } from "../../documented-responses.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import type { Trial } from "../proof.ts";
 import { type Outgoing, type Variation, variations } from "./variations.ts";
