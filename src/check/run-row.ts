@@ -110,8 +110,9 @@ class RowRun {
     if (target === undefined) return;
     const { pathname, search } = new URL(target, `http://${this.#service.host}`);
     const { basePath } = this.#service;
-    if (pathname === `${basePath}/plants`) this.#values.next = `/plants${search}`;
-    else throw new Violation(`Link must lead to ${basePath}/plants`, response);
+    const path = ["/plants", "/tags"].find((each) => pathname === basePath + each);
+    if (path === undefined) throw new Violation(`Link must stay below ${basePath}`, response);
+    this.#values.next = path + search;
   }
 
   /** Twice, because `{each}` may hold others. */
@@ -125,9 +126,10 @@ class RowRun {
   #fillIn(value: unknown, key = ""): unknown {
     if (typeof value === "string") {
       const text = this.#fill(value);
-      return key === "id" && value.startsWith("{") ? rawNumber(text) : text;
+      const isId = idArrays.has(key) || (key === "id" && value.startsWith("{"));
+      return isId ? rawNumber(text) : text;
     }
-    if (Array.isArray(value)) return value.map((item) => this.#fillIn(item));
+    if (Array.isArray(value)) return value.map((item) => this.#fillIn(item, key));
     if (typeof value !== "object" || value?.constructor !== Object) return value;
     return Object.fromEntries(
       Object.entries(value).map(([name, part]) => [name, this.#fillIn(part, name)]),
@@ -144,6 +146,8 @@ class RowRun {
     return rendered && Buffer.from(rendered.join(""));
   }
 }
+
+const idArrays = new Set(["ids", "missing"]);
 
 const farIds = 10n ** 18n;
 

@@ -5,6 +5,7 @@ import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
+import { Lists } from "../http/listing.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -86,6 +87,7 @@ export function assemble(
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),
+      lists: new Lists(turn),
       turn,
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
