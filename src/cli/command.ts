@@ -23,8 +23,8 @@ export interface Command {
   readonly name: string;
   readonly summary: string;
   /**
-   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional, `ID...`
-   * is one or more, and `[ID...]` any number.
+   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional,
+   * `ID...` is one or more, and `[ID...]` any number.
    */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;

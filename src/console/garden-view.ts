@@ -141,7 +141,7 @@ export class GardenView {
     });
   }
 
-  /** Shows what the address says. What was typed before the token expired is there for its owner. */
+  /** Shows what the address says, and what was typed before the token expired. */
   open(api: Api, me?: Me): void {
     this.#api = api;
     if (!me || toOwner(me) !== this.#owner) this.#forgetDrafts();

@@ -1,5 +1,4 @@
 /**
-/**
  * Many plants in one request: an array of plants or ids in, an array of results out. Both are
  * parsed and rendered a few plants at a time, so that other requests run in between: parsing 1 MiB
  * of plants at once took up to 90 ms.
