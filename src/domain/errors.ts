@@ -39,6 +39,11 @@ export const errorCodes = {
     title: "The id is not free",
     help: "Choose another id, or leave it out and the service assigns one.",
   },
+  gone: {
+    status: 410,
+    title: "The events cannot go on from there",
+    help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
+  },
   "precondition-failed": {
     status: 412,
     title: "The plant is not as expected",
@@ -92,8 +97,8 @@ export type ValidationError = { readonly detail: string } & (
   | { readonly header: string }
 );
 
-/** What may be limited by configuration. */
-export type Limit = "requests" | "plants" | "keys";
+/** What a caller may have too many of. */
+export type Limit = "requests" | "streams" | "plants" | "keys";
 
 /** `message` is safe to show to the caller and says what to do. */
 export class PlantStoreError extends Error {

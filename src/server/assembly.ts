@@ -3,8 +3,10 @@ import { memoizeAsync } from "../async/share.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
+import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
+import { EventFeed, type StreamCounts } from "../http/event-stream.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -25,11 +27,13 @@ import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
 const droppedSpansLogMs = 60_000;
 
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls">> & {
+  Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls" | "events">> & {
     /** What all threads count the rates of callers in; absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
     /** Likewise, what they share of `Readiness`. */
     readonly doubt?: DoubtMemory | undefined;
+    /** Likewise, how many streams each token has open. */
+    readonly streamCounts?: StreamCounts | undefined;
   };
 
 export interface Assembly {
@@ -38,6 +42,7 @@ export interface Assembly {
   /** Absent if no issuer is configured. */
   readonly jwts: JwtVerifier | undefined;
   readonly writer: GroupCommit;
+  readonly feed: EventFeed;
   readonly readiness: Readiness;
   /** Absent if no collector is configured. */
   readonly spans: SpanExporter | undefined;
@@ -71,6 +76,7 @@ export function assemble(
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
+    listeners: feed.listeners,
     // Until they were fetched once, since the process started.
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
@@ -83,9 +89,14 @@ export function assemble(
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const scheduler = new Scheduler();
   const turn = (garden: string) => scheduler.turn(garden);
+  const events = new Events(storage, config.events !== "off");
+  const { streamCounts } = config;
+  const feed = new EventFeed({ events, authenticator, scheduler, metrics, streamCounts });
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),
+      events,
+      feed,
       turn,
       basePath: config.basePath,
       readVersion: (garden) => storage.version(garden),
@@ -108,7 +119,7 @@ export function assemble(
     limiter,
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
-  return { app, authenticator, jwts, writer, readiness, spans };
+  return { app, authenticator, jwts, writer, feed, readiness, spans };
 }
 
 function createSpanExporter(

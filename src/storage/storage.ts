@@ -64,6 +64,8 @@ export interface OpenOptions {
   readonly onRead?: ((durationMs: number) => void) | undefined;
   /** How many plants a garden may hold. Unlimited if absent. */
   readonly plantsMax?: number | undefined;
+  /** Events are counted, but not stored. */
+  readonly withoutEvents?: boolean | undefined;
   /** It makes no new storage where there is none. */
   readonly mustExist?: boolean;
   /** Called with the schema's name when a new store was created in it; only where there are any. */
@@ -73,6 +75,8 @@ export interface OpenOptions {
   /** The default unless given. An engine without connections has no use for it. */
   readonly limits?: ConnectionLimits;
 }
+
+export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
 /** How everything that an engine stores is written to a SQLite file, or taken over from one. */
 export interface TransferOptions {

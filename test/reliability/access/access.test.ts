@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { operations } from "../../../src/http/operations.ts";
 import { startIssuer } from "../../openid-issuer.ts";
 import { engines, openWorld } from "../../scenarios/scenario.ts";
+import { create } from "../../storage-contract/tested-storage.ts";
 import { type Credential, makeCredentials, type Standing } from "./credentials.ts";
 
 setDefaultTimeout(120_000);
@@ -71,8 +72,8 @@ describe.each(engines)("on %s", (engine) => {
   beforeAll(async () => {
     for (const name of names) {
       credentials[name] = await makeCredentials(world.storage, issuer, name);
-      const plant = { name, tag: "", idempotency: undefined, id: BigInt(gardens[name].own) };
-      await world.storage.apply([{ kind: "create", garden: name, ...plant }]);
+      const id = BigInt(gardens[name].own);
+      await world.storage.apply([create({ garden: name, name, id })]);
     }
     await world.assembly.authenticator.refresh();
     await world.assembly.jwts?.keys.refresh();
