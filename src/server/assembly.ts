@@ -91,7 +91,9 @@ export function assemble(
   const turn = (garden: string) => scheduler.turn(garden);
   const events = new Events(storage, config.events !== "off");
   const { streamCounts } = config;
-  const feed = new EventFeed({ events, authenticator, scheduler, metrics, streamCounts });
+  const readVersion = (garden: string) => storage.version(garden);
+  const shared = { authenticator, scheduler, metrics, readVersion };
+  const feed = new EventFeed({ ...shared, events, streamCounts });
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),
@@ -99,7 +101,7 @@ export function assemble(
       feed,
       turn,
       basePath: config.basePath,
-      readVersion: (garden) => storage.version(garden),
+      readVersion,
       checkStorage: () => readiness.check(),
       renderMetrics,
       // Loaded when it is first asked for: it takes longer to load than all else.
