@@ -5,7 +5,6 @@ import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants, Source } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
-import type { EventFeed } from "./event-stream.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 
@@ -13,7 +12,8 @@ import type { Reservation } from "./reserved-bytes.ts";
 export interface Context {
   readonly plants: Plants;
   readonly events: Events;
-  readonly feed: EventFeed;
+  /** See `EventFeed.open`. */
+  readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: PlantStorage["version"];

@@ -98,7 +98,7 @@ export function assemble(
     context: {
       plants: new Plants(storage, writer, turn),
       events,
-      feed,
+      openStream: (...values) => feed.open(...values),
       turn,
       basePath: config.basePath,
       readVersion,
