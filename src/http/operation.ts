@@ -31,7 +31,7 @@ export interface Reply {
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers but the request id, for a response that is sent more than once. */
-  readonly prepared?: Headers | undefined;
+  readonly builtHeaders?: Headers | undefined;
   /** Complete, or a source of chunks that are made as the client reads them. */
   readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
   /** The body goes on until the client leaves; what happens to it after the start isn't logged. */

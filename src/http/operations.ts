@@ -173,11 +173,10 @@ const createPlants = plantOperation({
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants, turn }, { caller, body, parameters, reserved }) {
-    const results = new BulkResults(body.count);
+  async run({ plants }, { caller, body, parameters, reserved }) {
+    const results = new BulkResults(body.length);
     reserved?.add(results.reservedBytes);
-    const slices = body.readSlices(() => turn(caller.garden));
-    await plants.createMany(caller, slices, parameters["Idempotency-Key"], results.note);
+    await plants.createMany(caller, body, parameters["Idempotency-Key"], results.note);
     return jsonReply(200, results.render());
   },
 });
