@@ -17,6 +17,7 @@ test("has a default for every setting", () => {
     jwt: undefined,
     tracing: undefined,
     usage: { rate: undefined, plantsMax: undefined },
+    events: 7 * 86_400_000,
   });
 });
 
@@ -47,6 +48,8 @@ test.each<[SettingName, string, string | number | readonly string[]]>([
   ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
   ["jwtClockSkewSeconds", "300", 300],
   ["gardenPlantsMax", "999999999", 999_999_999],
+  ["events", "90m", 5_400_000],
+  ["events", "off", "off"],
   ["traceRatio", ".5", 0.5],
   ["url", "https://plants.example/v1/", "https://plants.example/v1"],
 ])("the valid value of %s, %p, is %p", (name, text, expected) => {

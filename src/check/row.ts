@@ -16,7 +16,7 @@
  * - `{each}`: the value that the row runs with
  * - `{base}`: the base path; `{host}`; `{token}`, and `{wrong-token}`: it with a character changed
  * - `{assigned}`: the id in the last `Location`; `{next}`: the target of the last `Link`; `{etag}`:
- *   the last `ETag`
+ *   the last `ETag`; `{last}`: the last `lastEvent`
  */
 import type { SentHeaders, ServiceResponse } from "./service.ts";
 
@@ -34,6 +34,8 @@ export interface Sent {
   readonly chunks?: readonly string[];
   /** Pads the body with spaces to this many bytes. */
   readonly padTo?: number;
+  /** The response goes on; it's read until this text. */
+  readonly until?: string;
   /** Sends it this many times at once. */
   readonly atOnce?: number;
 }

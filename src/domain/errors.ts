@@ -7,6 +7,7 @@ export type ErrorCode =
   | "not-found"
   | "method-not-allowed"
   | "conflict"
+  | "gone"
   | "precondition-failed"
   | "too-large"
   | "unsupported-media-type"
@@ -23,8 +24,8 @@ export type ValidationError = { readonly detail: string } & (
   | { readonly header: string }
 );
 
-/** What may be limited by configuration. */
-export type Limit = "requests" | "plants" | "keys";
+/** What a caller may have too many of. */
+export type Limit = "requests" | "streams" | "plants" | "keys";
 
 /** `message` is safe to show to the caller and says what to do. */
 export class PlantStoreError extends Error {

@@ -143,13 +143,20 @@ export class Plants {
    * precondition doesn't hold, `storage-full` if it would be one plant too many.
    */
   async put(
-    { garden }: Caller,
+    caller: Caller,
     id: PlantId,
     { name, tag }: Pick<Plant, "name" | "tag">,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const put = { kind: "put", garden, id, name, tag, preconditions } as const;
-    const outcome = await this.#writer.write(put);
+    const base = this.#writeBase(caller);
+    const outcome = await this.#writer.write({
+      kind: "put",
+      ...base,
+      id,
+      name,
+      tag,
+      preconditions,
+    });
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
     if (outcome.kind === "full") throw refuseFull(outcome);
     return { id, name, tag, isNew: outcome.kind === "created" };
@@ -157,12 +164,12 @@ export class Plants {
 
   /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
   async delete(
-    { garden }: Caller,
+    caller: Caller,
     id: PlantId,
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<void> {
-    const deletion = { kind: "delete", garden, id, preconditions } as const;
-    const outcome = await this.#writer.write(deletion);
+    const base = this.#writeBase(caller);
+    const outcome = await this.#writer.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
@@ -172,13 +179,14 @@ export class Plants {
    * Fails only if the storage does: then some of the plants may be deleted, and doing it again is
    * safe.
    */
-  async deleteMany({ garden }: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
+  async deleteMany(caller: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
     const missing: PlantId[] = [];
     for (let first = 0; first < ids.length; first += slicePlants) {
       const slice = ids.slice(first, first + slicePlants);
       try {
+        const base = this.#writeBase(caller);
         const outcomes = await this.#writer.writeAll(
-          slice.map((id) => ({ kind: "delete", garden, id })),
+          slice.map((id) => ({ kind: "delete", ...base, id })),
         );
         missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
       } catch (error) {
@@ -190,15 +198,20 @@ export class Plants {
   }
 
   #toWrite(
-    { garden }: Caller,
+    caller: Caller,
     { id, name, tag }: PlantDraft,
     key: string | undefined,
     index?: number,
   ): CreateWrite {
-    const nowMs = this.#nowMs();
+    const base = this.#writeBase(caller);
+    const { atMs: nowMs } = base;
     const idempotency =
       key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-    return { kind: "create", garden, id, name, tag, idempotency };
+    return { kind: "create", ...base, id, name, tag, idempotency };
+  }
+
+  #writeBase({ garden, user }: Caller) {
+    return { garden, user, atMs: this.#nowMs() };
   }
 }
 

@@ -179,7 +179,7 @@ export function createApp(deps: AppDeps): App {
   function report(error: PlantStoreError, { requestId }: Arrival): void {
     const { code, limit, tokenError } = error;
     if (error === overloaded) logOverload();
-    else if (limit === "requests") metrics.countLimited(limit);
+    else if (limit === "requests" || limit === "streams") metrics.countLimited(limit);
     else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
       const cause = code === "internal" ? error.cause : error;
       deps.reportFailure(error, () =>
@@ -209,6 +209,9 @@ export function createApp(deps: AppDeps): App {
     if (!authenticator.findCached(token)) await authenticator.authenticate(token);
   }
 
+  /** Apart from the request, which a stream would otherwise keep in memory. */
+  const turnsOf = (queue: string) => () => scheduler.turn(queue);
+
   function respond(
     arrival: Arrival,
     reply: Reply,
@@ -216,13 +219,14 @@ export function createApp(deps: AppDeps): App {
     onEnd: (error?: unknown) => void,
   ): Response {
     const { request, requestId, operation, trace } = arrival;
-    const { status, contentType, body } = reply;
+    const { status, contentType, body, isLive } = reply;
     trace?.enter("respond");
     const open = arrival.route?.isProbe ? "probe" : "public";
     const visibility = operation?.scope ? "private" : open;
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
+    else if (body && isLive) content = streamChunks(body, turnsOf(arrival.queue), () => {});
     else if (body) content = streamChunks(body, () => turn(arrival), onEnd);
 
     const response = new Response(content, {
@@ -241,7 +245,7 @@ export function createApp(deps: AppDeps): App {
     if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
     // After a CONNECT the runtime sees no more requests.
     if (arrival.body.mustClose || request.method === "CONNECT") headers.set("Connection", "close");
-    if (!(content instanceof ReadableStream)) onEnd();
+    if (isLive || !(content instanceof ReadableStream)) onEnd();
     return response;
   }
 

@@ -205,9 +205,10 @@ function describeSuccesses({ success, otherSuccess, scope }: DocumentedOperation
 }
 
 function describeSuccess(success: Success, scope: Scope | undefined): Json {
-  const { description, headers, contentType, schema, examples, links } = success;
+  const { description, headers, contentType, alsoAsText, schema, examples, links } = success;
   const content = contentType && {
     [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
+    ...(alsoAsText && { [alsoAsText]: { schema: refer("schemas", "Text") } }),
   };
   return {
     description,
@@ -364,6 +365,24 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     additionalProperties: false,
   },
   TagCountList: { type: "array", items: refer("schemas", "TagCount") },
+  EventList: { type: "array", items: refer("schemas", "Event") },
+  Event: {
+    type: "object",
+    description: "A change of a plant.",
+    required: ["seq", "type", "at", "user", "plant"],
+    properties: {
+      seq: {
+        type: "integer",
+        format: "int64",
+        description: "Counts from 1 in each garden, without gaps.",
+      },
+      type: { type: "string", enum: ["plant.created", "plant.replaced", "plant.deleted"] },
+      at: { type: "string", format: "date-time" },
+      user: { type: "string", description: "Who made the change." },
+      plant: refer("schemas", "Plant"),
+    },
+    additionalProperties: false,
+  },
   Me: {
     type: "object",
     required: ["user", "garden", "scope", "plants"],
@@ -375,6 +394,11 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
         type: "integer",
         format: "int64",
         description: "Exactly how many plants the garden has now.",
+      },
+      lastEvent: {
+        type: "integer",
+        format: "int64",
+        description: "The number of the garden's last event, 0 before the first. Absent: off.",
       },
       expiresAt: { type: "string", format: "date-time", description: "Absent: never." },
     },

@@ -43,6 +43,11 @@ export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
     title: "The id is not free",
     help: "Choose another id, or leave it out and the service assigns one.",
   },
+  gone: {
+    status: 410,
+    title: "The events cannot go on from there",
+    help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
+  },
   "precondition-failed": {
     status: 412,
     title: "The plant is not as expected",

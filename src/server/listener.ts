@@ -4,6 +4,7 @@ import { shareAsync } from "../async/share.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
+import type { StreamCounts } from "../http/event-stream.ts";
 import type { Log } from "../log.ts";
 import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -28,6 +29,7 @@ export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
   readonly readiness: ReadinessMemory;
+  readonly streamCounts: StreamCounts;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
   /** Absent: plain HTTP. */
@@ -64,7 +66,7 @@ export async function openListener(
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
-  const { app, authenticator, writer, spans } = assembly;
+  const { app, authenticator, writer, feed, spans } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
@@ -122,6 +124,7 @@ export async function openListener(
     },
     async drain() {
       isDraining = true;
+      feed.close();
       // One deadline for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>

@@ -17,9 +17,10 @@ import type { Storage } from "../storage/storage.ts";
 const checkMs = 2_000;
 
 /** A real commit that leaves no plant. No caller can have a garden without a name. */
+const trial = { garden: "", user: "", atMs: 0, id: 0n } as const;
 const trialWrites: readonly Write[] = [
-  { kind: "create", garden: "", id: 0n, name: "Trial", tag: "", idempotency: undefined },
-  { kind: "delete", garden: "", id: 0n },
+  { kind: "create", ...trial, name: "Trial", tag: "", idempotency: undefined },
+  { kind: "delete", ...trial },
 ];
 
 /** Every operation ends sooner than this: one that fails now may have started this long ago. */

@@ -2,6 +2,7 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { createStreamCounts } from "../http/event-stream.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -45,6 +46,7 @@ export async function serve(
     certificate,
     buckets,
     readiness: createReadinessMemory(),
+    streamCounts: createStreamCounts(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };
@@ -61,6 +63,7 @@ export async function serve(
     onFailure,
     onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
+    withoutEvents: config.events === "off",
     onMigration(work) {
       log.event("info", "migrating", { work });
       // SQLite migrates in this thread, which writes nothing until it is done.
@@ -101,7 +104,7 @@ async function start(
       );
     }
   }, joinAfterMs);
-  const tasks = startProcessTasks(storage, listener.readiness, intervals, log, metrics);
+  const tasks = startProcessTasks(storage, listener.readiness, config, log, metrics);
   const checkCertificate = async () => {
     if (certificate) warnOfExpiry(certificate, log);
   };

@@ -64,6 +64,8 @@ export interface OpenOptions {
   readonly onRead?: ((durationMs: number) => void) | undefined;
   /** How many plants a garden may hold. Unlimited if absent. */
   readonly plantsMax?: number | undefined;
+  /** Events are counted, but not stored. */
+  readonly withoutEvents?: boolean | undefined;
   /** Fails if there is no storage yet, instead of creating one. */
   readonly mustExist?: boolean;
   /** Called with the schema's name if a new store was created, by engines that have schemas. */
@@ -73,6 +75,8 @@ export interface OpenOptions {
   /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }
+
+export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
 /** How everything that an engine stores is written to a SQLite file, or read from one. */
 export interface TransferOptions {

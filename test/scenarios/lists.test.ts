@@ -1,6 +1,6 @@
 /** Lists of many plants, lists that change while they are read, and lists that are cached. */
 import { describe, expect, test } from "bun:test";
-import { create } from "../storage-contract/tested-storage.ts";
+import { create, remove } from "../storage-contract/tested-storage.ts";
 import { engines, openWorld, readToFailure } from "./scenario.ts";
 
 const range = (length: number, toId: (index: number) => number) =>
@@ -99,7 +99,7 @@ describe("a cached list", () => {
     await expectPages([1, 2], [3, 4]);
     await world.plant("changing", [-1n]);
     await expectPages([-1, 1], [3, 4]);
-    await world.storage.apply([{ kind: "delete", garden: "changing", id: 1n }]);
+    await world.storage.apply([remove(1n, "changing")]);
     await expectPages([-1, 2], [3, 4]);
   });
 

@@ -4,6 +4,7 @@ import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/do
 import type { ListOptions, Outcome, Write } from "../../src/domain/storage.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
+import { describeEvents } from "./events-contract.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
 import {
@@ -332,6 +333,7 @@ export function describeStorage(
     });
 
     describeKeys(() => tested);
+    describeEvents(() => tested);
     describeTokens(() => tested);
   });
 

@@ -12,7 +12,7 @@ import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
 /** In the order they are filled. Both engines use the same table and column names. */
-const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
+const tables = ["tokens", "gardens", "idempotency_keys", "plants", "events"] as const;
 
 const batchRows = 2_000;
 const transactionMs = 7 * 24 * 60 * 60 * 1000;
@@ -147,7 +147,7 @@ async function readTable(
        VALUES (${columns.map(() => "?")})`,
   );
   const names = columns.map(({ name }) => name);
-  const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
+  const keyLength = table === "tokens" || table === "gardens" ? 1 : 2;
   // In key order, which SQLite stores fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR

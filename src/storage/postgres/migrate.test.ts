@@ -26,6 +26,7 @@ async function bringOne(): Promise<void> {
 }
 
 const ourTables = [
+  "events",
   "gardens",
   "idempotency_keys",
   "plants",

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDice, spread } from "../../dice.ts";
+import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
 import { KeptConnection, writeRequest } from "../kept-connection.ts";
@@ -162,8 +163,7 @@ async function prepare(database: string, ends: readonly Moment[]) {
   const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
   const reader = await issueToken(storage, { user: "reader", scope: "read" }, Date.now());
   if (ends.includes("stop")) {
-    const given = { garden: "reader", id: undefined, idempotency: undefined };
-    const write = { kind: "create", ...given, ...longPlant } as const;
+    const write = create({ garden: "reader", ...longPlant });
     await storage.apply(Array.from({ length: longListPlants }, () => write));
   }
   await storage.close();
