@@ -105,6 +105,13 @@ const ratio: Check<number> = {
   parse: (value) => (/^(?:0?\.\d{1,9}|0|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : undefined),
   expected: "a number from 0 to 1",
 };
+const duration: Check<number> = {
+  parse(value) {
+    const [, count, unit = ""] = /^(\d{1,4})([mhd])$/.exec(value) ?? [];
+    return Number(count) >= 1 ? Number(count) * (unitSeconds[unit] ?? 0) * 1_000 : undefined;
+  },
+  expected: "a time such as 7d, 12h or 90m",
+};
 const rate: Check<{ readonly requests: number; readonly windowSeconds: number }> = {
   parse: parseRate,
   expected: "a rate from 1/d to 1000000/s, such as 100/60s or 5000/h",
@@ -169,6 +176,8 @@ export const settings = {
     "requests that a token may make, such as 100/60s or 5000/h", or("off", rate)),
   gardenPlantsMax: row("--garden-plants-max NUMBER|off", "off",
     "how many plants a garden may hold", or("off", integer(1, 999_999_999))),
+  events: row("--events TIME|off", "7d",
+    "how long to keep the events of gardens, such as 7d or 12h", or("off", duration)),
   url: row("--url URL", "http://127.0.0.1:8080",
     "where the service is, with its base path", serviceUrl),
   copyFrom: row("--from FILE|URL", "",
@@ -243,6 +252,8 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
       rate: rateLimit === "off" ? undefined : rateLimit,
       plantsMax: plantsMax === "off" ? undefined : plantsMax,
     },
+    /** How long they are kept, in milliseconds. */
+    events: read("events"),
   };
 }
 
@@ -315,7 +326,7 @@ function invalid(message: string): PlantStoreError {
   return new PlantStoreError("invalid-request", message);
 }
 
-/** Half a pair would leave the service unprotected without a word. */
+/** Half a pair would silently leave the service unprotected. */
 function requireTogether(values: Readonly<Record<string, string>>): void {
   const names = Object.keys(values);
   const missing = names.filter((name) => values[name] === "");
@@ -381,11 +392,12 @@ function parseHeaders(text: string): Readonly<Record<string, string>> | undefine
   return Object.fromEntries(pairs.map((pair) => pair.slice(1)));
 }
 
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
 function parseRate(text: string) {
   const [, count, span, unit = ""] = /^(\d{1,7})\/(\d{0,5})([smhd])$/.exec(text) ?? [];
-  const unitSeconds = { s: 1, m: 60, h: 3_600, d: 86_400 }[unit] ?? 0;
   const requests = Number(count);
-  const windowSeconds = Number(span || "1") * unitSeconds;
+  const windowSeconds = Number(span || "1") * (unitSeconds[unit] ?? 0);
   const isValid =
     requests >= 1 && requests <= 1_000_000 && windowSeconds >= 1 && windowSeconds <= 86_400;
   return isValid ? { requests, windowSeconds } : undefined;
@@ -397,7 +409,7 @@ function isPostgres(database: string): boolean {
 
 /**
  * Only Linux spreads the connections of a port over its listeners. On PostgreSQL each thread
- * commits for itself, so more threads make smaller groups: add instances instead.
+ * has its own commits, so more threads make smaller groups: add instances instead.
  */
 function automaticThreads(database: string): number {
   const isAlone = process.platform !== "linux" || isPostgres(database);

@@ -4,7 +4,7 @@ import type { PoolUse, StorageSizes } from "./storage/storage.ts";
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
-/** SQLite reads a page in less than the least of those. */
+/** SQLite reads a page in less time than the first of those buckets. */
 const readBucketsSeconds = [0.0001, ...durationBucketsSeconds];
 const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Other methods share one label, so that no client can create endless labels. */
@@ -24,6 +24,8 @@ export interface Counts {
   readonly failedCommits: Record<string, number>;
   /** By limit. */
   readonly limited: Record<string, number>;
+  readonly eventDelays: Histogram;
+  sentEvents: number;
   brokenStreams: number;
   droppedSpans: number;
 }
@@ -32,6 +34,8 @@ export interface Counts {
 export interface Gauges {
   readonly pool?: PoolUse | undefined;
   readonly keysAgeSeconds?: number | undefined;
+  /** Clients that have a stream of events open. */
+  readonly listeners?: number | undefined;
   /** Only in the thread that measures the storage. */
   readonly sizes?: StorageSizes | undefined;
 }
@@ -67,6 +71,8 @@ export class Metrics {
     // From 0 on: Prometheus sees no increase in a series that starts at 1.
     failedCommits: { unavailable: 0, "storage-full": 0 },
     limited: {},
+    eventDelays: emptyHistogram(durationBucketsSeconds),
+    sentEvents: 0,
     brokenStreams: 0,
     droppedSpans: 0,
   };
@@ -94,6 +100,13 @@ export class Metrics {
     requests[operation][label] ??= {};
     const statuses = requests[operation][label];
     statuses[status] = (statuses[status] ?? 0) + 1;
+  }
+
+  /** A chunk of events was sent to a listener, this long after the first of them happened. */
+  countEvents(events: number, delayMs: number | undefined): void {
+    this.counts.sentEvents += events;
+    if (delayMs === undefined) return;
+    observe(this.counts.eventDelays, durationBucketsSeconds, Math.max(0, delayMs) / 1000);
   }
 
   countBrokenStream(): void {
@@ -139,6 +152,7 @@ export class Metrics {
       pool: pools.length > 0 ? pools.reduce(addUp) : undefined,
       sizes: gauges.find(({ sizes }) => sizes)?.sizes,
       keysAgeSeconds: maxOf(gauges.map(({ keysAgeSeconds }) => keysAgeSeconds)),
+      listeners: gauges.reduce((sum, { listeners = 0 }) => sum + listeners, 0),
     };
     let text = "";
     for (const [name, [help, read]] of Object.entries(values)) {
@@ -182,6 +196,8 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
     ({ counts }) => byLabel("limit", counts.limited),
   ],
   plantstore_broken_streams_total: ["Lists that broke off.", ({ counts }) => counts.brokenStreams],
+  plantstore_listeners: ["Streams of events that are open.", ({ listeners }) => listeners],
+  plantstore_sent_events_total: ["Events sent to listeners.", ({ counts }) => counts.sentEvents],
   plantstore_dropped_spans_total: [
     "Spans of traces that the collector did not take.",
     ({ counts }) => counts.droppedSpans,
@@ -245,6 +261,10 @@ const histograms: Readonly<
   plantstore_commit_wait_seconds: [
     "How long the first write of a group waited for its commit to start.",
     ({ commitWaits }) => renderHistogram(commitWaits, durationBucketsSeconds),
+  ],
+  plantstore_event_delay_seconds: [
+    "From a write to the sending of its event, to each listener that waited for it.",
+    ({ eventDelays }) => renderHistogram(eventDelays, durationBucketsSeconds),
   ],
   plantstore_read_duration_seconds: [
     "How long the storage took to read plants.",

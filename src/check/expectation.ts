@@ -9,6 +9,7 @@ const codes: Readonly<Record<number, string>> = {
   404: "not-found",
   405: "method-not-allowed",
   409: "conflict",
+  410: "gone",
   412: "precondition-failed",
   413: "too-large",
   415: "unsupported-media-type",

@@ -1,6 +1,7 @@
 /** The contract, and the check of a running service against it, row by row; then it cleans up. */
 import type { Row } from "./row.ts";
 import { rows as createRows } from "./rows/create.ts";
+import { rows as eventRows } from "./rows/events.ts";
 import { rows as limitRows } from "./rows/limits-and-health.ts";
 import { rows as listRows } from "./rows/list-and-delete.ts";
 import { rows as plantRows } from "./rows/plant.ts";
@@ -24,6 +25,7 @@ export const contract: readonly Row[] = [
   ...listRows,
   ...searchRows,
   ...putRows,
+  ...eventRows,
   ...tokenRows,
   ...responseRows,
   ...limitRows,
@@ -61,9 +63,9 @@ export interface CheckResult {
   readonly waitedSeconds: number;
 }
 
-/** Cleaning up goes on after an interruption, but not for ever. */
+/** Cleaning up goes on after an interruption, but not forever. */
 const cleanUpMs = 30_000;
-/** After so many rows in a row without a response the others are skipped. */
+/** After this many rows in succession without a response, the others are skipped. */
 const silentRowsMax = 5;
 
 /** `report` gets each result as soon as it is known. Fails with `CannotCheck`. */

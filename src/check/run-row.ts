@@ -97,7 +97,7 @@ class RowRun {
       ...(sent.chunks && { "Transfer-Encoding": "chunked" }),
       ...(this.#fillIn(sent.headers) as Sent["headers"]),
     };
-    const response = await this.#service.send(request, { headers, body });
+    const response = await this.#service.send(request, { headers, body, until: sent.until });
     this.#remember(response);
     return response;
   }
@@ -105,14 +105,15 @@ class RowRun {
   #remember(response: ServiceResponse): void {
     this.#responses.push(response);
     if (response.locatedId !== undefined) this.#values.assigned = String(response.locatedId);
+    if (response.json?.lastEvent !== undefined) this.#values.last = response.json.lastEvent;
     this.#values.etag = response.header("ETag") ?? this.#values.etag ?? "";
     const [, target] = /^<([^>]*)>\s*;\s*rel="?next"?$/.exec(response.header("Link") ?? "") ?? [];
     if (target === undefined) return;
     const { pathname, search } = new URL(target, `http://${this.#service.host}`);
-    const { basePath } = this.#service;
-    const path = ["/plants", "/tags"].find((each) => pathname === basePath + each);
-    if (path === undefined) throw new Violation(`Link must stay below ${basePath}`, response);
-    this.#values.next = path + search;
+    const sent = new URL(response.request.split(" ")[1] ?? "", `http://${this.#service.host}`);
+    if (pathname !== sent.pathname)
+      throw new Violation(`Link must lead to ${sent.pathname}`, response);
+    this.#values.next = pathname.slice(this.#service.basePath.length) + search;
   }
 
   /** Twice, because `{each}` may hold others. */
@@ -159,7 +160,7 @@ function idsFrom(first: bigint): Record<string, string> {
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id)]));
 }
 
-/** Another token that looks the same. Not its last character: some bits of a JWT's don't count. */
+/** Another token that looks the same. In a JWT, some bits of the last character don't count. */
 function changeMiddle(token: string): string {
   const at = Math.floor(token.length / 2);
   return `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;

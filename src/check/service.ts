@@ -8,6 +8,7 @@ export type SentHeaders = Readonly<Record<string, string | readonly string[]>>;
 interface RequestParts {
   readonly headers?: SentHeaders;
   readonly body?: Buffer | undefined;
+  readonly until?: string | undefined;
 }
 
 /** The check can't begin. */
@@ -88,7 +89,7 @@ export class ServiceResponse {
     return digits === undefined ? undefined : BigInt(digits);
   }
 
-  /** Every response of the service has an `X-Request-Id`, so one without comes from elsewhere. */
+  /** A response without `X-Request-Id` comes from a proxy, or from the service's runtime. */
   get isFromProxy(): boolean {
     return this.header("X-Request-Id") === undefined;
   }
@@ -160,7 +161,7 @@ export class Service {
   }
 
   async #sendOnce(request: string, parts: RequestParts): Promise<ServiceResponse> {
-    const { headers, body = Buffer.alloc(0) } = parts;
+    const { headers, body = Buffer.alloc(0), until } = parts;
     const [method = "", target = ""] = request.split(" ");
     const all = { Host: this.host, Connection: "close", ...headers };
     const lines = Object.entries(all).flatMap(([name, values]) =>
@@ -168,7 +169,8 @@ export class Service {
     );
     const head = [`${method} ${this.basePath}${target} HTTP/1.1`, ...lines, "", ""];
     const bytes = Buffer.concat([Buffer.from(head.join("\r\n")), body]);
-    const response = await exchange(this.#address, bytes, { isHead: method === "HEAD", timeoutMs });
+    const isHead = method === "HEAD";
+    const response = await exchange(this.#address, bytes, { isHead, timeoutMs, until });
     const sent = head.join("\n") + body.toString("utf8");
     if (!(response instanceof NoResponse)) return new ServiceResponse(sent, response);
     throw new NoResponse(response.message, response.code, sent);

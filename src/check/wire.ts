@@ -32,6 +32,8 @@ interface Reading {
   readonly isHead: boolean;
   /** Nothing more will come. */
   readonly isEnded: boolean;
+  /** A body in chunks is complete with this text. */
+  readonly until?: string | undefined;
 }
 
 const noBytes: Buffer = Buffer.alloc(0);
@@ -43,7 +45,7 @@ const surplusWaitMs = 150;
 export function exchange(
   address: Address,
   request: Uint8Array,
-  { isHead, timeoutMs }: { readonly isHead: boolean; readonly timeoutMs: number },
+  { timeoutMs, ...reading }: Omit<Reading, "isEnded"> & { readonly timeoutMs: number },
 ): Promise<RawResponse | NoResponse> {
   return new Promise((resolve) => {
     let received = noBytes;
@@ -53,10 +55,11 @@ export function exchange(
       resolve(outcome);
     };
     const parse = (isEnded: boolean, error?: Error & { code?: string }) => {
-      const response = parseResponse(received, { isHead, isEnded });
+      const response = parseResponse(received, { ...reading, isEnded });
       if (response instanceof NoResponse)
         settle(error ? new NoResponse(error.message, error.code) : response);
-      else if (response && (isEnded || mayHaveBody(response.status, isHead))) settle(response);
+      else if (response && (isEnded || mayHaveBody(response.status, reading.isHead)))
+        settle(response);
       else if (response) setTimeout(() => parse(true), surplusWaitMs);
     };
     const message = `no complete response within ${timeoutMs / 1_000} seconds`;
@@ -111,7 +114,7 @@ export function parseResponse(
     ? new NoResponse("the response broke off before its end")
     : undefined;
   if (find("transfer-encoding")?.toLowerCase() === "chunked") {
-    const chunked = parseChunks(rest);
+    const chunked = parseChunks(rest, reading.until);
     return chunked ? respond(...chunked) : brokenOff;
   }
   const length = find("content-length");
@@ -120,12 +123,15 @@ export function parseResponse(
   return respond(rest.subarray(0, Number(length)), rest.subarray(Number(length)));
 }
 
-/** The body and what comes after it; `undefined` until the last chunk is there. */
-function parseChunks(bytes: Buffer): [body: Buffer, surplus: Buffer] | undefined {
+/** The body and what comes after it; `undefined` until the last chunk, or the text, is there. */
+function parseChunks(
+  bytes: Buffer,
+  until: string | undefined,
+): [body: Buffer, surplus: Buffer] | undefined {
   const parts: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
-    // Digits only: a negative size would loop for ever.
+    // Digits only: a negative size would loop forever.
     const digits = /^[\da-f]{1,8}\b/i.exec(bytes.toString("latin1", at, lineEnd))?.[0];
     const size = Number.parseInt(digits ?? "", 16);
     const end = lineEnd + 2 + size;
@@ -133,5 +139,7 @@ function parseChunks(bytes: Buffer): [body: Buffer, surplus: Buffer] | undefined
     if (size === 0) return [Buffer.concat(parts), bytes.subarray(end + 2)];
     parts.push(bytes.subarray(lineEnd + 2, end));
     at = end + 2;
+    const body = until === undefined ? noBytes : Buffer.concat(parts);
+    if (until !== undefined && body.includes(until)) return [body, noBytes];
   }
 }

@@ -23,8 +23,8 @@ export interface Command {
   readonly name: string;
   readonly summary: string;
   /**
-   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional, `ID...`
-   * is one or more, and `[ID...]` any number.
+   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional,
+   * `ID...` is one or more, and `[ID...]` any number.
    */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
@@ -136,7 +136,7 @@ export const globalFlags: Readonly<Record<string, FlagDescription>> = {
   version: { help: "show the version" },
 };
 
-/** Its flags, including those of its settings. */
+/** Its flags, including its settings' flags. */
 export function flagsOf(command: Command): Readonly<Record<string, FlagDescription>> {
   const shared = command.settings.map((name) => [settings[name].flag, settings[name]] as const);
   return { ...command.flags, ...Object.fromEntries(shared) };

@@ -115,7 +115,8 @@ export class PlantStore {
     const response = await this.#call("POST", "/plants", {
       headers: { "content-type": "application/json", "idempotency-key": idempotencyKey },
       body: renderDraft(draft),
-      ...{ idempotencyKey, signal },
+      idempotencyKey,
+      signal,
     });
     return parse(response, 201, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text)),
@@ -147,7 +148,8 @@ export class PlantStore {
         headers: { "content-type": "application/json", "idempotency-key": key },
         body: `[${items.join()}]`,
         items: items.length,
-        ...{ idempotencyKey, signal },
+        idempotencyKey,
+        signal,
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
@@ -170,7 +172,7 @@ export class PlantStore {
   ): Promise<StoredPlant>;
   async get(id: bigint | number, options: GetOptions): Promise<StoredPlant | undefined>;
   async get(id: bigint | number, { ifNoneMatch, signal }: GetOptions = {}) {
-    // Empty where a proxy removed it: then the plant is read as without it.
+    // Empty if a proxy removed it. Then the plant is read unconditionally.
     const headers = { "if-none-match": ifNoneMatch || undefined };
     const response = await this.#call("GET", plantPath(id), { headers, signal });
     if (ifNoneMatch && response.status === 304) return undefined;
@@ -250,7 +252,7 @@ export class PlantStore {
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
       if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
-      // Also what isn't a number, so that the service refuses it.
+      // NaN goes to the service, which refuses it.
       const pageLimit = remaining >= pageSize ? pageSize : remaining;
       const { plants, next } = await this.page({ ...options, limit: pageLimit, after });
       remaining -= plants.length;

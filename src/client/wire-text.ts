@@ -10,7 +10,7 @@ import type {
   TagCount,
 } from "./types.ts";
 
-/** What the service takes in one request. */
+/** What the service accepts in one request. */
 export const batchPlantsMax = 10_000;
 const batchBytesMax = 1024 * 1024;
 const bracketBytes = 2;
@@ -42,7 +42,7 @@ export function renderDraft({ id, name, tag }: PlantDraft): string {
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
-/** The drafts as JSON, as many at a time as the service takes. */
+/** The drafts as JSON, as many at a time as the service accepts. */
 export async function* toBatches(
   drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
 ): AsyncGenerator<string[], void, undefined> {

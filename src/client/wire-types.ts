@@ -31,6 +31,8 @@ export type Me = {
   readonly scope: "read" | "write";
   /** Exactly how many plants the garden has now. */
   readonly plants: bigint;
+  /** The number of the garden's last event, 0 before the first. Absent: off. */
+  readonly lastEvent?: bigint | undefined;
   /** Absent: never. */
   readonly expiresAt?: string | undefined;
 };
@@ -43,6 +45,7 @@ export type Problem = {
     | "urn:plantstore:problem:not-found"
     | "urn:plantstore:problem:method-not-allowed"
     | "urn:plantstore:problem:conflict"
+    | "urn:plantstore:problem:gone"
     | "urn:plantstore:problem:precondition-failed"
     | "urn:plantstore:problem:too-large"
     | "urn:plantstore:problem:unsupported-media-type"
@@ -59,6 +62,7 @@ export type Problem = {
     | 404
     | 405
     | 409
+    | 410
     | 412
     | 413
     | 415

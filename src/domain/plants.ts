@@ -80,39 +80,30 @@ export class Plants {
   }
 
   /**
-   * Creates plants in their order, independently of each other, and reports the outcome of each. A
-   * slice is one commit. Fails only if the storage does: then some of the plants may be stored, and
-   * the key settles which.
+   * Creates plants in their order, independently of each other, and reports the outcome of each.
+   * They are committed slice by slice. Fails only if the storage does: then some of the plants may
+   * be stored, and the key settles which.
    */
   async createMany(
     caller: Caller,
-    slices: AsyncIterable<readonly PlantDraft[]>,
+    drafts: readonly PlantDraft[],
     idempotencyKey: string | undefined,
     onOutcome: (index: number, draft: PlantDraft, outcome: Outcome) => void,
   ): Promise<void> {
     let hasCreated = false;
-    const commit = async (slice: readonly PlantDraft[], first: number) => {
-      const outcomes = await this.#writer.writeAll(
-        slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, first + index)),
-      );
-      for (const [index, draft] of slice.entries()) {
-        const outcome = outcomes[index] as Outcome;
-        hasCreated ||= outcome.kind === "created" && !outcome.replayed;
-        onOutcome(first + index, draft, outcome);
-      }
-    };
     try {
-      let committing: Promise<void> = Promise.resolve();
-      let count = 0;
-      for await (const slice of slices) {
-        // The next slice is parsed while this one is committed. It is sent only once this one is
-        // stored: if this one failed, later plants would get lower ids than these.
-        await committing;
-        committing = commit(slice, count);
-        count += slice.length;
-        committing.catch(() => {});
+      for (let start = 0, end = 0; start < drafts.length; start = end) {
+        end = endOfSlice(drafts, start);
+        const slice = drafts.slice(start, end);
+        const outcomes = await this.#writer.writeAll(
+          slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, start + index)),
+        );
+        for (const [index, draft] of slice.entries()) {
+          const outcome = outcomes[index] as Outcome;
+          hasCreated ||= outcome.kind === "created" && !outcome.replayed;
+          onOutcome(start + index, draft, outcome);
+        }
       }
-      await committing;
     } catch (error) {
       if (!hasCreated) throw error;
       const advice =
@@ -152,13 +143,20 @@ export class Plants {
    * precondition doesn't hold, `storage-full` if it would be one plant too many.
    */
   async put(
-    { garden }: Caller,
+    caller: Caller,
     id: PlantId,
     { name, tag }: Pick<Plant, "name" | "tag">,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const put = { kind: "put", garden, id, name, tag, preconditions } as const;
-    const outcome = await this.#writer.write(put);
+    const base = this.#writeBase(caller);
+    const outcome = await this.#writer.write({
+      kind: "put",
+      ...base,
+      id,
+      name,
+      tag,
+      preconditions,
+    });
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
     if (outcome.kind === "full") throw refuseFull(outcome);
     return { id, name, tag, isNew: outcome.kind === "created" };
@@ -166,12 +164,12 @@ export class Plants {
 
   /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
   async delete(
-    { garden }: Caller,
+    caller: Caller,
     id: PlantId,
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<void> {
-    const deletion = { kind: "delete", garden, id, preconditions } as const;
-    const outcome = await this.#writer.write(deletion);
+    const base = this.#writeBase(caller);
+    const outcome = await this.#writer.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
@@ -181,13 +179,14 @@ export class Plants {
    * Fails only if the storage does: then some of the plants may be deleted, and doing it again is
    * safe.
    */
-  async deleteMany({ garden }: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
+  async deleteMany(caller: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
     const missing: PlantId[] = [];
     for (let first = 0; first < ids.length; first += slicePlants) {
       const slice = ids.slice(first, first + slicePlants);
       try {
+        const base = this.#writeBase(caller);
         const outcomes = await this.#writer.writeAll(
-          slice.map((id) => ({ kind: "delete", garden, id })),
+          slice.map((id) => ({ kind: "delete", ...base, id })),
         );
         missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
       } catch (error) {
@@ -199,15 +198,20 @@ export class Plants {
   }
 
   #toWrite(
-    { garden }: Caller,
+    caller: Caller,
     { id, name, tag }: PlantDraft,
     key: string | undefined,
     index?: number,
   ): CreateWrite {
-    const nowMs = this.#nowMs();
+    const base = this.#writeBase(caller);
+    const { atMs: nowMs } = base;
     const idempotency =
       key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-    return { kind: "create", garden, id, name, tag, idempotency };
+    return { kind: "create", ...base, id, name, tag, idempotency };
+  }
+
+  #writeBase({ garden, user }: Caller) {
+    return { garden, user, atMs: this.#nowMs() };
   }
 }
 
@@ -218,6 +222,17 @@ function noSuchPlant(): PlantStoreError {
 export function preconditionFailed(): PlantStoreError {
   const message = "The plant is not as the precondition expects. Nothing was changed.";
   return new PlantStoreError("precondition-failed", message);
+}
+
+/** Where the slice that starts at `start` ends. */
+function endOfSlice(drafts: readonly PlantDraft[], start: number): number {
+  let text = 0;
+  let end = start;
+  while (end < drafts.length && end - start < slicePlants && text < sliceTextMax) {
+    const { name, tag } = drafts[end++] as PlantDraft;
+    text += name.length + tag.length;
+  }
+  return end;
 }
 
 /** Whatever the storage says of one slice, others may be stored or deleted. */

@@ -1,13 +1,15 @@
 /**
- * The rules of a write, for every engine: key, precondition, id taken, quota, next id. Decides the
- * writes of a group in order, from what an engine looks up, and returns what the engine must store.
+ * The rules of a write, for every engine: key, precondition, id taken, quota, next id, event.
+ * Decides the writes of a group in order, from what an engine looks up, and returns what the engine
+ * must store.
  */
-
 import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
 import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
 import type {
   CreateWrite,
   DeleteWrite,
+  EventType,
+  GardenEvent,
   Outcome,
   Preconditions,
   PutWrite,
@@ -23,8 +25,8 @@ export type HashedWrite = HashedCreate | PutWrite | DeleteWrite;
 export function hashKeys(writes: readonly Write[]): HashedWrite[] {
   return writes.map((write) => {
     if (write.kind !== "create") return write;
-    const { kind, garden, id, name, tag } = write;
-    return { kind, garden, id, name, tag, key: toKeyUse(write) };
+    const { kind, garden, user, atMs, id, name, tag } = write;
+    return { kind, garden, user, atMs, id, name, tag, key: toKeyUse(write) };
   });
 }
 
@@ -33,6 +35,7 @@ export interface GardenRow {
   readonly lastId: PlantId;
   readonly plants: number;
   readonly keys: number;
+  readonly lastEvent: number;
 }
 
 type Content = Pick<Plant, "name" | "tag">;
@@ -54,6 +57,8 @@ export interface GardenChanges extends GardenRow {
   readonly replaced: readonly Plant[];
   readonly deleted: readonly PlantId[];
   readonly keyRows: readonly KeyRow[];
+  /** At least one: every change is an event. */
+  readonly events: readonly GardenEvent[];
 }
 
 export interface Decision {
@@ -82,8 +87,8 @@ export function decide(
     }
     return garden.decide(write);
   });
-  const changed = [...gardens.values()].filter(({ isChanged }) => isChanged);
-  return { outcomes, changes: changed.map((garden) => garden.changes()) };
+  const changes = Array.from(gardens.values(), (garden) => garden.changes());
+  return { outcomes, changes: changes.filter(({ events }) => events.length > 0) };
 }
 
 /** A plant that the group names or creates. */
@@ -103,9 +108,10 @@ class Garden {
   #lastId: PlantId;
   #plants: number;
   #keys: number;
+  #lastEvent: number;
+  readonly #events: GardenEvent[] = [];
   readonly #states = new Map<PlantId, PlantState>();
   readonly #keyRows = new Map<string, KeyRow>();
-  isChanged = false;
 
   constructor(name: string, lookUp: LookUp, plantsMax: number | undefined) {
     const row = lookUp.garden(name);
@@ -116,6 +122,7 @@ class Garden {
     this.#lastId = row?.lastId ?? 0n;
     this.#plants = row?.plants ?? 0;
     this.#keys = row?.keys ?? 0;
+    this.#lastEvent = row?.lastEvent ?? 0;
   }
 
   decide(write: HashedWrite): Outcome {
@@ -139,8 +146,18 @@ class Garden {
       else if (wasStored) deleted.push(id);
     }
     const keyRows = [...this.#keyRows.values()].filter(({ isChanged }) => isChanged);
-    const row = { lastId: this.#lastId, plants: this.#plants, keys: this.#keys };
-    return { garden: this.#name, ...row, inserted, replaced, deleted, keyRows };
+    return {
+      garden: this.#name,
+      lastId: this.#lastId,
+      plants: this.#plants,
+      keys: this.#keys,
+      lastEvent: this.#lastEvent,
+      inserted,
+      replaced,
+      deleted,
+      keyRows,
+      events: this.#events,
+    };
   }
 
   #create(write: HashedCreate): Outcome {
@@ -164,34 +181,41 @@ class Garden {
   }
 
   #put(write: PutWrite): Outcome {
-    const { id, preconditions } = write;
+    const { id, name, tag, preconditions } = write;
     const state = this.#stateOf(id);
-    const wasThere = state.content !== undefined;
-    if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
-    const full = wasThere ? undefined : this.#full();
+    const found = state.content;
+    if (!holds(preconditions, found)) return { kind: "precondition-failed" };
+    const full = found ? undefined : this.#full();
     if (full) return full;
-    this.#store(id, state, write);
-    return wasThere ? { kind: "replaced" } : { kind: "created", id, replayed: false };
+    // If the plant is like that already, nothing changes.
+    if (found?.name !== name || found.tag !== tag) this.#store(id, state, write);
+    return found ? { kind: "replaced" } : { kind: "created", id, replayed: false };
   }
 
-  #delete({ id, preconditions }: DeleteWrite): Outcome {
+  #delete(write: DeleteWrite): Outcome {
+    const { id, preconditions } = write;
     const state = this.#stateOf(id);
     // Before the precondition: RFC 9110 (13.2.1) ignores it where the response is a 404 anyway.
     if (!state.content) return { kind: "missing" };
     if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
+    this.#note("deleted", write, { id, ...state.content });
     state.content = undefined;
     state.isChanged = true;
     this.#plants--;
-    this.isChanged = true;
     return { kind: "deleted" };
   }
 
-  #store(id: PlantId, state: PlantState, { name, tag }: Content): void {
+  #store(id: PlantId, state: PlantState, write: HashedCreate | PutWrite): void {
+    const { name, tag } = write;
+    this.#note(state.content ? "replaced" : "created", write, { id, name, tag });
     if (!state.content) this.#plants++;
     state.content = { name, tag };
     state.isChanged = true;
     if (id > this.#lastId && id <= assignedIdMax) this.#lastId = id;
-    this.isChanged = true;
+  }
+
+  #note(type: EventType, { user, atMs }: HashedWrite, { id, name, tag }: Plant): void {
+    this.#events.push({ seq: ++this.#lastEvent, type, atMs, user, id, name, tag });
   }
 
   #stateOf(id: PlantId): PlantState {

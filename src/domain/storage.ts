@@ -8,9 +8,15 @@
 import type { Plant, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
-export interface CreateWrite {
-  readonly kind: "create";
+/** What all writes have: the garden, and for the event, who wrote and when. */
+interface WriteBase {
   readonly garden: string;
+  readonly user: string;
+  readonly atMs: number;
+}
+
+export interface CreateWrite extends WriteBase {
+  readonly kind: "create";
   /** Absent: the engine assigns one (see `PlantStorage.apply`). */
   readonly id: PlantId | undefined;
   readonly name: string;
@@ -28,18 +34,16 @@ export interface Idempotency {
 }
 
 /** Replaces the plant with this id, or creates it. */
-export interface PutWrite {
+export interface PutWrite extends WriteBase {
   readonly kind: "put";
-  readonly garden: string;
   readonly id: PlantId;
   readonly name: string;
   readonly tag: string;
   readonly preconditions?: Preconditions | undefined;
 }
 
-export interface DeleteWrite {
+export interface DeleteWrite extends WriteBase {
   readonly kind: "delete";
-  readonly garden: string;
   readonly id: PlantId;
   readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
 }
@@ -103,6 +107,39 @@ export interface PlantReader {
   countPlants(garden: string): Promise<number>;
 }
 
+export type EventType = "created" | "replaced" | "deleted";
+
+/** With the plant as the write left it, or as it was before it was deleted. */
+export interface GardenEvent extends Plant {
+  /** Counts from 1 in each garden, without gaps, in the order in which writes became visible. */
+  readonly seq: number;
+  readonly type: EventType;
+  readonly atMs: number;
+  readonly user: string;
+}
+
+export interface EventReader {
+  /**
+   * The first `count` events of the garden after `after` (from the oldest on, if absent), fewer
+   * where their names and tags have more characters than `textMax`, but at least one. And the
+   * number of its last event, read no later than the events.
+   */
+  readEvents(
+    garden: string,
+    after: number | undefined,
+    count: number,
+    textMax: number,
+  ): Promise<EventPage>;
+
+  /** Of these gardens, those whose last event has another number than here, and that number. */
+  findNewEvents(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
+}
+
+export interface EventPage {
+  readonly events: readonly GardenEvent[];
+  readonly lastEvent: number;
+}
+
 export interface ListOptions {
   /**
    * Fewer plants where their names and tags together have more characters than this, as the engine
@@ -136,7 +173,7 @@ export interface PlantWriter {
   writeAll(writes: readonly Write[]): Promise<readonly Outcome[]>;
 }
 
-export interface PlantStorage extends PlantReader {
+export interface PlantStorage extends PlantReader, EventReader {
   /**
    * Applies the writes in their order, in one transaction, and resolves once all of it is on stable
    * storage, with one outcome for each write. When it rejects, nothing of it is visible; after
@@ -154,6 +191,10 @@ export interface PlantStorage extends PlantReader {
    *
    * An idempotency key is remembered only with a plant that was created, in the same transaction,
    * and only as a hash, like the request: the id, name and tag that were sent.
+   *
+   * Every change of a plant is an event of its garden, stored in the same transaction, unless the
+   * storage was opened without events. Events are numbered in the order of their writes, from 1 in
+   * each garden, even those that aren't stored.
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
@@ -166,6 +207,13 @@ export interface PlantStorage extends PlantReader {
 
   /** Forgets a bounded number of expired idempotency keys. Returns whether more may be left. */
   forgetKeys(nowMs: number): Promise<boolean>;
+
+  /**
+   * Looks at a bounded number of gardens after `after`, in the order of their names, and forgets
+   * each one's oldest events as long as they happened before `beforeMs`, in small transactions.
+   * Returns the last of these gardens; absent if there are no more.
+   */
+  forgetEvents(beforeMs: number, after: string): Promise<string | undefined>;
 }
 
 /** Another program has locked a garden of these writes. Nothing changed. */

@@ -1,20 +1,15 @@
 /**
  * Many plants in one request: an array of plants or ids in, an array of results out. Both are
- * worked on a few plants at a time, so that other requests run in between: parsing 1 MiB of plants
- * at once took up to 90 ms.
+ * parsed and rendered a few plants at a time, so that other requests run in between: parsing 1 MiB
+ * of plants at once took up to 90 ms.
  */
 import * as v from "valibot";
-import { errorCodes, errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
+import { errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, type PlantId, plantDraftSchema, plantIdSchema } from "../domain/plant.ts";
-import { refusalOf, slicePlants, sliceTextMax } from "../domain/plants.ts";
+import { refusalOf } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
-import {
-  exactInteger,
-  itemsOf,
-  type JsonObject,
-  memberText,
-  parseJsonObject,
-} from "../json-text.ts";
+import { exactInteger, itemsOf, memberText } from "../json-text.ts";
+import { problemInfo } from "./problem.ts";
 import type { Source } from "./stream.ts";
 import { oneErrorEach, validateObject } from "./validation.ts";
 
@@ -30,6 +25,8 @@ const turnIdsMax = 1_000;
 const chunkCharacters = 16 * 1024;
 /** Roughly what a response takes while it's being sent: a chunk, its bytes, the stream. */
 const streamBytes = 64 * 1024;
+/** Roughly what a plant takes besides its name and tag, which the body's length covers. */
+const draftBytes = 96;
 /** With fewer results, the response is sent whole. */
 const streamedResultsMin = 64;
 /** Roughly what an id takes in a set and in an array. */
@@ -38,18 +35,17 @@ const idBytes = 64;
 /** Lets other requests run. */
 type Turn = () => Promise<unknown>;
 
-/** A valid body. It stays text until a slice is stored: parsed, it takes several times as much. */
-export interface Bulk {
-  readonly count: number;
-  readSlices(turn: Turn): AsyncGenerator<PlantDraft[], void>;
-}
-
 /**
- * Adds what is wrong to `errors`; the bulk counts only if nothing is. Fails with `too-large` if
- * there are too many plants.
+ * The plants of a bulk. Adds what is wrong to `errors`; the plants count only if nothing is. Fails
+ * with `too-large` if there are too many.
  */
-export async function readBulk(text: string, errors: ValidationError[], turn: Turn): Promise<Bulk> {
+export async function readBulk(
+  text: string,
+  errors: ValidationError[],
+  turn: Turn,
+): Promise<readonly PlantDraft[]> {
   const pace = new Pace();
+  const drafts: PlantDraft[] = [];
   let count = 0;
   try {
     for (const item of itemsOf(text, plantCharactersMax)) {
@@ -62,7 +58,8 @@ export async function readBulk(text: string, errors: ValidationError[], turn: Tu
         errors.push({ pointer, detail });
         break;
       }
-      validateObject(plantDraftSchema, item, errors, { pointer });
+      const draft = validateObject(plantDraftSchema, item, errors, { pointer });
+      if (draft) drafts.push(draft);
       if (errors.length >= errorsMax) break;
       if (pace.isTurnOver(item)) await turn();
     }
@@ -71,27 +68,7 @@ export async function readBulk(text: string, errors: ValidationError[], turn: Tu
     if (!(error instanceof SyntaxError)) throw error;
     errors.push({ pointer: "", detail: `The body ${error.message}.` });
   }
-  return { count, readSlices: (turn) => readSlices(text, turn) };
-}
-
-async function* readSlices(text: string, turn: Turn): AsyncGenerator<PlantDraft[], void> {
-  const pace = new Pace();
-  let slice: PlantDraft[] = [];
-  let sliceText = 0;
-  for (const item of itemsOf(text, plantCharactersMax)) {
-    // It's known to be valid.
-    const { members } = parseJsonObject(item) as JsonObject;
-    const { name, tag = "", id } = members as unknown as PlantDraft;
-    slice.push({ name, tag, id });
-    sliceText += name.length + tag.length;
-    if (slice.length === slicePlants || sliceText >= sliceTextMax) {
-      yield slice;
-      slice = [];
-      sliceText = 0;
-    }
-    if (pace.isTurnOver(item)) await turn();
-  }
-  if (slice.length > 0) yield slice;
+  return drafts;
 }
 
 const idsSchema = v.object(
@@ -179,9 +156,10 @@ export class BulkResults {
     this.#ids = new BigInt64Array(count);
   }
 
-  /** What they take in memory until they are sent. */
+  /** What they take in memory until they are sent, with the plants that they are about. */
   get reservedBytes(): number {
-    return this.#states.byteLength + this.#ids.byteLength + streamBytes;
+    const drafts = this.#states.length * draftBytes;
+    return this.#states.byteLength + this.#ids.byteLength + drafts + streamBytes;
   }
 
   readonly note = (index: number, { id }: PlantDraft, outcome: Outcome): void => {
@@ -245,5 +223,5 @@ function renderResults(
 }
 
 function renderRefusal({ code, message: detail }: PlantStoreError): string {
-  return JSON.stringify({ status: errorCodes[code].status, code, detail });
+  return JSON.stringify({ status: problemInfo[code].status, code, detail });
 }

@@ -2,6 +2,7 @@
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode, ValidationError } from "../domain/errors.ts";
+import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
 import type { Lists } from "./listing.ts";
@@ -13,6 +14,9 @@ import type { Source } from "./stream.ts";
 export interface Context {
   readonly plants: Plants;
   readonly lists: Lists;
+  readonly events: Events;
+  /** See `EventFeed.open`. */
+  readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: PlantStorage["version"];
@@ -30,9 +34,11 @@ export interface Reply {
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers but the request id, for a response that is sent more than once. */
-  readonly prepared?: Headers | undefined;
+  readonly builtHeaders?: Headers | undefined;
   /** Complete, or a source of chunks that are made as the client reads them. */
   readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
+  /** The body goes on until the client leaves; what happens to it after the start isn't logged. */
+  readonly isLive?: boolean;
   /** A page that new plants with assigned ids come after: see `GardenVersion.withoutAppends`. */
   readonly isBeforeAppends?: boolean;
 }
@@ -55,6 +61,7 @@ export interface Operation {
 
 export interface Input {
   readonly caller: Caller | undefined;
+  readonly token: string | undefined;
   readonly headers: Headers;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
@@ -94,6 +101,8 @@ export interface Success {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
   readonly contentType?: string;
+  /** The same as text of this type, if the client asks for that. */
+  readonly alsoAsText?: string;
   readonly schema?: SchemaName;
   readonly examples?: Readonly<Record<string, unknown>>;
   /** Operations that follow from the response. */
@@ -119,6 +128,8 @@ export type SchemaName =
   | "Deletions"
   | "TagCount"
   | "TagCountList"
+  | "Event"
+  | "EventList"
   | "Me"
   | "Text"
   | "Document";
@@ -139,6 +150,8 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
       context: Context,
       input: {
         readonly caller: Caller;
+        readonly token: string;
+        readonly headers: Headers;
         readonly parameters: Values<Declared>;
         readonly body: NonNullable<Awaited<Body>>;
         readonly isHead: boolean;

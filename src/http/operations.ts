@@ -1,4 +1,5 @@
 /** The list of all operations: each with its parameters, its responses, and what it runs. */
+import { refuse } from "../domain/errors.ts";
 import {
   assignedIdMax,
   type PlantDraft,
@@ -18,6 +19,7 @@ import {
   renderDeletions,
   reservedBytesOf,
 } from "./bulk.ts";
+import { wantsStream } from "./event-stream.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
   entityTagHeader,
@@ -35,6 +37,7 @@ import {
   linkToNext,
   matchesTag,
   plantLocation,
+  renderEvent,
   renderList,
   renderListing,
   renderPlant,
@@ -193,11 +196,10 @@ const createPlants = plantOperation({
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants, turn }, { caller, body, parameters, reserved }) {
-    const results = new BulkResults(body.count);
+  async run({ plants }, { caller, body, parameters, reserved }) {
+    const results = new BulkResults(body.length);
     reserved?.add(results.reservedBytes);
-    const slices = body.readSlices(() => turn(caller.garden));
-    await plants.createMany(caller, slices, parameters["Idempotency-Key"], results.note);
+    await plants.createMany(caller, body, parameters["Idempotency-Key"], results.note);
     return jsonReply(200, results.render());
   },
 });
@@ -466,6 +468,92 @@ const deletePlant = plantOperation({
   },
 });
 
+const seqText = integerText(0n, BigInt(Number.MAX_SAFE_INTEGER), { format: "int64", minimum: 0 });
+const eventsMax = 1_000;
+const eventsDefault = 100;
+
+const listEvents = plantOperation({
+  name: "listEvents",
+  method: "GET",
+  path: "/events",
+  scope: "read",
+  summary: "List events",
+  description:
+    "What happened in the token's garden, in order. If `Link` has a next page, there is more; a " +
+    "page may have fewer events than `limit`. For a copy of the garden that stays current, read " +
+    "`lastEvent` from `/me`, list the plants, then read the events after it.\n\n" +
+    "With `Accept: text/event-stream`, the response is a stream of server-sent events: first those " +
+    "after `Last-Event-ID` or `after`, if sent, then each one as it happens. The `data` of each is " +
+    "the same as in the list.",
+  parameters: {
+    after: {
+      in: "query",
+      schema: seqText,
+      description: "The number of an event. The list starts after it. Default: the oldest kept.",
+      example: 9120,
+    },
+    limit: {
+      in: "query",
+      schema: integerText(1n, BigInt(eventsMax), {
+        format: "int32",
+        minimum: 1,
+        maximum: eventsMax,
+      }),
+      description: `The maximum number of events to return. Default: ${eventsDefault}.`,
+      example: 100,
+    },
+    "Last-Event-ID": {
+      in: "header",
+      schema: seqText,
+      description: "For a stream, the same as `after`. If both are sent, this one counts.",
+      example: 9120,
+    },
+  },
+  success: {
+    status: 200,
+    description: "The events.",
+    headers: {
+      Link: {
+        description: 'The next page (`rel="next"`), if there are more events.',
+        example: '</events?limit=100&after=9220>; rel="next"',
+      },
+    },
+    contentType: "application/json",
+    alsoAsText: "text/event-stream",
+    schema: "EventList",
+    examples: {
+      created: {
+        value: [
+          {
+            seq: 9121,
+            type: "plant.created",
+            at: "2026-11-15T22:00:00.000Z",
+            user: "ada",
+            plant: { id: 7, ...examplePlant },
+          },
+        ],
+      },
+    },
+  },
+  problems: ["not-found", "gone"],
+  async run({ events, openStream, basePath }, { caller, token, headers, parameters }) {
+    const isStream = wantsStream(headers);
+    const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
+    const after = start === undefined ? undefined : Number(start);
+    if (isStream && parameters.limit !== undefined) throw limitOfStream;
+    if (isStream) return openStream(caller, token, after);
+    const limit = Number(parameters.limit ?? eventsDefault);
+    const page = await events.read(caller, after, limit);
+    const last = page.events.at(-1)?.seq;
+    const hasMore = last !== undefined && last < page.lastEvent;
+    const Link = `<${basePath}/events?limit=${limit}&after=${last}>; rel="next"`;
+    const text = `[${page.events.map(renderEvent)}]`;
+    return jsonReply(200, text, hasMore ? { Link } : undefined);
+  },
+});
+
+const limitOfStream = refuse({ parameter: "limit", detail: "has no meaning for a stream." });
+
 const getMe = plantOperation({
   name: "getMe",
   method: "GET",
@@ -476,16 +564,25 @@ const getMe = plantOperation({
   parameters: {},
   success: {
     status: 200,
-    description: "The token's user, garden, scope and expiry, and how many plants the garden has.",
+    description:
+      "The token's user, garden, scope and expiry, how many plants the garden has, and the number " +
+      "of its last event.",
     contentType: "application/json",
     schema: "Me",
-    examples: { never: { value: { user: "ada", garden: "home", scope: "write", plants: 4821 } } },
+    examples: {
+      never: {
+        value: { user: "ada", garden: "home", scope: "write", plants: 4821, lastEvent: 9120 },
+      },
+    },
   },
-  async run({ plants }, { caller }) {
+  async run(context, { caller }) {
     const { user, garden, scope, expiresAtMs } = caller;
-    const count = await plants.count(caller);
+    const [plants, lastEvent] = await Promise.all([
+      context.plants.count(caller),
+      context.events.last(caller),
+    ]);
     const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
-    return jsonReply(200, JSON.stringify({ user, garden, scope, plants: count, expiresAt }));
+    return jsonReply(200, JSON.stringify({ user, garden, scope, plants, lastEvent, expiresAt }));
   },
 });
 
@@ -498,6 +595,7 @@ export const operations: readonly DocumentedOperation[] = [
   putPlant,
   deletePlant,
   listTags,
+  listEvents,
   getMe,
   ...serviceOperations,
 ];

@@ -1,5 +1,6 @@
 /** Renders plants, links and locations. */
 import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
+import type { GardenEvent } from "../domain/storage.ts";
 import type { Listing } from "./listing.ts";
 import type { Reply } from "./operation.ts";
 import type { Source } from "./stream.ts";
@@ -87,6 +88,11 @@ const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 function exactId(id: PlantId): unknown {
   const number = Number(id);
   return Number.isSafeInteger(number) ? number : rawJSON(id.toString());
+}
+
+export function renderEvent({ seq, type, atMs, user, ...plant }: GardenEvent): string {
+  const at = new Date(atMs).toISOString();
+  return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: show(plant, "id") });
 }
 
 export function plantLocation(basePath: string, id: PlantId): string {

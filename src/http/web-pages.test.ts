@@ -6,7 +6,13 @@ import { webPages } from "./web-pages.ts";
 
 async function read(name: string, headers: HeadersInit, parameters = {}): Promise<Reply["body"]> {
   const operation = webPages.find((page) => page.name === name);
-  const nothing = { caller: undefined, body: undefined, isHead: false, reserved: undefined };
+  const nothing = {
+    caller: undefined,
+    token: undefined,
+    body: undefined,
+    isHead: false,
+    reserved: undefined,
+  };
   const input = { ...nothing, headers: new Headers(headers), parameters };
   // Pages use nothing of the context.
   const reply = await operation?.run({} as Context, input);

@@ -3,8 +3,10 @@ import { memoizeAsync } from "../async/share.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
+import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
+import { EventFeed, type StreamCounts } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
@@ -20,17 +22,19 @@ import type { Storage } from "../storage/storage.ts";
 import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
-import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
+import { createReadinessMemory, Readiness, type ReadinessMemory } from "./readiness.ts";
 
 /** A collector that is away would otherwise fill the log. */
 const droppedSpansLogMs = 60_000;
 
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls">> & {
-    /** What all threads count the rates of callers in; absent: this thread counts alone. */
+  Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls" | "events">> & {
+    /** Where all threads count callers' requests. Absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
-    /** Likewise, what they share of `Readiness`. */
-    readonly doubt?: DoubtMemory | undefined;
+    /** What all threads know about the storage. Absent: this thread has its own. */
+    readonly readiness?: ReadinessMemory | undefined;
+    /** Where all threads count the streams of each token. Absent: this thread counts alone. */
+    readonly streamCounts?: StreamCounts | undefined;
   };
 
 export interface Assembly {
@@ -39,6 +43,7 @@ export interface Assembly {
   /** Absent if no issuer is configured. */
   readonly jwts: JwtVerifier | undefined;
   readonly writer: GroupCommit;
+  readonly feed: EventFeed;
   readonly readiness: Readiness;
   /** Absent if no collector is configured. */
   readonly spans: SpanExporter | undefined;
@@ -67,12 +72,13 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const doubt = config.doubt ?? createDoubtMemory();
-  const readiness = new Readiness(storage, writer, doubt, log, config.database ?? "");
+  const memory = config.readiness ?? createReadinessMemory();
+  const readiness = new Readiness(storage, writer, memory, log, config.database ?? "");
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
-    // Until they were fetched once, since the process started.
+    listeners: feed.listeners,
+    // Before the first fetch, their age counts from the start of the process.
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
   });
@@ -84,16 +90,23 @@ export function assemble(
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const scheduler = new Scheduler();
   const turn = (garden: string) => scheduler.turn(garden);
+  const events = new Events(storage, config.events !== "off");
+  const { streamCounts } = config;
+  const readVersion = (garden: string) => storage.version(garden);
+  const shared = { authenticator, scheduler, metrics, readVersion };
+  const feed = new EventFeed({ ...shared, events, streamCounts });
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),
       lists: new Lists(turn),
+      events,
+      openStream: (...values) => feed.open(...values),
       turn,
       basePath: config.basePath,
-      readVersion: (garden) => storage.version(garden),
+      readVersion,
       checkStorage: () => readiness.check(),
       renderMetrics,
-      // Loaded when it is first asked for: it takes longer to load than all else.
+      // Loaded when it is first asked for: it takes longer to load than everything else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");
         return JSON.stringify(createOpenApi({ version, basePath: config.basePath }));
@@ -110,7 +123,7 @@ export function assemble(
     limiter,
     beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
-  return { app, authenticator, jwts, writer, readiness, spans };
+  return { app, authenticator, jwts, writer, feed, readiness, spans };
 }
 
 function createSpanExporter(

@@ -4,6 +4,7 @@ import { shareAsync } from "../async/share.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
+import type { StreamCounts } from "../http/event-stream.ts";
 import type { Log } from "../log.ts";
 import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -11,11 +12,11 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { DoubtMemory, Readiness } from "./readiness.ts";
+import type { Readiness, ReadinessMemory } from "./readiness.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
-/** How long clients in use have to see `Connection: close` before the listener stops. */
+/** How long active clients have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
 const idleCheckMs = 10;
 const acceptPauseMs = 1_000;
@@ -27,7 +28,8 @@ export const drainMs = 8_000;
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
-  readonly doubt: DoubtMemory;
+  readonly readiness: ReadinessMemory;
+  readonly streamCounts: StreamCounts;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
   /** Absent: plain HTTP. */
@@ -64,7 +66,7 @@ export async function openListener(
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
-  const { app, authenticator, writer, spans } = assembly;
+  const { app, authenticator, writer, feed, spans } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
@@ -88,7 +90,7 @@ export async function openListener(
   /**
    * Without a free file descriptor, the runtime tries to accept a waiting connection again and
    * again, which takes a whole processor. So the listener stops until the next check. That also
-   * closes idle connections and refuses those that wait.
+   * closes idle connections and refuses waiting ones.
    */
   async function acceptWhilePossible(): Promise<void> {
     if (isDraining || isAccepting === hasFreeDescriptor()) return;
@@ -122,7 +124,8 @@ export async function openListener(
     },
     async drain() {
       isDraining = true;
-      // One span of time for all of it.
+      feed.close();
+      // One deadline for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
@@ -167,7 +170,7 @@ function listen(config: ListenerConfig, app: App) {
     Bun.serve({
       hostname: host,
       port,
-      // Routes match the path as it was sent; `request.url` has it normalised.
+      // Routes match the path as it was sent; `request.url` has it normalized.
       routes: Object.fromEntries(
         app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),
@@ -232,7 +235,7 @@ function withListenError<Result>(
   try {
     return listen();
   } catch (error) {
-    const message = describeFailure((error as { code?: string }).code, host, port);
+    const message = describeListenError((error as { code?: string }).code, host, port);
     throw new PlantStoreError("unavailable", message);
   }
 }
@@ -241,10 +244,10 @@ function withListenError<Result>(
 const isLocal = (host: string) => /^(?:localhost|127\..*|0\.0\.0\.0|::1?)$/.test(host);
 
 /**
- * The runtime reports some addresses that are not this machine's as in use, and gives no code for
- * names that are none.
+ * The runtime reports some addresses that are not this machine's as in use, and gives no code for a
+ * name that doesn't exist.
  */
-function describeFailure(code: string | undefined, host: string, port: number): string {
+function describeListenError(code: string | undefined, host: string, port: number): string {
   const failed = `Cannot listen on ${host}:${port}`;
   if (code === "EACCES")
     return `${failed}: permission is denied; ports below 1024 need more rights.`;

@@ -1,5 +1,6 @@
 /** What the service does besides serving requests, and how often. */
 
+import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -15,6 +16,7 @@ export const defaultIntervals = {
   /** A withdrawn key is accepted no longer than this, while its issuer can be asked. */
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
+  forgetEventsMs: 600_000,
   checkCertificateMs: 86_400_000,
   measureStorageMs: 15_000,
   /** How old the counts of other threads may be in the metrics. */
@@ -26,6 +28,9 @@ export type Intervals = Readonly<typeof defaultIntervals>;
 
 /** Expired keys are kept this long: one still counts if it was valid when its request arrived. */
 const keyGraceMs = 60_000;
+
+/** Between steps of the event cleanup, so that requests run. */
+const stepPauseMs = 10;
 
 /** The tasks of each thread. */
 export function startThreadTasks(
@@ -48,7 +53,7 @@ export function startThreadTasks(
 export function startProcessTasks(
   storage: Storage,
   readiness: Readiness,
-  intervals: Intervals,
+  { intervals, events }: { readonly intervals: Intervals; readonly events: Config["events"] },
   log: Log,
   metrics: Metrics,
 ): PeriodicTasks {
@@ -59,6 +64,14 @@ export function startProcessTasks(
   tasks.start("size check", intervals.measureStorageMs, measure, "at once");
   tasks.start("idempotency key cleanup", intervals.forgetIdempotencyKeysMs, async () => {
     while (await storage.forgetKeys(Date.now() - keyGraceMs));
+  });
+  tasks.start("event cleanup", intervals.forgetEventsMs, async () => {
+    const beforeMs = events === "off" ? Number.MAX_SAFE_INTEGER : Date.now() - events;
+    let garden: string | undefined = "";
+    while (garden !== undefined) {
+      garden = await storage.forgetEvents(beforeMs, garden);
+      await Bun.sleep(stepPauseMs);
+    }
   });
   return tasks;
 }

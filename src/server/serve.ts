@@ -2,6 +2,7 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { createStreamCounts } from "../http/event-stream.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -12,7 +13,7 @@ import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
 import { ListenerThread } from "./listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { createDoubtMemory } from "./readiness.ts";
+import { createReadinessMemory } from "./readiness.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
@@ -44,7 +45,8 @@ export async function serve(
     limits,
     certificate,
     buckets,
-    doubt: createDoubtMemory(),
+    readiness: createReadinessMemory(),
+    streamCounts: createStreamCounts(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };
@@ -61,6 +63,7 @@ export async function serve(
     onFailure,
     onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
+    withoutEvents: config.events === "off",
     onMigration(work) {
       log.event("info", "migrating", { work });
       // SQLite migrates in this thread, which writes nothing until it is done.
@@ -101,7 +104,7 @@ async function start(
       );
     }
   }, joinAfterMs);
-  const tasks = startProcessTasks(storage, listener.readiness, intervals, log, metrics);
+  const tasks = startProcessTasks(storage, listener.readiness, config, log, metrics);
   const checkCertificate = async () => {
     if (certificate) warnOfExpiry(certificate, log);
   };
@@ -124,7 +127,7 @@ async function start(
     }
   }
   function reloadCertificate(): Promise<void> {
-    // One after the other, so that the files as they are last win.
+    // One after the other, so that the latest files win.
     reloading = reloading.then(reload);
     return reloading;
   }

@@ -28,6 +28,7 @@ async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Liste
     limits,
     onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
+    withoutEvents: config.events === "off",
   });
   return openListener(config, storage, log, metrics, false);
 }

@@ -1,5 +1,6 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
+import { remove } from "../../test/storage-contract/tested-storage.ts";
 import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/storage.ts";
@@ -45,7 +46,7 @@ function create(options: Partial<GroupCommitOptions> = {}) {
     const results = ids.map(async (id) => {
       // The garden is the first digit.
       const garden = String(id).charAt(0);
-      const result = await group.write({ kind: "delete", garden, id: BigInt(id) }).then(
+      const result = await group.write(remove(BigInt(id), garden)).then(
         (outcome) => ("id" in outcome ? Number(outcome.id) : outcome.kind),
         (error) => error.message,
       );

@@ -98,12 +98,12 @@ const builds: readonly BrokenBuild[] = [
     byHistories("postgres", [2]),
     {
       file: "domain/plants.ts",
-      text: 'const put = { kind: "put", garden, id, name, tag, preconditions } as const;',
-      by: `const found = await this.get({ garden } as Caller, id).catch(() => undefined);
+      text: 'const outcome = await this.#writer.write({ kind: "put", ...base, id, name, tag, preconditions });',
+      by: `const found = await this.get(caller, id).catch(() => undefined);
         const { ifMatch, ifNoneMatch } = preconditions ?? {};
         if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
         if (ifNoneMatch && found) throw preconditionFailed();
-        const put = { kind: "put", garden, id, name, tag } as const;`,
+        const outcome = await this.#writer.write({ kind: "put", ...base, id, name, tag });`,
     },
     {
       file: "domain/plants.ts",

@@ -12,6 +12,7 @@ export const engines = ["SQLite", "PostgreSQL"] as const;
 export type Engine = (typeof engines)[number];
 
 export class World {
+  database = "";
   storage!: Storage;
   assembly!: Assembly;
 
@@ -55,8 +56,12 @@ export function openWorld(
   let place: Place | undefined;
   beforeAll(async () => {
     place = await makePlace(engine === "SQLite" ? "sqlite" : "postgres");
-    const plantsMax = config.usage?.plantsMax;
-    world.storage = await openStorage(place.database, { isServing: true, plantsMax });
+    world.database = place.database;
+    world.storage = await openStorage(place.database, {
+      isServing: true,
+      plantsMax: config.usage?.plantsMax,
+      withoutEvents: config.events === "off",
+    });
     world.assembly = assemble({ basePath: "", corsOrigins: "*", ...config }, world.storage, log);
     await world.assembly.authenticator.refresh();
   });

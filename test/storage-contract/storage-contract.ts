@@ -4,6 +4,7 @@ import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/do
 import type { ListOptions, Outcome, Write } from "../../src/domain/storage.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
+import { describeEvents } from "./events-contract.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
 import {
@@ -120,14 +121,15 @@ export function describeStorage(
         expect(await counted("\u{1f33f}", 5n, 9)).toEqual([]);
       });
 
-      test("keeps gardens apart, also in a group of nothing but deletions", async () => {
+      test("keeps gardens apart, even in a group of deletions only", async () => {
         const gardens = ["a", "A", "a b"];
         await apply(...gardens.map((garden) => create({ id: 7n, garden })));
         const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
         expect(outcomes.map(({ kind }) => kind)).toEqual(["missing", "deleted", "missing"]);
         expect(await Promise.all(gardens.map(ids))).toEqual([[], [7n], [7n]]);
         expect(await apply(create({ garden: "b" }), create({ garden: "A" }))).toEqual([
-          ...[created(1n), created(8n)],
+          created(1n),
+          created(8n),
         ]);
       });
     });
@@ -166,7 +168,7 @@ export function describeStorage(
     });
 
     describe("assigned ids", () => {
-      test("start at 1 and go up by one, also after a deletion and a higher given id", async () => {
+      test("start at 1 and go up by one, even after a deletion and a higher given id", async () => {
         expect(await apply(create(), create())).toEqual([created(1n), created(2n)]);
         await apply(remove(2n));
         expect(await apply(create())).toEqual([created(3n)]);
@@ -184,7 +186,9 @@ export function describeStorage(
         await apply(create({ id: assignedIdMax - 2n }), create({ id: assignedIdMax + 1n }));
         const exhausted: Outcome = { kind: "exhausted" };
         expect(await apply(create(), create(), create())).toEqual([
-          ...[created(assignedIdMax - 1n), created(assignedIdMax), exhausted],
+          created(assignedIdMax - 1n),
+          created(assignedIdMax),
+          exhausted,
         ]);
         expect(await apply(create(), create({ id: 5n }))).toEqual([exhausted, created(5n)]);
         await apply(remove(assignedIdMax));
@@ -209,24 +213,24 @@ export function describeStorage(
 
       test("is decided in the order of its group, with creates and deletions", async () => {
         const outcomes = await apply(
-          ...[put({ name: "a" }), create({ id: 7n }), put({ name: "b" }), remove(7n), remove(7n)],
-          ...[
-            put({ name: "c" }),
-            create(),
-            put({ id: 8n, name: "d" }),
-            put({ id: 9n }),
-            remove(9n),
-          ],
+          put({ name: "a" }),
+          create({ id: 7n }),
+          put({ name: "b" }),
+          remove(7n),
+          remove(7n),
+          put({ name: "c" }),
+          create(),
+          put({ id: 8n, name: "d" }),
+          put({ id: 9n }),
+          remove(9n),
         );
         expect(outcomes.map(({ kind }) => kind)).toEqual([
           ...(["created", "taken", "replaced", "deleted", "missing"] as const),
           ...(["created", "created", "replaced", "created", "deleted"] as const),
         ]);
         expect((await plants()).map(({ id, name }) => [id, name])).toEqual([
-          ...[
-            [7n, "c"],
-            [8n, "d"],
-          ],
+          [7n, "c"],
+          [8n, "d"],
         ]);
         expect(await storage.countPlants("home")).toBe(2);
         expect(await apply(create())).toEqual([created(10n)]);
@@ -248,7 +252,11 @@ export function describeStorage(
         const absent = { preconditions: { ifNoneMatch: "*" } } as const;
         const both = { preconditions: { ifMatch: "*", ifNoneMatch: "*" } } as const;
         expect(await apply(put(there), put(absent), put(absent), put(there), put(both))).toEqual([
-          ...[failed, created(7n), failed, replaced, failed],
+          failed,
+          created(7n),
+          failed,
+          replaced,
+          failed,
         ]);
       });
 
@@ -275,10 +283,13 @@ export function describeStorage(
       });
       const hash = contentHash({ name: "Fern", tag: "" });
       expect(await apply(expecting(["x"]), expecting("*", 8n), expecting([hash], 8n))).toEqual([
-        ...[failed, missing, missing],
+        failed,
+        missing,
+        missing,
       ]);
       expect(await apply(expecting(["x", hash]), expecting("*"))).toEqual([
-        ...[{ kind: "deleted" } as const, missing],
+        { kind: "deleted" } as const,
+        missing,
       ]);
     });
 
@@ -322,6 +333,7 @@ export function describeStorage(
     });
 
     describeKeys(() => tested);
+    describeEvents(() => tested);
     describeTokens(() => tested);
   });
 

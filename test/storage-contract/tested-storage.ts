@@ -11,14 +11,14 @@ import {
   type Write,
 } from "../../src/domain/storage.ts";
 import { openPostgres } from "../../src/storage/postgres/engine.ts";
-import type { OpenOptions, Storage } from "../../src/storage/storage.ts";
+import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
 import type { TestDatabase } from "../postgres-server.ts";
 
-export type StorageWish = Pick<OpenOptions, "plantsMax">;
+export type StorageWish = WriterOptions;
 
 export interface TestedStorage {
   readonly storage: Storage;
-  /** Another process's view of the same data; whoever opens it closes it. */
+  /** Another process's view of the same data. The test closes it. */
   openAgain(options?: StorageWish): Promise<Storage>;
   /** Runs a statement on the database itself, for what no service would write. */
   execute(sql: string): Promise<unknown>;
@@ -48,7 +48,7 @@ export class PostgresStorages {
       openAgain: (others) => openPostgres(this.#url, { isServing: false, ...others }),
       execute: (sql) => this.#database.query(sql),
       remove: async () => {
-        const tables = ["plants", "gardens", "idempotency_keys", "tokens"];
+        const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens"];
         await this.#database.query(tables.map((table) => `DELETE FROM ${table}`).join("; "));
       },
     };
@@ -59,9 +59,12 @@ export class PostgresStorages {
   }
 }
 
+const author = { user: "ada", atMs: 0 };
+
 export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
   return {
     kind: "create",
+    ...author,
     garden: "home",
     id: undefined,
     name: "Fern",
@@ -72,11 +75,11 @@ export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
 }
 
 export function put(fields: Partial<PutWrite> = {}): PutWrite {
-  return { kind: "put", garden: "home", id: 7n, name: "Fern", tag: "", ...fields };
+  return { kind: "put", ...author, garden: "home", id: 7n, name: "Fern", tag: "", ...fields };
 }
 
 export function remove(id: bigint, garden = "home"): DeleteWrite {
-  return { kind: "delete", garden, id };
+  return { kind: "delete", ...author, garden, id };
 }
 
 export function created(id: bigint, replayed = false): Outcome {

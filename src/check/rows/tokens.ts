@@ -10,8 +10,15 @@ const missing = challenge(401, realm);
 const invalid = challenge(401, `${realm}, error="invalid_token"`);
 const insufficient = challenge(403, `${realm}, error="insufficient_scope", scope="write"`);
 const operations = [
-  ...["GET /plants", "HEAD /plants", "POST /plants", "DELETE /plants/{1}"],
-  ...["GET /plants/{1}", "HEAD /plants/{1}", "GET /me", "HEAD /me"],
+  "GET /plants",
+  "HEAD /plants",
+  "POST /plants",
+  "DELETE /plants/{1}",
+  "GET /plants/{1}",
+  "HEAD /plants/{1}",
+  "GET /me",
+  "HEAD /me",
+  "GET /events",
 ];
 const unknown = `plant_${"0".repeat(49)}`;
 const authorized = (authorization: string | readonly string[], request = "GET /plants?limit=1") =>
@@ -65,12 +72,14 @@ const tokenRows = rowsOf("tokens", {
 
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const isMe: ResponseCheck = ({ json }) => {
-  const { user, garden, scope, plants, expiresAt, ...others } = json ?? {};
+  const { user, garden, scope, plants, lastEvent = 0, expiresAt, ...others } = json ?? {};
   for (const [name, value] of Object.entries({ user, garden })) {
     if (typeof value !== "string" || value === "") return `${name} is ${JSON.stringify(value)}`;
   }
   if (scope !== "read" && scope !== "write") return `scope is ${JSON.stringify(scope)}`;
-  if (!Number.isSafeInteger(plants) || plants < 0) return `plants is ${JSON.stringify(plants)}`;
+  for (const [name, value] of Object.entries({ plants, lastEvent })) {
+    if (!Number.isSafeInteger(value) || value < 0) return `${name} is ${JSON.stringify(value)}`;
+  }
   if (expiresAt !== undefined && !time.test(expiresAt)) return `expiresAt is ${expiresAt}`;
   const [other] = Object.keys(others);
   return other && `${other} must not be there`;
@@ -91,7 +100,7 @@ const counts =
 const noStore = { "Content-Type": /^application\/json\b/, "Cache-Control": ["no-store"] };
 
 const meRows = rowsOf("me", {
-  "/me shows user, garden, scope, number of plants and expiry of the token": [
+  "/me shows user, garden, scope and expiry of the token, number of plants and last event": [
     ["GET /me", { headers: noStore, check: isMe }],
     ["GET /me", { check: hasScope("write") }],
     ["HEAD /me", { same: ["status", "Content-Type", "Content-Length"] }],

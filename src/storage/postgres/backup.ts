@@ -12,7 +12,7 @@ import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
 /** In the order they are filled. Both engines use the same table and column names. */
-const tables = ["tokens", "gardens", "idempotency_keys", "plants"] as const;
+const tables = ["tokens", "gardens", "idempotency_keys", "plants", "events"] as const;
 
 const batchRows = 2_000;
 const transactionMs = 7 * 24 * 60 * 60 * 1000;
@@ -130,7 +130,7 @@ function columnsOf(file: Database, table: string): Column[] {
     .all(table)
     // Quoted, because `user` means something else in PostgreSQL.
     .map(({ name, type }) => ({ source: `"${name}"`, name: `"${name}"`, type: types[type] ?? "" }));
-  // Tells which of two tokens of the same millisecond came first.
+  // Says which of two tokens made in the same millisecond came first.
   const position = { source: "rowid", name: "position", type: "bigint" };
   return table === "tokens" ? [...columns, position] : columns;
 }
@@ -147,7 +147,7 @@ async function readTable(
        VALUES (${columns.map(() => "?")})`,
   );
   const names = columns.map(({ name }) => name);
-  const keyLength = table === "plants" || table === "idempotency_keys" ? 2 : 1;
+  const keyLength = table === "tokens" || table === "gardens" ? 1 : 2;
   // In key order, which SQLite stores fastest.
   await client.query(
     `DECLARE rows NO SCROLL CURSOR FOR

@@ -13,13 +13,13 @@ import {
   type LookUp,
 } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
+import type { WriterOptions } from "../storage.ts";
 import { send } from "./connect.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;
 
-interface BatchOptions {
-  readonly plantsMax: number | undefined;
+interface BatchOptions extends WriterOptions {
   /** Called just before anything is sent that may make the writes last. */
   readonly announceCommit: () => void;
 }
@@ -27,13 +27,13 @@ interface BatchOptions {
 export async function applyBatch(
   client: ClientBase,
   writes: readonly HashedWrite[],
-  { plantsMax, announceCommit }: BatchOptions,
+  { plantsMax, withoutEvents, announceCommit }: BatchOptions,
 ): Promise<readonly Outcome[]> {
   try {
     const lookUp = await fetchAll(client, writes);
     const { outcomes, changes } = decide(writes, lookUp, plantsMax);
     announceCommit();
-    await store(client, changes);
+    await store(client, changes, withoutEvents);
     return outcomes;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
@@ -84,8 +84,13 @@ export function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
 
-function toGardenRow(row: Record<"last_id" | "plants" | "keys", bigint>): GardenRow {
-  return { lastId: row.last_id, plants: Number(row.plants), keys: Number(row.keys) };
+function toGardenRow(row: Record<"last_id" | "plants" | "keys" | "last_event", bigint>): GardenRow {
+  return {
+    lastId: row.last_id,
+    plants: Number(row.plants),
+    keys: Number(row.keys),
+    lastEvent: Number(row.last_event),
+  };
 }
 
 function toStoredKey(row: { entries: Buffer; expires_at_ms: bigint }): StoredKey {
@@ -102,7 +107,7 @@ const addGardensStatement = `
     ON CONFLICT (garden) DO NOTHING`;
 
 const lockGardensStatement = `
-  SELECT garden, last_id, plants, keys
+  SELECT garden, last_id, plants, keys, last_event
     FROM unnest($1::text[]) WITH ORDINALITY AS locked (garden, position)
     JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens`;
 
@@ -115,7 +120,11 @@ const findKeysStatement = `
     JOIN unnest($1::text[], $2::bytea[]) AS sent (garden, key) USING (garden, key)`;
 
 /** One round trip. A COMMIT after a failed statement is answered as ROLLBACK, without an error. */
-async function store(client: ClientBase, changes: readonly GardenChanges[]): Promise<void> {
+async function store(
+  client: ClientBase,
+  changes: readonly GardenChanges[],
+  withoutEvents = false,
+): Promise<void> {
   const of = <Item extends object>(items: (changes: GardenChanges) => readonly Item[]) =>
     changes.flatMap((each) => items(each).map((item) => ({ ...item, garden: each.garden })));
   const inserted = of((each) => each.inserted);
@@ -128,7 +137,9 @@ async function store(client: ClientBase, changes: readonly GardenChanges[]): Pro
       expiresAtMs,
     })),
   );
+  const events = withoutEvents ? [] : of((each) => each.events);
   const plantColumns = ["garden", "id", "name", "tag"] as const;
+  const eventColumns = ["garden", "seq", "atMs", "type", "user", "id", "name", "tag"] as const;
   const results = await inOneRoundTrip([
     queryFor(client, inserted, insertPlantsStatement, columns(inserted, ...plantColumns)),
     queryFor(client, replaced, replacePlantsStatement, columns(replaced, ...plantColumns)),
@@ -137,8 +148,9 @@ async function store(client: ClientBase, changes: readonly GardenChanges[]): Pro
       client,
       changes,
       updateGardensStatement,
-      columns(changes, "garden", "lastId", "plants", "keys"),
+      columns(changes, "garden", "lastId", "plants", "keys", "lastEvent"),
     ),
+    queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns)),
     queryFor(
       client,
       keys,
@@ -165,10 +177,16 @@ const deletePlantsStatement = `
     WHERE plants.garden = gone.garden AND plants.id = gone.id`;
 
 const updateGardensStatement = `
-  UPDATE gardens SET last_id = moved.last_id, plants = moved.plants, keys = moved.keys
-    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
-      AS moved (garden, last_id, plants, keys)
+  UPDATE gardens SET last_id = moved.last_id, plants = moved.plants, keys = moved.keys,
+      last_event = moved.last_event
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+      AS moved (garden, last_id, plants, keys, last_event)
     WHERE gardens.garden = moved.garden`;
+
+const storeEventsStatement = `
+  INSERT INTO events (garden, seq, at_ms, type, "user", id, name, tag)
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[],
+      $6::bigint[], $7::text[], $8::text[])`;
 
 const storeKeysStatement = `
   INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)

@@ -5,6 +5,7 @@ import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { Order, PlantReader } from "../../domain/storage.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { Route } from "./connect.ts";
+import { createEventReader } from "./events.ts";
 import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
@@ -35,14 +36,11 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
 }
 
 /** Other threads open their own connections, by the same route. */
-function createStorage(
-  runner: TransactionRunner,
-  { plantsMax, onRead }: OpenOptions,
-  route: Route,
-): Storage {
+function createStorage(runner: TransactionRunner, options: OpenOptions, route: Route): Storage {
   return {
-    ...createReader(runner, onRead),
-    ...createWriter(runner, plantsMax),
+    ...createReader(runner, options.onRead),
+    ...createEventReader(runner),
+    ...createWriter(runner, options),
     ...createTokenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,

@@ -13,16 +13,27 @@ import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import type { Write } from "../../domain/storage.ts";
 import { openStorage } from "../open.ts";
+import type { WriterOptions } from "../storage.ts";
 
 const gardens = ["one", "two", "three"];
 
 /** Ids around every limit, few enough that they meet. */
 const ids = [
-  ...[-1n, 0n, 1n, 2n, 3n, 5n, 8n, plantIdMin, plantIdMax],
+  -1n,
+  0n,
+  1n,
+  2n,
+  3n,
+  5n,
+  8n,
+  plantIdMin,
+  plantIdMax,
   ...[-3n, -2n, -1n, 0n, 1n, 2n].map((step) => assignedIdMax + step),
 ];
 
 const hashes = [0, 1].map((number) => contentHash({ name: `Plant ${number}`, tag: "" }));
+
+const users = ["ada", "bob"];
 
 function makeGroups(seed: number): Write[][] {
   const pick = makeDice(seed);
@@ -60,35 +71,38 @@ function makeGroups(seed: number): Write[][] {
   return Array.from({ length: 80 }, (_, round) => {
     // Many groups are of kinds that one statement does.
     const ofGroup = [kinds, plainKinds, [any(kinds)]][round % 3] ?? kinds;
-    return Array.from({ length: 1 + pick(8) }, () => any(ofGroup)(round));
+    return Array.from({ length: 1 + pick(8) }, () => {
+      return { ...any(ofGroup)(round), user: any(users), atMs: pick(1_000) };
+    });
   });
 }
 
 const toText = (row: Record<string, unknown>) => Object.values(row).map(String);
 
-test.each<[seed: number, lastId: bigint, plantsMax: number | undefined]>([
-  [1, 0n, undefined],
-  [3, assignedIdMax - 8n, undefined],
-  [4, assignedIdMax, undefined],
-  [6, 2n, 12],
+test.each<[seed: number, lastId: bigint, options: WriterOptions]>([
+  [1, 0n, {}],
+  [3, assignedIdMax - 8n, {}],
+  [4, assignedIdMax, { withoutEvents: true }],
+  [6, 2n, { plantsMax: 12 }],
 ])(
-  "for the random groups of the seed %i, in gardens that have got to the id %p, with the quota %p",
-  async (seed, lastId, plantsMax) => {
+  "for the random groups of the seed %i, in gardens that have got to the id %p, with %p",
+  async (seed, lastId, options) => {
     using folder = makeTemporaryFolder();
     const path = join(folder.path, "plants.db");
     const database = await makeDatabase();
-    const file = await openStorage(path, { isServing: false, plantsMax });
-    const server = await openStorage(database.url, { isServing: false, plantsMax });
-    const own = new Database(path);
+    const file = await openStorage(path, { isServing: false, ...options });
+    const server = await openStorage(database.url, { isServing: false, ...options });
+    const own = new Database(path, { safeIntegers: true, readwrite: true });
     for (const garden of gardens) {
-      own.run("INSERT INTO gardens VALUES (?, ?, 0, 0)", [garden, lastId]);
-      await database.query("INSERT INTO gardens VALUES ($1, $2, 0, 0)", [garden, lastId]);
+      own.run("INSERT INTO gardens VALUES (?, ?, 0, 0, 0)", [garden, lastId]);
+      await database.query("INSERT INTO gardens VALUES ($1, $2, 0, 0, 0)", [garden, lastId]);
     }
     for (const group of makeGroups(seed)) {
       expect(await server.apply(group)).toEqual(await file.apply(group));
     }
     for (const rows of [
-      "SELECT garden, last_id, plants, keys FROM gardens ORDER BY garden",
+      "SELECT garden, last_id, plants, keys, last_event FROM gardens ORDER BY garden",
+      "SELECT * FROM events ORDER BY garden, seq",
       "SELECT garden, hex(key) AS key, hex(entries) AS entries, expires_at_ms FROM idempotency_keys ORDER BY garden, key",
     ]) {
       const ofServer = await database.query(

@@ -13,7 +13,7 @@ const upgrades: Readonly<Record<number, string>> = { 0: schema, 6: fromOne };
 /** An arbitrary number. If several instances start at once, the one with this lock migrates. */
 const lockKey = 0x504c4e54;
 
-const tables = ["plants", "gardens", "idempotency_keys", "tokens", "token_changes"];
+const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens", "token_changes"];
 
 /** The version of the schema; 0 if there is none. Fails if it is unknown. */
 export async function readSchema(client: ClientBase): Promise<number> {

@@ -8,6 +8,7 @@ import type { CountedTag, ListOptions, Order, PlantReader } from "../../domain/s
 import { removeLeftover } from "../durable-file.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
+import { createEventReader, takeText } from "./events.ts";
 import { checkFile, isOlder, migrate } from "./migrate.ts";
 import {
   checkLog,
@@ -87,6 +88,7 @@ function createStorage(
   options: OpenOptions,
 ): Storage {
   const { list, seek, countByTag, countPlants } = createReader(database, options.onRead);
+  const events = createEventReader(database);
   const tokens = createTokenStorage(database);
   const checkStillThere = watchFiles(file, files);
   let worker = options.share ? WorkerClient.join(options.share as Share) : undefined;
@@ -102,6 +104,8 @@ function createStorage(
     seek: mapErrors(seek),
     countByTag: mapErrors(countByTag),
     countPlants: mapErrors(countPlants),
+    readEvents: mapErrors(events.readEvents),
+    findNewEvents: mapErrors(events.findNewEvents),
     // A command has no use for it, and no worker.
     version: (garden) => (options.isServing ? startedWorker() : worker)?.versions.read(garden),
     findToken: mapErrors(tokens.findToken),
@@ -132,6 +136,13 @@ function createStorage(
       return { state, transfer: [shared.port] };
     },
     forgetKeys: (nowMs) => startedWorker().forgetKeys(nowMs),
+    forgetEvents: mapErrors(async (beforeMs, after) => {
+      const gardens = events.findOld(beforeMs, after);
+      for (const { garden, isOld } of gardens) {
+        while (isOld && (await startedWorker().forgetEvents(garden, beforeMs)));
+      }
+      return gardens.at(-1)?.garden;
+    }),
     noteTokenUses: (uses) => startedWorker().noteTokenUses(uses),
     async close() {
       await worker?.close();
@@ -249,16 +260,4 @@ function prepareReads(database: Database, source: string, order: Order = "asc") 
       `SELECT ${last} AS id FROM (SELECT id FROM ${source} AND ${range})`,
     ),
   };
-}
-
-/** Reads row by row and stops once there's enough: more rows would only be garbage. */
-function takeText(rows: Iterable<Plant>, textMax: number): Plant[] {
-  const plants: Plant[] = [];
-  let text = 0;
-  for (const plant of rows) {
-    text += plant.name.length + plant.tag.length;
-    if (text > textMax && plants.length > 0) break;
-    plants.push(plant);
-  }
-  return plants;
 }

@@ -2,7 +2,7 @@
 import { deadline } from "../../async/deadline.ts";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import type { OpenOptions } from "../storage.ts";
+import type { OpenOptions, WriterOptions } from "../storage.ts";
 import { unknownOutcome } from "./errors.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
@@ -11,12 +11,13 @@ export type WorkerRequest =
   | {
       readonly kind: "open";
       readonly path: string;
-      readonly plantsMax: number | undefined;
+      readonly options: WriterOptions;
       readonly versions: SharedArrayBuffer;
     }
   | { readonly kind: "join"; readonly port: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
+  | { readonly kind: "forget-events"; readonly garden: string; readonly beforeMs: number }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
   | { readonly kind: "vacuum-into"; readonly target: string }
   | { readonly kind: "close" };
@@ -29,7 +30,7 @@ export type WorkerReply =
       readonly cause: string | undefined;
     };
 
-/** What another thread joins by; the port must be transferred to it. */
+/** What another thread needs to join. The port must be transferred to it. */
 export interface WorkerShare {
   readonly port: MessagePort;
   /** Counts the changes of gardens; a change is counted before it is acknowledged. */
@@ -69,14 +70,15 @@ export class WorkerClient {
   /** Starts the worker, on the file at `path`; `onFailure` is called when it breaks down. */
   static start(
     path: string,
-    { plantsMax, onFailure }: Pick<OpenOptions, "plantsMax" | "onFailure"> = {},
+    { plantsMax, withoutEvents, onFailure }: WriterOptions & Pick<OpenOptions, "onFailure"> = {},
   ): WorkerClient {
     const worker = new Worker(`${import.meta.dir}/worker.ts`);
     const versions = new GardenVersions();
     const thread = new WorkerClient(worker, versions, onFailure);
     worker.onerror = (event) => thread.#fail(event.message);
     // If this fails, the worker connects again at the first write.
-    thread.#request({ kind: "open", path, plantsMax, versions: versions.memory }).catch(() => {});
+    const options = { plantsMax, withoutEvents };
+    thread.#request({ kind: "open", path, options, versions: versions.memory }).catch(() => {});
     return thread;
   }
 
@@ -98,6 +100,10 @@ export class WorkerClient {
 
   forgetKeys(nowMs: number): Promise<boolean> {
     return this.#request({ kind: "forget-keys", nowMs }) as Promise<boolean>;
+  }
+
+  forgetEvents(garden: string, beforeMs: number): Promise<boolean> {
+    return this.#request({ kind: "forget-events", garden, beforeMs }) as Promise<boolean>;
   }
 
   async noteTokenUses(uses: readonly TokenUse[]): Promise<void> {
@@ -147,7 +153,7 @@ export class WorkerClient {
   }
 
   /**
-   * The worker broke down: fails all requests, those that wait and those to come. What waited may
+   * The worker broke down: fails every waiting request and all later ones. A waiting write may
    * have been committed.
    */
   #fail(message: string): void {

@@ -7,6 +7,7 @@ import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { HashedWrite } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
+import type { WriterOptions } from "../storage.ts";
 import { mapError, unavailable } from "./errors.ts";
 import { dropAddedIndexes } from "./migrate.ts";
 import { connect, readPragma } from "./open.ts";
@@ -29,7 +30,7 @@ interface WaitingRequest {
 }
 
 let path = "";
-let plantsMax: number | undefined;
+let options: WriterOptions = {};
 let connection:
   | { readonly database: Database; readonly writer: Writer; dataVersion: bigint }
   | undefined;
@@ -42,7 +43,7 @@ function openWriter(): Writer {
   let database: Database | undefined;
   try {
     database = connect(path);
-    const writer = createWriter(database, plantsMax);
+    const writer = createWriter(database, options);
     connection = { database, writer, dataVersion: readPragma(database, "data_version") };
     // Others may have written while there was no connection.
     versions.changeAll();
@@ -70,7 +71,7 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   switch (request.kind) {
     case "open":
       path = request.path;
-      plantsMax = request.plantsMax;
+      options = request.options;
       versions = new GardenVersions(request.versions);
       openWriter();
       return;
@@ -78,6 +79,8 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
       return listenTo(request.port);
     case "forget-keys":
       return openWriter().forgetKeys(request.nowMs);
+    case "forget-events":
+      return openWriter().forgetEvents(request.garden, request.beforeMs);
     case "note-token-uses":
       return openWriter().noteTokenUses(request.uses);
     case "vacuum-into":
@@ -113,7 +116,7 @@ function commitWaiting(): void {
 function commit(requests: readonly WaitingRequest[]): void {
   let outcomes: readonly Outcome[];
   try {
-    outcomes = apply(requests.flatMap(({ writes }) => writes));
+    outcomes = write(requests.flatMap(({ writes }) => writes));
   } catch (thrown) {
     const error = handleFailure(thrown);
     // If a write is at fault, not the storage, only its own request fails.
@@ -133,7 +136,7 @@ function commit(requests: readonly WaitingRequest[]): void {
   }
 }
 
-function apply(writes: readonly HashedWrite[]): readonly Outcome[] {
+function write(writes: readonly HashedWrite[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);
@@ -142,7 +145,7 @@ function apply(writes: readonly HashedWrite[]): readonly Outcome[] {
   }
 }
 
-/** SQLite's own count changes with every commit of another connection than this one. */
+/** SQLite's own count changes with every commit by another connection. */
 function noticeOtherProcesses(): void {
   if (!connection) return;
   try {

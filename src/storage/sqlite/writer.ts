@@ -7,22 +7,27 @@ import { toBytes } from "../../domain/keys.ts";
 import type { PlantId } from "../../domain/plant.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome, TokenUse } from "../../domain/storage.ts";
+import type { WriterOptions } from "../storage.ts";
 import { mapCommitError } from "./errors.ts";
 
 /** Small, so that waiting writes aren't held up. */
 const forgottenKeysMax = 1_000;
+const forgottenEventsMax = 1_000;
 
 export interface Writer {
   apply(writes: readonly HashedWrite[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
+  /** Returns whether the garden may have more events of before that time. */
+  forgetEvents(garden: string, beforeMs: number): boolean;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }
 
-export function createWriter(database: Database, plantsMax?: number): Writer {
+export function createWriter(database: Database, options: WriterOptions = {}): Writer {
+  const { plantsMax, withoutEvents = false } = options;
   const begin = database.query("BEGIN IMMEDIATE");
   const commit = database.query("COMMIT");
   const lookUp = createLookUp(database);
-  const store = prepareStore(database);
+  const store = prepareStore(database, withoutEvents);
   const forgetKeys = database.query<{ garden: string }, [number]>(
     `DELETE FROM idempotency_keys WHERE (garden, key) IN (
        SELECT garden, key FROM idempotency_keys
@@ -30,6 +35,13 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
        RETURNING garden`,
   );
   const countForgotten = database.query("UPDATE gardens SET keys = keys - ? WHERE garden = ?");
+  // The oldest ones only: a later one may be older by the clock of another machine.
+  const forgetEvents = database.query<null, [string, string, number]>(
+    `DELETE FROM events WHERE garden = ? AND seq < (
+       SELECT coalesce(min(seq) FILTER (WHERE at_ms >= ?3), max(seq) + 1) FROM (
+         SELECT seq, at_ms FROM events WHERE garden = ?2
+           ORDER BY seq LIMIT ${forgottenEventsMax}))`,
+  );
   const noteUse = database.query(
     `UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE id = ?`,
   );
@@ -67,6 +79,11 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
       });
     },
 
+    forgetEvents(garden, beforeMs) {
+      const { changes } = transact(() => forgetEvents.run(garden, garden, beforeMs));
+      return changes === forgottenEventsMax;
+    },
+
     noteTokenUses(uses) {
       transact(() => {
         for (const { id, usedAtMs } of uses) noteUse.run(usedAtMs, id);
@@ -76,9 +93,10 @@ export function createWriter(database: Database, plantsMax?: number): Writer {
 }
 
 function createLookUp(database: Database): LookUp {
-  const findGarden = database.query<Record<"last_id" | "plants" | "keys", bigint>, [string]>(
-    "SELECT last_id, plants, keys FROM gardens WHERE garden = ?",
-  );
+  const findGarden = database.query<
+    Record<"last_id" | "plants" | "keys" | "last_event", bigint>,
+    [string]
+  >("SELECT last_id, plants, keys, last_event FROM gardens WHERE garden = ?");
   const findPlant = database.query<{ name: string; tag: string }, [string, PlantId]>(
     "SELECT name, tag FROM plants WHERE garden = ? AND id = ?",
   );
@@ -89,7 +107,12 @@ function createLookUp(database: Database): LookUp {
     garden(garden) {
       const row = findGarden.get(garden);
       if (row === null) return undefined;
-      return { lastId: row.last_id, plants: Number(row.plants), keys: Number(row.keys) };
+      return {
+        lastId: row.last_id,
+        plants: Number(row.plants),
+        keys: Number(row.keys),
+        lastEvent: Number(row.last_event),
+      };
     },
     plant: (garden, id) => findPlant.get(garden, id) ?? undefined,
     key(garden, row) {
@@ -100,11 +123,14 @@ function createLookUp(database: Database): LookUp {
   };
 }
 
-function prepareStore(database: Database): (changes: GardenChanges) => void {
+function prepareStore(
+  database: Database,
+  withoutEvents: boolean,
+): (changes: GardenChanges) => void {
   const storeGarden = database.query(
-    `INSERT INTO gardens (garden, last_id, plants, keys) VALUES (?, ?, ?, ?)
-       ON CONFLICT DO UPDATE
-         SET last_id = excluded.last_id, plants = excluded.plants, keys = excluded.keys`,
+    `INSERT INTO gardens (garden, last_id, plants, keys, last_event) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET last_id = excluded.last_id, plants = excluded.plants,
+         keys = excluded.keys, last_event = excluded.last_event`,
   );
   const insertPlant = database.query(
     "INSERT INTO plants (garden, id, name, tag) VALUES (?, ?, ?, ?)",
@@ -117,13 +143,22 @@ function prepareStore(database: Database): (changes: GardenChanges) => void {
     `INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms) VALUES (?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET entries = excluded.entries, expires_at_ms = excluded.expires_at_ms`,
   );
-  return ({ garden, lastId, plants, keys, inserted, replaced, deleted, keyRows }) => {
-    storeGarden.run(garden, lastId, plants, keys);
+  const storeEvent = database.query(
+    `INSERT INTO events (garden, seq, at_ms, type, user, id, name, tag)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (changes) => {
+    const { garden, lastId, plants, keys, lastEvent, inserted, replaced, deleted } = changes;
+    storeGarden.run(garden, lastId, plants, keys, lastEvent);
     for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
     for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
     for (const id of deleted) deletePlant.run(garden, id);
-    for (const { key, entries, expiresAtMs } of keyRows) {
+    for (const { key, entries, expiresAtMs } of changes.keyRows) {
       storeKey.run(garden, toBytes(key), entries, expiresAtMs);
+    }
+    if (withoutEvents) return;
+    for (const { seq, atMs, type, user, id, name, tag } of changes.events) {
+      storeEvent.run(garden, seq, atMs, type, user, id, name, tag);
     }
   };
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { operations } from "../../../src/http/operations.ts";
 import { startIssuer } from "../../openid-issuer.ts";
 import { engines, openWorld } from "../../scenarios/scenario.ts";
+import { create } from "../../storage-contract/tested-storage.ts";
 import { type Credential, makeCredentials, type Standing } from "./credentials.ts";
 
 setDefaultTimeout(120_000);
@@ -23,6 +24,8 @@ const requests: readonly Asked[] = [
   ["HEAD /plants", "read", 200],
   ["GET /plants?limit=x", "read", 400],
   ["GET /me", "read", 200],
+  ["GET /events", "read", 200],
+  ["GET /events?after=x", "read", 400],
   ["GET /plants/OTHER", "read", 404],
   ["GET /plants/99", "read", 404],
   ["DELETE /plants/OTHER", "write", 404],
@@ -71,8 +74,8 @@ describe.each(engines)("on %s", (engine) => {
   beforeAll(async () => {
     for (const name of names) {
       credentials[name] = await makeCredentials(world.storage, issuer, name);
-      const plant = { name, tag: "", idempotency: undefined, id: BigInt(gardens[name].own) };
-      await world.storage.apply([{ kind: "create", garden: name, ...plant }]);
+      const id = BigInt(gardens[name].own);
+      await world.storage.apply([create({ garden: name, name, id })]);
     }
     await world.assembly.authenticator.refresh();
     await world.assembly.jwts?.keys.refresh();

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { issueToken } from "../../../src/auth/opaque-token.ts";
 import { openStorage } from "../../../src/storage/open.ts";
 import { makeDice, spread } from "../../dice.ts";
+import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
 import { KeptConnection, writeRequest } from "../kept-connection.ts";
@@ -37,8 +38,10 @@ export interface LifeOptions {
 
 const certificates = join(import.meta.dir, "../../certificates");
 const secureArgs = [
-  ...["--tls-cert", join(certificates, "server.pem")],
-  ...["--tls-key", join(certificates, "server-key.pem")],
+  "--tls-cert",
+  join(certificates, "server.pem"),
+  "--tls-key",
+  join(certificates, "server-key.pem"),
 ];
 const clientsCount = 12;
 /** Enough to fill the WAL soon. */
@@ -51,11 +54,11 @@ const stoppingMs = 40;
 const checkpointMs = 2_000;
 /** How long docs/operating.md lets it drain, and some more for a busy machine. */
 const stopMsMax = 13_000;
-/** A list of so many of these is longer than the buffers of a connection. */
+/** A list of this many is longer than a connection's buffers. */
 const longListPlants = 40_000;
 const longPlant = { name: "Fern".repeat(50), tag: "long" };
 
-/** A database whose service ends and starts again and again. */
+/** A database whose service is ended and started again and again. */
 export async function live(options: LifeOptions): Promise<Trial> {
   const { seed, ends, threads, isSecure, program } = options;
   using folder = makeTemporaryFolder();
@@ -160,8 +163,7 @@ async function prepare(database: string, ends: readonly Moment[]) {
   const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
   const reader = await issueToken(storage, { user: "reader", scope: "read" }, Date.now());
   if (ends.includes("stop")) {
-    const given = { garden: "reader", id: undefined, idempotency: undefined };
-    const write = { kind: "create", ...given, ...longPlant } as const;
+    const write = create({ garden: "reader", ...longPlant });
     await storage.apply(Array.from({ length: longListPlants }, () => write));
   }
   await storage.close();

@@ -12,13 +12,29 @@ CREATE TABLE plants (
 -- Lists by tag.
 CREATE INDEX plants_by_tag ON plants (garden, tag COLLATE "C", id);
 
--- The highest id from 1 to 2^52 that the garden assigned or was given, and exactly how many plants and
--- keys it has. Whoever writes to a garden locks its row first, and keeps it in the same transaction.
+-- The highest id from 1 to 2^52 that the garden assigned or was given, exactly how many plants and keys
+-- it has, and the number of its last event. Whoever writes to a garden locks its row first, and keeps it
+-- in the same transaction.
 CREATE TABLE gardens (
   garden text COLLATE "C" NOT NULL PRIMARY KEY,
   last_id bigint NOT NULL DEFAULT 0 CHECK (last_id <= 4503599627370496),
   plants bigint NOT NULL DEFAULT 0,
-  keys bigint NOT NULL DEFAULT 0
+  keys bigint NOT NULL DEFAULT 0,
+  last_event bigint NOT NULL DEFAULT 0
+);
+
+-- What happened in each garden, for as long as it's kept. No index by time: the oldest events of a
+-- garden have its lowest numbers.
+CREATE TABLE events (
+  garden text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  at_ms bigint NOT NULL,
+  type text NOT NULL,
+  "user" text NOT NULL,
+  id bigint NOT NULL,
+  name text NOT NULL,
+  tag text NOT NULL,
+  PRIMARY KEY (garden, seq)
 );
 
 -- See keys.ts.

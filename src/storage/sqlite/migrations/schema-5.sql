@@ -10,13 +10,28 @@ CREATE TABLE plants (
 -- Lists by tag. With the name, a list is one range read, as it is without a tag.
 CREATE INDEX plants_by_tag ON plants (garden, tag, id, name);
 
--- The highest id from 1 to 2^52 that the garden assigned or was given, and exactly how many plants and
--- keys it has. Every write keeps it, in its own transaction.
+-- The highest id from 1 to 2^52 that the garden assigned or was given, exactly how many plants and keys
+-- it has, and the number of its last event. Every write keeps it, in its own transaction.
 CREATE TABLE gardens (
   garden TEXT NOT NULL PRIMARY KEY,
   last_id INTEGER NOT NULL CHECK (last_id <= 4503599627370496),
   plants INTEGER NOT NULL,
-  keys INTEGER NOT NULL
+  keys INTEGER NOT NULL,
+  last_event INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- What happened in each garden, for as long as it's kept. No index by time: the oldest events of a
+-- garden have its lowest numbers.
+CREATE TABLE events (
+  garden TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  user TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  tag TEXT NOT NULL,
+  PRIMARY KEY (garden, seq)
 ) STRICT, WITHOUT ROWID;
 
 -- See keys.ts.

@@ -1,0 +1,55 @@
+/** What happened in a garden: reads its events without gaps, or says that it can't. */
+import type { Caller } from "./caller.ts";
+import { PlantStoreError } from "./errors.ts";
+import type { EventPage, EventReader } from "./storage.ts";
+
+/** Of names and tags: bounds what a page takes in memory. */
+const pageTextMax = 32 * 1024;
+
+export class Events {
+  readonly #reader: EventReader;
+  readonly #isOn: boolean;
+
+  constructor(reader: EventReader, isOn: boolean) {
+    this.#reader = reader;
+    this.#isOn = isOn;
+  }
+
+  /**
+   * The events after `after` (from the oldest on, if absent). Without gaps: a page ends before one.
+   * Fails with `gone` if it can't go on from there, `not-found` if events are off.
+   */
+  async read(
+    { garden }: Pick<Caller, "garden">,
+    after: number | undefined,
+    count: number,
+    textMax = pageTextMax,
+  ): Promise<EventPage> {
+    if (!this.#isOn) throw new PlantStoreError("not-found", eventsOff);
+    const { events, lastEvent } = await this.#reader.readEvents(garden, after, count, textMax);
+    const first = events[0]?.seq ?? lastEvent + 1;
+    if (after !== undefined && first !== after + 1) throw gone;
+    const gapAt = events.findIndex(({ seq }, index) => seq !== first + index);
+    return { events: gapAt < 0 ? events : events.slice(0, gapAt), lastEvent };
+  }
+
+  /** See `EventReader.findNewEvents`. */
+  findNew(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    return this.#reader.findNewEvents(lastEvents);
+  }
+
+  /** The number of the garden's last event, 0 before the first; absent if events are off. */
+  async last({ garden }: Caller): Promise<number | undefined> {
+    if (!this.#isOn) return undefined;
+    const found = await this.findNew(new Map([[garden, 0]]));
+    return found.get(garden) ?? 0;
+  }
+}
+
+const eventsOff = "This service keeps no events: its setting events (PLANTSTORE_EVENTS) is off.";
+
+const gone = new PlantStoreError(
+  "gone",
+  "The events after this one are no longer kept, or never happened. List the plants again, and go " +
+    "on from the lastEvent that /me showed before.",
+);

@@ -1,0 +1,44 @@
+/** Reads the events of gardens. */
+import { noGarden } from "../../async/fair-queue.ts";
+import type { EventReader, GardenEvent } from "../../domain/storage.ts";
+import type { TransactionRunner } from "./transaction.ts";
+
+export function createEventReader(runner: TransactionRunner): EventReader {
+  return {
+    async readEvents(garden, after = 0, count, textMax) {
+      const { rows } = await runner.read(garden, readStatement, [garden, after, count, textMax]);
+      const events = rows.filter(({ seq }) => seq !== null).map(toEvent);
+      return { events, lastEvent: Number(rows[0]?.last_event ?? 0) };
+    },
+    async findNewEvents(known) {
+      const values = [[...known.keys()], [...known.values()]];
+      const { rows } = await runner.read(`${noGarden}events`, findNewStatement, values);
+      return new Map(rows.map(({ garden, last_event }) => [garden, Number(last_event)]));
+    },
+  };
+}
+
+/** One statement, so everything is as of the same moment. A garden without events is one row. */
+const readStatement = `
+  SELECT last_event, event.* FROM gardens
+    LEFT JOIN LATERAL (
+      SELECT * FROM (
+        SELECT *, row_number() OVER by_seq AS row,
+            sum(length(name) + length(tag)) OVER by_seq AS text
+          FROM (SELECT seq, at_ms, type, "user", id, name, tag FROM events
+            WHERE events.garden = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS page
+          WINDOW by_seq AS (ORDER BY seq)
+      ) AS counted WHERE row = 1 OR text <= $4
+    ) AS event ON true
+    WHERE gardens.garden = $1 ORDER BY seq`;
+
+const findNewStatement = `
+  SELECT garden, last_event FROM gardens
+    JOIN unnest($1::text[], $2::bigint[]) AS known (garden, seq) USING (garden)
+    WHERE last_event <> known.seq`;
+
+type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
+
+function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
+}
