@@ -18,6 +18,16 @@ export type Plant = {
   readonly tag: string;
 };
 
+export type Event = {
+  /** Counts from 1 in each garden, without gaps. */
+  readonly seq: bigint;
+  readonly type: "plant.created" | "plant.replaced" | "plant.deleted";
+  readonly at: string;
+  /** Who made the change. */
+  readonly user: string;
+  readonly plant: Plant;
+};
+
 export type Me = {
   readonly user: string;
   readonly garden: string;
