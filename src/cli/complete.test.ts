@@ -35,8 +35,8 @@ for (const shell of ["bash", "zsh", "fish"]) {
 type Case = [words: string[], offered: string[]];
 
 const everyCommand = [
-  ...["serve", "health", "check", "token", "whoami", "plants", "backup", "restore", "import"],
-  "export",
+  ...["serve", "health", "check", "token", "whoami", "plants", "events", "backup", "restore"],
+  ...["import", "export"],
   ...["copy", "completion", "help"],
 ];
 
