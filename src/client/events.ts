@@ -16,8 +16,8 @@ const beginMs = 5_000;
 const silenceMs = 45_000;
 /** How often pages are asked for where there is no stream. */
 const pollMs = 2_000;
-/** Streams that don't begin are tried less and less often. */
-const streamPauseMsMax = 300_000;
+/** Streams that don't begin are tried less and less often: in the end, after so many pages. */
+const pollsMax = 127;
 const retryMsMax = 60_000;
 /** Longer than any event. */
 const lineLengthMax = 64 * 1024;
@@ -44,26 +44,31 @@ export async function* followEvents(
 ): AsyncGenerator<PlantEvent[], never, undefined> {
   let position = after;
   let failedStreams = 0;
-  let streamAtMs = 0;
+  let polls = 0;
   for (let isFirst = true; ; isFirst = false) {
     const { events, next } = await readPage(position, isFirst);
     position = events.at(-1)?.seq ?? position ?? 0;
     yield events;
     if (next !== undefined) continue;
     let pauseMs = pollMs;
-    if (performance.now() >= streamAtMs) {
+    if (polls > 0) polls--;
+    else {
       const body = await openStream(position).catch(() => undefined);
       const stream = new EventStream(body, position);
       const unwatch = watch(signal, () => stream.close());
       try {
-        for (let some = await stream.next(); some; some = await stream.next()) yield some;
+        while (!signal?.aborted) {
+          const some = await stream.next();
+          if (!some) break;
+          yield some;
+        }
       } finally {
         unwatch();
         stream.close();
       }
       ({ position, retryMs: pauseMs } = stream);
       failedStreams = stream.hasBegun ? 0 : failedStreams + 1;
-      streamAtMs = performance.now() + Math.min(pollMs * 2 ** failedStreams, streamPauseMsMax);
+      polls = Math.min(2 ** failedStreams - 1, pollsMax);
     }
     // Jitter: clients that lost their streams together shouldn't come back together.
     await pause(pauseMs * (1 + Math.random() / 2), signal);
@@ -109,8 +114,9 @@ class EventStream {
     if (this.#text.length > lineLengthMax) throw new RangeError("The line is too long.");
     const valuesOf = (field: string) =>
       lines.filter((line) => line.startsWith(field)).map((line) => line.slice(field.length));
-    const retryMs = Number(valuesOf("retry:").at(-1) ?? this.retryMs);
-    if (retryMs >= 0) this.retryMs = Math.min(retryMs, retryMsMax);
+    for (const retry of valuesOf("retry:")) {
+      this.retryMs = Math.min(Math.max(pollMs, Number(retry) || 0), retryMsMax);
+    }
     const events = parseEvents(`[${valuesOf("data:")}]`, this.position);
     this.position = events.at(-1)?.seq ?? this.position;
     return events;

@@ -275,6 +275,8 @@ export class GardenView {
     if (isFirst && garden.isLoaded) {
       announce(`${find("garden-title").textContent} ${find("garden-note").textContent}`);
     }
+    // One page of a search looks at a part of the garden and may find little in it.
+    if (garden.size < pageSize) this.#loadMore();
   }
 
   /** A list is here, or the reason why it isn't. */

@@ -16,7 +16,7 @@ const plants = [
 function findSmallTargets(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const targets = document.querySelectorAll<HTMLElement>(
-      "a, button, input, label.check, .rows .row",
+      "nav a, button, input, label.check, .rows .row",
     );
     return [...targets].flatMap((target) => {
       const { width, height } = target.getBoundingClientRect();
@@ -38,7 +38,8 @@ for (const width of [390, 320]) {
       const check = async (name: string) => {
         expect(await findSmallTargets(page)).toEqual([]);
         expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
-        await inspect(page, `${width}-${name}`);
+        if (width === 390) await inspect(page, `${width}-${name}`);
+        else await takePicture(page, `${width}-${name}`);
       };
       await page.waitForSelector(".chip");
       await check("list");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type PlantEvent, PlantStoreProblem } from "../../src/client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
-const range = (from: number, to: number) =>
+export const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const drafts = (count: number) => range(1, count).map((number) => ({ name: `Plant ${number}` }));
 
