@@ -13,6 +13,7 @@ import { openStorage } from "../../src/storage/open.ts";
 import { readOutput, startService } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import type { ClientCases } from "./client-case.ts";
+import { eventCases } from "./event-cases.ts";
 import { manyCases } from "./many-cases.ts";
 import { plainCases } from "./plain-cases.ts";
 import { putCases } from "./put-cases.ts";
@@ -31,6 +32,7 @@ afterAll(async () => {
 const cases: ClientCases = {
   ...plainCases,
   ...troubleCases,
+  ...eventCases,
   ...manyCases,
   ...putCases,
   ...scriptedCases,
@@ -83,7 +85,7 @@ describe("as a package", () => {
       const results = out.trimEnd().split("\n");
       expect(results.map((line) => JSON.parse(line))).toEqual(
         expect.arrayContaining(
-          Object.keys({ ...plainCases, ...troubleCases }).map((name) => ({ name })),
+          Object.keys({ ...plainCases, ...troubleCases, ...eventCases }).map((name) => ({ name })),
         ),
       );
     },
