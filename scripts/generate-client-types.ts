@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createOpenApi } from "../src/http/openapi.ts";
 
 interface Schema {
+  readonly $ref?: string;
   readonly type?: string;
   readonly format?: string;
   readonly description?: string;
@@ -17,7 +18,7 @@ interface Schema {
 
 export const typesPath = join(import.meta.dir, "../src/client/wire-types.ts");
 const formatter = join(import.meta.dir, "../node_modules/.bin/biome");
-const names = ["PlantDraft", "Plant", "TagCount", "Me", "Problem"] as const;
+const names = ["PlantDraft", "Plant", "TagCount", "Event", "Me", "Problem"] as const;
 
 export async function renderTypes(): Promise<string> {
   const document = createOpenApi({ version: "", basePath: "" });
@@ -31,6 +32,7 @@ export async function renderTypes(): Promise<string> {
 
 /** An integer of 64 bits is a bigint, so that it stays exact. */
 function renderType(schema: Schema): string {
+  if (schema.$ref) return schema.$ref.split("/").at(-1) ?? "";
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   switch (schema.type) {
     case "object":

@@ -23,6 +23,7 @@ export const catalog: Readonly<Record<string, Section>> = {
     "plants tags": async () => (await import("./plants-commands.ts")).listTagsCommand,
     "plants edit": async () => (await import("./plants-commands.ts")).editPlantCommand,
     "plants delete": async () => (await import("./plants-commands.ts")).deletePlantCommand,
+    events: async () => (await import("./events-command.ts")).eventsCommand,
   },
   Backups: {
     backup: async () => (await import("./backup-commands.ts")).backupCommand,

@@ -41,6 +41,7 @@ const everyCommand = [
   "token",
   "whoami",
   "plants",
+  "events",
   "backup",
   "restore",
   "import",

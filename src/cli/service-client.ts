@@ -160,6 +160,7 @@ const adviceByCode: Readonly<Record<string, Advice>> = {
   forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
   "not-found": [exitCodes.failed, "Check --url."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
+  gone: [exitCodes.failed, "Leave out --after to see those that are kept."],
   "precondition-failed": [exitCodes.conflict, "Try again."],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, ""],
@@ -170,6 +171,7 @@ const adviceByCode: Readonly<Record<string, Advice>> = {
 const saidByCode: Readonly<Record<string, string>> = {
   unauthenticated:
     "The service refuses the token: it is expired, revoked, or not in the service's store.",
+  gone: "The next events are no longer kept, or the service has other ones since a restore.",
   "precondition-failed": "Somebody else keeps changing this plant.",
 };
 

@@ -109,10 +109,12 @@ function writeAll(descriptor: number, text: string): boolean {
 /** A longer cell doesn't widen its column; it only shifts the rest of its line. */
 const columnWidthMax = 40;
 
-/** Lines with aligned columns. Wide characters take two columns. */
-export function renderTable(rows: readonly (readonly string[])[]): string {
+/**
+ * Lines with aligned columns. Wide characters take two columns. For a table that comes in parts,
+ * pass the same `widths` with each.
+ */
+export function renderTable(rows: readonly (readonly string[])[], widths: number[] = []): string {
   const shown = rows.map((row) => row.map(showSafely));
-  const widths: number[] = [];
   for (const row of shown) {
     for (const [column, cell] of row.entries()) {
       const width = Math.min(Bun.stringWidth(cell), columnWidthMax);

@@ -2,6 +2,7 @@
  * A client of a Plant Store: `plantstore-client`. It runs wherever there is `fetch`, uses only the
  * HTTP API, and imports nothing else of the project.
  */
+import { endlessPolicy, followEvents, parseEvents, streamPolicy } from "./events.ts";
 import { PlantStoreProblem, type ProblemCode } from "./problem-error.ts";
 import { type ClientResponse, Pacer, type RetryPolicy, send } from "./send.ts";
 import type {
@@ -13,6 +14,9 @@ import type {
   DeleteOptions,
   DeleteResult,
   Deletion,
+  EventPage,
+  EventPageOptions,
+  EventsOptions,
   GetOptions,
   ListOptions,
   Me,
@@ -20,6 +24,7 @@ import type {
   Plant,
   PlantChange,
   PlantDraft,
+  PlantEvent,
   PlantStoreOptions,
   PutOptions,
   PutPlant,
@@ -64,6 +69,9 @@ interface CallDetails extends CreateOptions {
   readonly body?: string;
   /** How many plants or results the response may have. */
   readonly items?: number;
+  readonly isStream?: boolean;
+  /** Instead of the client's. */
+  readonly policy?: Partial<RetryPolicy> | undefined;
 }
 
 const pageSizeDefault = 1_000;
@@ -302,6 +310,51 @@ export class PlantStore {
     }
   }
 
+  /**
+   * What happens in the garden, as it happens: each event once and in order. It reconnects, and
+   * goes on until `signal` is aborted or the loop is left. If the events after the last one are no
+   * longer kept: a problem, `gone`. List the plants again, and start over.
+   */
+  async *events({
+    after,
+    signal,
+  }: EventsOptions = {}): AsyncGenerator<PlantEvent, void, undefined> {
+    const start = after ?? (await this.me({ signal })).lastEvent;
+    const readPage = (position: number | undefined, isFirst: boolean) =>
+      this.#eventPage({ after: position, signal }, isFirst ? undefined : endlessPolicy);
+    const openStream = async (position: number) => {
+      const headers = { accept: "text/event-stream" };
+      const more = { headers, isStream: true, policy: streamPolicy, signal };
+      return (await this.#call("GET", `/events?after=${position}`, more)).body;
+    };
+    for await (const some of followEvents({ readPage, openStream }, start, signal)) {
+      for (const event of some) {
+        signal?.throwIfAborted();
+        yield event;
+      }
+    }
+  }
+
+  /** One page of up to `limit` events. */
+  async eventPage(options: EventPageOptions = {}): Promise<EventPage> {
+    return this.#eventPage(options);
+  }
+
+  async #eventPage(
+    { after, limit = pageSizeDefault, signal }: EventPageOptions,
+    policy?: Partial<RetryPolicy>,
+  ): Promise<EventPage> {
+    const query = new URLSearchParams({ limit: String(limit) });
+    if (after !== undefined) query.set("after", String(after));
+    const items = Math.min(limit, pageSizeDefault);
+    const response = await this.#call("GET", `/events?${query}`, { items, signal, policy });
+    return parse(response, 200, ({ text, headers }) => {
+      const events = parseEvents(text, after);
+      const next = headers.get("link")?.includes('rel="next"') ? events.at(-1)?.seq : undefined;
+      return { events, next };
+    });
+  }
+
   /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
   async delete(id: bigint | number, { ifMatch, signal }: DeleteOptions = {}): Promise<Deletion> {
     const response = await this.#call("DELETE", `/plants/${formatId(id)}`, {
@@ -352,7 +405,7 @@ export class PlantStore {
   }
 
   async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
-    const { headers: given = {}, body, items = 0, idempotencyKey, signal } = more;
+    const { headers: given = {}, body, items = 0, isStream, policy, idempotencyKey, signal } = more;
     const headers = new Headers();
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
@@ -363,10 +416,12 @@ export class PlantStore {
       // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
       isRepeatable: method === "GET" || idempotencyKey !== undefined,
       responseBytesMax: problemBytesMax + items * itemBytesMax,
+      isStream,
     };
     const sendWith = async (authorization: Promise<string>) => {
       headers.set("authorization", await authorization);
-      return send({ method, body, idempotencyKey, signal, ...request }, this.#policy);
+      const whole = { method, body, idempotencyKey, signal, ...request };
+      return send(whole, { ...this.#policy, ...policy });
     };
     const used = this.#authorize();
     const first = await sendWith(used);

@@ -8,6 +8,8 @@ export interface ClientRequest {
   readonly body?: string | undefined;
   /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
   readonly isRepeatable: boolean;
+  /** Whether to return a stream of events while it goes on, as `body`. */
+  readonly isStream?: boolean | undefined;
   /** More than the service ever sends. The rest isn't read. */
   readonly responseBytesMax: number;
   /** The key to repeat the call with. */
@@ -33,6 +35,7 @@ export interface ClientResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  readonly body?: ReadableStream<Uint8Array> | undefined;
   /** Whether an earlier try may have succeeded although its response was lost. */
   readonly isRepeated: boolean;
   /** The key to repeat the call with. */
@@ -167,8 +170,12 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
       // Bun resends GET and DELETE by itself when a reused connection breaks.
       ...(!request.isRepeatable && { keepalive: false }),
     });
+    const { status, headers: received } = response;
+    if (request.isStream && received.get("content-type")?.startsWith("text/event-stream")) {
+      return { status, headers: received, text: "", body: response.body ?? undefined };
+    }
     const text = await readText(response, request.responseBytesMax);
-    return { status: response.status, headers: response.headers, text };
+    return { status, headers: received, text };
   } catch (error) {
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
@@ -194,7 +201,7 @@ async function readText({ body }: Response, bytesMax: number): Promise<string> {
   }
 }
 
-function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+export function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
   return untilDone((done) => setTimeout(done, durationMs), signal);
 }
 
@@ -220,7 +227,7 @@ async function untilDone(
 const watchers = new WeakMap<AbortSignal, Set<() => void>>();
 
 /** Returns a function that ends the watch. */
-function watch(signal: AbortSignal | undefined, act: () => void): () => void {
+export function watch(signal: AbortSignal | undefined, act: () => void): () => void {
   if (signal === undefined) return () => {};
   const acts = watchers.get(signal) ?? new Set();
   if (!watchers.has(signal)) {

@@ -124,9 +124,37 @@ export interface TagCount extends Omit<wire.TagCount, "plants"> {
 }
 
 /** What the token stands for; without `expiresAt` it doesn't expire. */
-export interface Me extends Omit<wire.Me, "plants"> {
+export interface Me extends Omit<wire.Me, "plants" | "lastEvent"> {
   /** How many plants the garden has now. */
   readonly plants: number;
+  /** The `seq` of the garden's last event, 0 before the first. Absent if the service keeps none. */
+  readonly lastEvent?: number | undefined;
+}
+
+export interface EventsOptions extends CallOptions {
+  /** The `seq` of an event; the events after it follow. Absent: what happens from now on. */
+  readonly after?: number | undefined;
+}
+
+export interface EventPageOptions extends CallOptions {
+  /** The `seq` of an event; the page starts after it. Absent: with the oldest that is kept. */
+  readonly after?: number | undefined;
+  /** 1 to 1,000, which is the default. A page may have fewer events, and still not be the last. */
+  readonly limit?: number | undefined;
+}
+
+/** A change of a plant. */
+export interface PlantEvent extends Omit<wire.Event, "seq" | "plant"> {
+  /** Counts from 1 in each garden, without gaps. */
+  readonly seq: number;
+  /** As the change left it, or as it was when it was deleted. */
+  readonly plant: Plant;
+}
+
+export interface EventPage {
+  readonly events: PlantEvent[];
+  /** The `seq` that the next page starts after; absent on the last page. */
+  readonly next: number | undefined;
 }
 
 export interface Page {

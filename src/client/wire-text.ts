@@ -120,18 +120,22 @@ export function parse<Result>(
  * `JSON.parse` would round an id beyond 2^53. Text inside a string can't look like this: its quotes
  * are escaped.
  */
-function quoteIds(text: string): string {
+export function quoteIds(text: string): string {
   return text.replace(/"id":\s*(-?\d+)/g, '"id":"$1"');
 }
 
 export function parsePlants(text: string): Plant[] {
   const items: { id?: string | bigint }[] = JSON.parse(quoteIds(text));
-  for (const item of items) {
-    requireTexts(item);
-    // A service that doesn't know `include` leaves the id out, which isn't an id.
-    item.id = parseId(item.id);
-  }
+  for (const item of items) toPlant(item);
   return items as Plant[];
+}
+
+/** In place: a list may have many. */
+export function toPlant(item: { id?: unknown }): Plant {
+  requireTexts(item);
+  // A service that doesn't know `include` leaves the id out, which isn't an id.
+  item.id = parseId(item.id);
+  return item as Plant;
 }
 
 export function parsePlant({ text, headers }: ClientResponse): StoredPlant {

@@ -25,6 +25,16 @@ export type TagCount = {
   readonly plants: bigint;
 };
 
+export type Event = {
+  /** Counts from 1 in each garden, without gaps. */
+  readonly seq: bigint;
+  readonly type: "plant.created" | "plant.replaced" | "plant.deleted";
+  readonly at: string;
+  /** Who made the change. */
+  readonly user: string;
+  readonly plant: Plant;
+};
+
 export type Me = {
   readonly user: string;
   readonly garden: string;

@@ -13,6 +13,10 @@ export interface FaultyProxy {
   readonly url: string;
   /** The next requests break like this, or not, one after the other; later ones do not. */
   breakNext(...breakages: (Breakage | undefined)[]): void;
+  /** From now on, the head of a stream comes, and nothing after it. */
+  bufferStreams(): void;
+  /** Breaks all connections. */
+  cut(): void;
   close(): void;
 }
 
@@ -22,6 +26,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
   const { hostname, port } = new URL(target);
   const planned: (Breakage | undefined)[] = [];
   const sockets = new Set<Socket>();
+  let isBuffering = false;
 
   const server = createServer((client) => {
     const service = openSocket(Number(port), hostname);
@@ -48,19 +53,30 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
     });
     service.on("data", (bytes: Buffer) => {
       isAnswered = true;
+      if (isBuffering && bytes.includes("text/event-stream")) {
+        client.write(bytes.subarray(0, bytes.indexOf("\r\n\r\n") + 4));
+        breakage = "silent";
+      }
       if (breakage === undefined) client.write(bytes);
       else if (breakage === "midway") client.end(bytes.subarray(0, -lostBytes));
       else if (breakage === "after") cut();
     });
   });
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${address.port}`,
     breakNext: (...breakages) => planned.push(...breakages),
+    bufferStreams() {
+      isBuffering = true;
+    },
+    cut,
     close() {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      cut();
     },
   };
 }

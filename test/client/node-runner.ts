@@ -1,5 +1,6 @@
 /** Runs the cases that other runtimes could break under Node; prints why each failed, if it did. */
 import { readFileSync } from "node:fs";
+import { eventCases } from "./event-cases.ts";
 import { plainCases } from "./plain-cases.ts";
 import { troubleCases } from "./trouble-cases.ts";
 
@@ -9,7 +10,7 @@ const { url, tokens } = JSON.parse(readFileSync(0, "utf8")) as { url: string; to
 const caseMs = 100_000;
 
 // Connections, timers, headers and streams are the runtime's.
-const cases = Object.entries({ ...plainCases, ...troubleCases });
+const cases = Object.entries({ ...plainCases, ...troubleCases, ...eventCases });
 await Promise.all(
   cases.map(async ([name, run], index) => {
     const hung = new Promise<never>((_, reject) => {

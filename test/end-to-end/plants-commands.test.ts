@@ -26,6 +26,7 @@ test("whoami shows user, garden, scope and expiry of the token, and counts the p
     garden: "shed",
     scope: "read",
     plants: 0,
+    lastEvent: 0,
     expiresAt: "2099-01-01T00:00:00.000Z",
   });
   const written = await run(["plants", "add", "Fern"]);
@@ -108,6 +109,8 @@ describe("plants", () => {
     ["plants edit 7 --name=", 2, "name must"],
     ["plants add Fern --id 7", 5, "7"],
     ["plants list --limit many", 2, '"many"'],
+    ["events --after many", 2, '"many"'],
+    ["events --after 12345", 1, "Leave out --after to see those that are kept."],
     ["plants list --url http://127.0.0.1:1", 6, "the connection is refused. Is the service"],
     ["plants list --url http://nope.invalid", 6, "the host is not known. Is the service"],
     ["plants list --token x", 2, "--token"],

@@ -67,6 +67,20 @@ test("plants get shows one table, even if a plant is missing", async () => {
   );
 });
 
+test("events are a table of who did what, and when", async () => {
+  const token = (await runAtTerminal("token create eve")).split("\n")[0] ?? "";
+  const variables = { PLANTSTORE_TOKEN: token, TZ: "UTC" };
+  expect(await runAtTerminal("events", variables)).toBe("There are no events.\n");
+  await runAtTerminal("plants add Fern --tag shade --id 1000", variables);
+  await runAtTerminal("plants edit 1000 --tag=", variables);
+  const shown = await runAtTerminal("events", variables);
+  expect(shown.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, "2026-11-15 22:00 UTC")).toBe(
+    "EVENT  WHEN                  WHO  WHAT      ID    NAME  TAG\n" +
+      "1      2026-11-15 22:00 UTC  eve  created   1000  Fern  shade\n" +
+      "2      2026-11-15 22:00 UTC  eve  replaced  1000  Fern\n",
+  );
+});
+
 test("a token is described in one sentence by token create and whoami", async () => {
   const own = await runAtTerminal("token create alice");
   expect(own).toMatch(

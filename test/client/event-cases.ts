@@ -1,0 +1,113 @@
+/** The client and a garden's events: pages, streams, and what breaks streams. */
+import assert from "node:assert/strict";
+import { type PlantEvent, PlantStoreProblem } from "../../src/client/plant-store.ts";
+import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
+
+export const range = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const drafts = (count: number) => range(1, count).map((number) => ({ name: `Plant ${number}` }));
+
+/** The next events; then the loop is left. */
+export async function take(events: AsyncIterable<PlantEvent>, count: number) {
+  const taken: PlantEvent[] = [];
+  for await (const event of events) if (taken.push(event) === count) break;
+  return taken;
+}
+
+export const seqsOf = (events: readonly PlantEvent[]) => events.map(({ seq }) => seq);
+
+export const eventCases: ClientCases = {
+  async "shows what happened, page by page, with exact ids"(world) {
+    const store = openStore(world);
+    const id = 2n ** 53n + 1n;
+    await store.create({ id, name: '"id":1', tag: "shade" });
+    await store.put(id, { name: "Fern" });
+    await store.delete(id);
+    const first = await store.eventPage({ limit: 1 });
+    assert.equal(first.next, 1);
+    const { user } = await store.me();
+    const [created] = first.events;
+    assert.ok(Math.abs(Date.parse(created?.at ?? "") - Date.now()) < 60_000);
+    const plant = { id, name: '"id":1', tag: "shade" };
+    assert.deepEqual(created, { seq: 1, type: "plant.created", at: created?.at, user, plant });
+    const { events, next } = await store.eventPage({ after: 1 });
+    assert.deepEqual(
+      [next, ...events.map(({ seq, type }) => `${seq} ${type}`)],
+      [undefined, "2 plant.replaced", "3 plant.deleted"],
+    );
+    assert.equal((await store.me()).lastEvent, 3);
+  },
+
+  async "follows events from a number on: what is kept, then what happens"(world) {
+    const store = openStore(world);
+    await store.createMany(drafts(1_500));
+    const seen: number[] = [];
+    for await (const { seq } of store.events({ after: 2 })) {
+      // Once all that is kept is here, so the rest comes by the stream.
+      if (seen.push(seq) === 1_498) void store.createMany(drafts(30));
+      if (seq === 1_530) break;
+    }
+    assert.deepEqual(seen, range(3, 1_530));
+  },
+
+  async "follows only what happens from now on, if no number is given"(world) {
+    const store = openStore(world);
+    await store.create({ name: "Moss" });
+    const events = store.events();
+    const first = events.next();
+    let isHere = false;
+    void first.then(() => {
+      isHere = true;
+    });
+    // Somewhen after its request for the last number.
+    for (let id = 2; !isHere; id++) {
+      await store.create({ name: "Fern", id });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const { value } = await first;
+    assert.equal(value?.plant.name, "Fern");
+    await events.return();
+  },
+
+  "yields each event once and in order, however often streams break": proxied(
+    async (store, proxy, world) => {
+      const writer = openStore(world);
+      const taking = take(store.events({ after: 0 }), 60);
+      for (let round = 0; round < 6; round++) {
+        await writer.createMany(drafts(10));
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_500));
+        if (round % 2 === 1) proxy.breakNext("after", "midway");
+        proxy.cut();
+      }
+      assert.deepEqual(seqsOf(await taking), range(1, 60));
+    },
+  ),
+
+  "asks for pages where a proxy buffers streams": proxied(async (store, proxy, world) => {
+    proxy.bufferStreams();
+    const writer = openStore(world);
+    await writer.create({ name: "Fern" });
+    const seen: number[] = [];
+    for await (const { seq } of store.events({ after: 0 })) {
+      seen.push(seq);
+      if (seq === 3) break;
+      await writer.create({ name: "Fern" });
+    }
+    assert.deepEqual(seen, [1, 2, 3]);
+  }),
+
+  async "ends events with the signal's reason, whatever it waits for"(world) {
+    const store = openStore(world);
+    const controller = new AbortController();
+    const waiting = collect(store.events({ after: 0, signal: controller.signal }));
+    setTimeout(() => controller.abort(new RangeError("enough")), 500);
+    assert.equal((await failure(waiting, RangeError)).message, "enough");
+  },
+
+  async "says that events are gone, rather than leave some out"(world) {
+    const store = openStore(world);
+    await store.create({ name: "Fern" });
+    const { code, status } = await failure(collect(store.events({ after: 7 })), PlantStoreProblem);
+    assert.deepEqual([code, status], ["gone", 410]);
+  },
+};
