@@ -8,6 +8,7 @@ import { rows as plantRows } from "./rows/plant.ts";
 import { rows as putRows } from "./rows/put.ts";
 import { rows as requestRows } from "./rows/requests.ts";
 import { rows as responseRows } from "./rows/responses.ts";
+import { rows as searchRows } from "./rows/search.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
 import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
@@ -22,6 +23,7 @@ export const contract: readonly Row[] = [
   ...plantRows,
   ...createRows,
   ...listRows,
+  ...searchRows,
   ...putRows,
   ...eventRows,
   ...tokenRows,
@@ -61,9 +63,9 @@ export interface CheckResult {
   readonly waitedSeconds: number;
 }
 
-/** Cleaning up goes on after an interruption, but not for ever. */
+/** Cleaning up goes on after an interruption, but not forever. */
 const cleanUpMs = 30_000;
-/** After so many rows in a row without a response the others are skipped. */
+/** After this many rows in succession without a response, the others are skipped. */
 const silentRowsMax = 5;
 
 /** `report` gets each result as soon as it is known. Fails with `CannotCheck`. */

@@ -127,9 +127,10 @@ class RowRun {
   #fillIn(value: unknown, key = ""): unknown {
     if (typeof value === "string") {
       const text = this.#fill(value);
-      return key === "id" && value.startsWith("{") ? rawNumber(text) : text;
+      const isId = idArrays.has(key) || (key === "id" && value.startsWith("{"));
+      return isId ? rawNumber(text) : text;
     }
-    if (Array.isArray(value)) return value.map((item) => this.#fillIn(item));
+    if (Array.isArray(value)) return value.map((item) => this.#fillIn(item, key));
     if (typeof value !== "object" || value?.constructor !== Object) return value;
     return Object.fromEntries(
       Object.entries(value).map(([name, part]) => [name, this.#fillIn(part, name)]),
@@ -147,6 +148,8 @@ class RowRun {
   }
 }
 
+const idArrays = new Set(["ids", "missing"]);
+
 const farIds = 10n ** 18n;
 
 function idsFrom(first: bigint): Record<string, string> {
@@ -157,7 +160,7 @@ function idsFrom(first: bigint): Record<string, string> {
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id)]));
 }
 
-/** Another token that looks the same. Not its last character: some bits of a JWT's don't count. */
+/** Another token that looks the same. In a JWT, some bits of the last character don't count. */
 function changeMiddle(token: string): string {
   const at = Math.floor(token.length / 2);
   return `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;

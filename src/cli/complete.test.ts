@@ -35,9 +35,20 @@ for (const shell of ["bash", "zsh", "fish"]) {
 type Case = [words: string[], offered: string[]];
 
 const everyCommand = [
-  ...["serve", "health", "check", "token", "whoami", "plants", "events", "backup", "restore"],
-  ...["import", "export"],
-  ...["copy", "completion", "help"],
+  "serve",
+  "health",
+  "check",
+  "token",
+  "whoami",
+  "plants",
+  "events",
+  "backup",
+  "restore",
+  "import",
+  "export",
+  "copy",
+  "completion",
+  "help",
 ];
 
 test.each<Case>([

@@ -8,7 +8,7 @@ import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
-import { Plants } from "./plants.ts";
+import { Plants, slicePlants } from "./plants.ts";
 import type { Outcome, Write } from "./storage.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
@@ -73,9 +73,7 @@ describe("an outcome of the writer", () => {
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
       const failing = new Plants(storage, writer, async () => {});
-      async function* slices(count: number) {
-        for (let number = 0; number < count; number++) yield [fern()];
-      }
+      const slices = (count: number) => Array.from({ length: count * slicePlants }, () => fern());
       const refused = await failing
         .createMany(alice, slices(2), key, () => {})
         .catch((error) => error);
@@ -91,6 +89,25 @@ describe("an outcome of the writer", () => {
       expect(await again.catch((error) => error)).toBe(failure);
     },
   );
+
+  test("that fails a later slice of deletions says that a part may be deleted", async () => {
+    const failure = new PlantStoreError("storage-full", "Nothing was changed.");
+    const failing = (kind: "deleted" | "missing") => {
+      let calls = 0;
+      const writeAll = async (writes: readonly Write[]): Promise<Outcome[]> => {
+        if (calls++ > 0) throw failure;
+        return writes.map(() => ({ kind }));
+      };
+      const writer = { write: () => Promise.reject(failure), writeAll };
+      const ids = Array.from({ length: 257 }, (_, index) => BigInt(index));
+      return new Plants(storage, writer, async () => {}).deleteMany(alice, ids).catch((e) => e);
+    };
+    expect(await failing("deleted")).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/may have been deleted\. Send it again: that is safe\./),
+    });
+    expect(await failing("missing")).toBe(failure);
+  });
 
   test.each<[Outcome, code: string, message: RegExp]>([
     [{ kind: "exhausted" }, "conflict", /No id/],

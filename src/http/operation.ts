@@ -3,14 +3,17 @@ import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
-import type { Plants, Source } from "../domain/plants.ts";
+import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
+import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
+import type { Source } from "./stream.ts";
 
 /** What operations run on. */
 export interface Context {
   readonly plants: Plants;
+  readonly lists: Lists;
   readonly events: Events;
   /** See `EventFeed.open`. */
   readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
@@ -31,7 +34,7 @@ export interface Reply {
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers but the request id, for a response that is sent more than once. */
-  readonly prepared?: Headers | undefined;
+  readonly builtHeaders?: Headers | undefined;
   /** Complete, or a source of chunks that are made as the client reads them. */
   readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
   /** The body goes on until the client leaves; what happens to it after the start isn't logged. */
@@ -121,6 +124,10 @@ export type SchemaName =
   | "PlantDraftList"
   | "Result"
   | "ResultList"
+  | "PlantIds"
+  | "Deletions"
+  | "TagCount"
+  | "TagCountList"
   | "Event"
   | "EventList"
   | "Me"

@@ -16,8 +16,9 @@ import {
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
-  /** One garden's writes in a group, and how many characters their names and tags may have. */
+  /** One garden's writes in a group while others wait. */
   readonly gardenWritesMax: number;
+  /** How many characters the names and tags of one garden's writes may have in a group. */
   readonly gardenTextMax: number;
   /** A commit that takes longer is reported to `onSlow` while it goes on. */
   readonly slowMs: number;
@@ -149,6 +150,8 @@ export class GroupCommit implements PlantWriter {
     const { groupWritesMax, gardenWritesMax, gardenTextMax, onStart } = this.#options;
     const group: WaitingWrites[] = [];
     const taken = new Map<string, { writes: number; text: number }>();
+    // A garden that is alone may fill the group: larger groups are faster.
+    const ownMax = this.#waiting.gardens > 1 ? gardenWritesMax : groupWritesMax;
     let writes = 0;
     const fits = (garden: string, entry: WaitingWrites) => {
       if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
@@ -157,7 +160,7 @@ export class GroupCommit implements PlantWriter {
         writes: (own?.writes ?? 0) + entry.writes.length,
         text: (own?.text ?? 0) + textOf(entry.writes),
       };
-      if (own && (total.writes > gardenWritesMax || total.text > gardenTextMax)) return false;
+      if (own && (total.writes > ownMax || total.text > gardenTextMax)) return false;
       taken.set(garden, total);
       return true;
     };
@@ -174,7 +177,7 @@ export class GroupCommit implements PlantWriter {
 
   /** Settles every entry of the group. */
   async #commit(group: Group): Promise<void> {
-    const error = await this.#apply(group);
+    const error = await this.#tryCommit(group);
     if (error === undefined) return;
     if (error instanceof PlantStoreError) return this.#reject(group, error);
     const gardens = Map.groupBy(group, ({ garden }) => garden);
@@ -206,7 +209,7 @@ export class GroupCommit implements PlantWriter {
   }
 
   /** Returns the error instead of throwing it. */
-  async #apply(group: Group): Promise<unknown> {
+  async #tryCommit(group: Group): Promise<unknown> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];

@@ -1,9 +1,9 @@
 /**
- * A storage as a whole, for whoever opens, shares, backs up or closes it. What the domain needs of
+ * A storage as a whole: how it is opened, shared, backed up and closed. What the domain needs of
  * it is in domain/storage.ts.
  */
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
-import type { PlantStorage, TokenStorage } from "../domain/storage.ts";
+import type { Order, PlantStorage, TokenStorage } from "../domain/storage.ts";
 
 export interface Storage extends PlantStorage, TokenStorage {
   /** Absent where there is no pool of connections. */
@@ -56,8 +56,8 @@ export interface OpenOptions {
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
   /**
-   * `StorageShare.state`, in another thread of the process that serves the storage. That it can't
-   * be reached just now is then no failure.
+   * `StorageShare.state`, in another thread of the process that serves the storage. Then it's no
+   * failure if the storage can't be reached right now.
    */
   readonly share?: unknown;
   /** Called after each read of plants that succeeded. */
@@ -66,19 +66,19 @@ export interface OpenOptions {
   readonly plantsMax?: number | undefined;
   /** Events are counted, but not stored. */
   readonly withoutEvents?: boolean | undefined;
-  /** It makes no new storage where there is none. */
+  /** Fails if there is no storage yet, instead of creating one. */
   readonly mustExist?: boolean;
-  /** Called with the schema's name when a new store was created in it; only where there are any. */
+  /** Called with the schema's name if a new store was created, by engines that have schemas. */
   readonly onNewSchema?: ((name: string) => void) | undefined;
   /** Called before a migration that may take minutes, with what it does. */
   readonly onMigration?: ((work: string) => void) | undefined;
-  /** The default unless given. An engine without connections has no use for it. */
+  /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }
 
 export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
-/** How everything that an engine stores is written to a SQLite file, or taken over from one. */
+/** How everything that an engine stores is written to a SQLite file, or read from one. */
 export interface TransferOptions {
   readonly limits: ConnectionLimits;
   /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */
@@ -104,8 +104,12 @@ export const defaultConnectionLimits: ConnectionLimits = {
   statementTimeoutMs: 5_000,
 };
 
-/** Where a read goes on after an id; absent after the highest possible one. */
-export function idAfter(after: PlantId | undefined): PlantId | undefined {
+/** Where a read goes on after an id; absent after the last possible one. */
+export function idAfter(after: PlantId | undefined, order: Order = "asc"): PlantId | undefined {
+  if (order === "desc") {
+    if (after === undefined) return plantIdMax;
+    return after > plantIdMin ? after - 1n : undefined;
+  }
   if (after === undefined) return plantIdMin;
   return after < plantIdMax ? after + 1n : undefined;
 }

@@ -68,7 +68,7 @@ test("a store goes to PostgreSQL and back, and tokens, keys, ids and events go o
     expect(await readTokens(to)).toEqual(await readTokens(from));
     expect(await readPlants(to)).toEqual(await readPlants(from));
     expect(await readEvents(to)).toEqual(await readEvents(from));
-    // A later token comes after those that were copied.
+    // A later token comes after the copied ones.
     await runProgram(["token", "create", user, "--database", to]);
     users.push(user);
     expect((await readTokens(to)).map((each) => each.user)).toEqual(users);

@@ -39,8 +39,8 @@ export class LoadedInstances {
   }
 
   /**
-   * Clients write without rest until `fail` is over, which returns the server that takes writes
-   * then. Returns every broken promise. `mayStayReady`: it may be over before `/readyz` shows it.
+   * Clients write without rest until `fail` is over. It returns the server that is primary then.
+   * Returns every broken promise. `mayStayReady`: it may be over before `/readyz` shows it.
    */
   async audit(
     seed: number,
