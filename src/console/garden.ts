@@ -50,7 +50,7 @@ export class Garden {
     this.#take(plants);
     for (const { id } of plants) this.#removed.delete(id);
     const { next } = this;
-    const isNear = (id: bigint) => next === undefined || id === next || this.#isBefore(id, next);
+    const isNear = (id: bigint) => next === undefined || id === next || this.isBefore(id, next);
     this.#insert(plants.filter((plant) => isNear(plant.id) && this.#matches(plant)));
   }
 
@@ -66,11 +66,12 @@ export class Garden {
 
   #insert(plants: readonly Plant[]): void {
     this.#plants = [...this.#plants, ...plants].sort((a, b) =>
-      this.#isBefore(a.id, b.id) ? -1 : 1,
+      this.isBefore(a.id, b.id) ? -1 : 1,
     );
   }
 
-  #isBefore(a: bigint, b: bigint): boolean {
+  /** Whether the first of two ids comes first in this list. */
+  isBefore(a: bigint, b: bigint): boolean {
     return this.query.order === "desc" ? a > b : a < b;
   }
 }
