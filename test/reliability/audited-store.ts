@@ -30,18 +30,24 @@ export async function makePlace(engine: Engine): Promise<Place> {
 /** Gardens whose row is wrong, or missing. All are of one moment, so it may run under load. */
 const statement = `
   SELECT garden, sum(plants) AS plants, sum(held) AS held, sum(keys) AS keys, sum(known) AS known,
-      max(last_id) AS last_id, max(highest) AS highest
+      max(last_id) AS last_id, max(highest) AS highest, sum(last_event) AS last_event,
+      sum(events) AS events
     FROM (
-      SELECT garden, plants, 0 AS held, keys, 0 AS known, last_id, 0 AS highest FROM gardens
+      SELECT garden, plants, 0 AS held, keys, 0 AS known, last_id, 0 AS highest, last_event,
+          0 AS events
+        FROM gardens
       UNION ALL
       SELECT garden, 0, count(*), 0, 0, 0,
-          coalesce(max(id) FILTER (WHERE id BETWEEN 1 AND ${assignedIdMax}), 0)
+          coalesce(max(id) FILTER (WHERE id BETWEEN 1 AND ${assignedIdMax}), 0), 0, 0
         FROM plants GROUP BY garden
       UNION ALL
-      SELECT garden, 0, 0, 0, count(*), 0, 0 FROM idempotency_keys GROUP BY garden
+      SELECT garden, 0, 0, 0, count(*), 0, 0, 0, 0 FROM idempotency_keys GROUP BY garden
+      UNION ALL
+      SELECT garden, 0, 0, 0, 0, 0, 0, 0, count(*) FROM events GROUP BY garden
     ) AS counted
     GROUP BY garden
-    HAVING sum(plants) <> sum(held) OR sum(keys) <> sum(known) OR max(last_id) < max(highest)`;
+    HAVING sum(plants) <> sum(held) OR sum(keys) <> sum(known) OR max(last_id) < max(highest)
+      OR sum(last_event) <> sum(events)`;
 
 /** Empty if all is well. The address is a file, or a URL with one host. */
 export async function auditStore(address: string): Promise<string[]> {
@@ -55,8 +61,8 @@ export async function auditStore(address: string): Promise<string[]> {
 
 function render(miscounted: readonly Record<string, unknown>[]): string[] {
   return miscounted.map(
-    ({ garden, plants, held, keys, known, last_id, highest }) =>
-      `miscounted: ${garden} counts ${plants} plants of ${held}, ${keys} keys of ${known}, and ` +
-      `the last id ${last_id} of ${highest}`,
+    ({ garden, plants, held, keys, known, last_id, highest, last_event, events }) =>
+      `miscounted: ${garden} counts ${plants} plants of ${held}, ${keys} keys of ${known}, ` +
+      `${last_event} events of ${events}, and the last id ${last_id} of ${highest}`,
   );
 }

@@ -1,7 +1,7 @@
 /**
  * `npm run prove kills [rounds] [seed]`: a service is killed at any moment, or told to stop, and
  * restarted, while clients go on, by default 2,000 times. After every start, all promises made so
- * far are checked against the plants.
+ * far are checked against the plants and the events.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { makeDice, spread } from "../../dice.ts";
 import { create } from "../../storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
+import { auditLog } from "../event-log.ts";
 import { KeptConnection, writeRequest } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { checkNextId, listPlants } from "../plant-client.ts";
@@ -83,7 +84,8 @@ export async function live(options: LifeOptions): Promise<Trial> {
     await service.start();
     await clients;
     const plants = await listPlants(caller, token);
-    return [...ledger.audit(plants), ...(await auditStore(database))];
+    const logged = await auditLog(caller, token, plants, ledger);
+    return [...ledger.audit(plants), ...logged, ...(await auditStore(database))];
   }
 
   async function end(moment: Moment, load: Workload): Promise<void> {
