@@ -100,7 +100,7 @@ export class Client {
     return { who, call, response: undefined, calledAtMs, endedAtMs };
   }
 
-  /** An instance that is up, over the connection of before or, now and then, a new one. */
+  /** An instance that is up, over the last connection or, now and then, a new one. */
   async #reach(): Promise<Reached> {
     const { deployment, dice, instances = deployment.instances } = this.options;
     if (this.#reached && !this.#reached.connection.isOver && dice(3) > 0) return this.#reached;
@@ -123,7 +123,9 @@ export class Client {
 function writeCall(call: Call, token: string): string {
   const headers: Record<string, string> = {};
   if ("key" in call) headers["Idempotency-Key"] = call.key;
-  if ("ifMatch" in call && call.ifMatch) headers["If-Match"] = call.ifMatch.entityTag;
+  if ("ifMatch" in call && call.ifMatch) {
+    headers["If-Match"] = call.ifMatch === "*" ? "*" : call.ifMatch.entityTag;
+  }
   if ("isForNew" in call) headers["If-None-Match"] = "*";
   switch (call.kind) {
     case "create":

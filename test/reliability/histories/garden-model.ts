@@ -14,11 +14,13 @@ export interface Seen extends Plant {
   readonly entityTag: string;
 }
 
+type IfMatch = Seen | "*";
+
 /** `count` asks `/me` how many plants there are. */
 export type Call =
   | (Partial<Plant> & Content & { readonly kind: "create"; readonly key?: string })
-  | (Plant & { readonly kind: "put"; readonly ifMatch?: Seen; readonly isForNew?: boolean })
-  | { readonly kind: "delete"; readonly id: bigint; readonly ifMatch?: Seen }
+  | (Plant & { readonly kind: "put"; readonly ifMatch?: IfMatch; readonly isForNew?: boolean })
+  | { readonly kind: "delete"; readonly id: bigint; readonly ifMatch?: IfMatch }
   | { readonly kind: "get"; readonly id: bigint }
   | { readonly kind: "count" }
   | List;
@@ -45,21 +47,28 @@ type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint 
 const assignedIdMax = 2n ** 52n;
 
 export class Garden {
-  static readonly empty = new Garden([], 0n, new Map());
+  static readonly empty = Garden.limitedTo(Number.POSITIVE_INFINITY);
   /** Equal for equal gardens. */
   readonly fingerprint: string;
   readonly #plants: readonly Plant[];
   /** The highest id that was assigned, or chosen and counts. */
   readonly #lastId: bigint;
   readonly #keys: Keys;
+  readonly #plantsMax: number;
 
-  private constructor(plants: readonly Plant[], lastId: bigint, keys: Keys) {
+  private constructor(plants: readonly Plant[], lastId: bigint, keys: Keys, plantsMax: number) {
     this.#plants = plants;
     this.#lastId = lastId;
     this.#keys = keys;
+    this.#plantsMax = plantsMax;
     const present = plants.map(({ id, name, tag }) => `${id} ${name} ${tag}`);
     const kept = Array.from(keys, ([key, { request, id }]) => `${key} ${request} ${id}`);
     this.fingerprint = [lastId, ...present, ...kept.toSorted()].join("\n");
+  }
+
+  /** An empty garden with a quota. */
+  static limitedTo(plantsMax: number): Garden {
+    return new Garden([], 0n, new Map(), plantsMax);
   }
 
   take(call: Call): Outcome {
@@ -87,9 +96,10 @@ export class Garden {
     const kept = this.#keys.get(key);
     if (kept && kept.request !== request) return this.#unchanged("422");
     if (kept) return this.#unchanged(`201 /plants/${kept.id} replayed ${render(call)}`);
+    if (call.id !== undefined && this.#find(call.id)) return this.#unchanged("409");
+    if (this.#isFull) return this.#unchanged("507");
     const id = call.id ?? this.#lastId + 1n;
-    const isExhausted = call.id === undefined && id > assignedIdMax;
-    if (isExhausted || this.#find(id)) return this.#unchanged("409");
+    if (call.id === undefined && id > assignedIdMax) return this.#unchanged("409");
     const keys = key === "" ? this.#keys : new Map(this.#keys).set(key, { request, id });
     return { garden: this.#with({ id, name, tag }, keys), response: created(id, call) };
   }
@@ -97,6 +107,7 @@ export class Garden {
   #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">): Outcome {
     const found = this.#find(id);
     if ((isForNew && found) || !matches(ifMatch, found)) return this.#unchanged("412");
+    if (!found && this.#isFull) return this.#unchanged("507");
     const isSame = found?.name === name && found.tag === tag;
     const garden = isSame ? this : this.#with({ id, name, tag });
     const content = { name, tag };
@@ -107,7 +118,8 @@ export class Garden {
     const found = this.#find(id);
     if (!found) return this.#unchanged("404");
     if (!matches(ifMatch, found)) return this.#unchanged("412");
-    return { garden: new Garden(this.#without(id), this.#lastId, this.#keys), response: "204" };
+    const garden = new Garden(this.#without(id), this.#lastId, this.#keys, this.#plantsMax);
+    return { garden, response: "204" };
   }
 
   #list({ after, limit, include }: List): Outcome {
@@ -121,6 +133,10 @@ export class Garden {
     return { garden: this, response };
   }
 
+  get #isFull(): boolean {
+    return this.#plants.length >= this.#plantsMax;
+  }
+
   #find(id: bigint): Plant | undefined {
     return this.#plants.find((plant) => plant.id === id);
   }
@@ -129,7 +145,7 @@ export class Garden {
     const { id } = plant;
     const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
     const plants = [...this.#without(id), plant].toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return new Garden(plants, lastId, keys);
+    return new Garden(plants, lastId, keys, this.#plantsMax);
   }
 
   #without(id: bigint): Plant[] {
@@ -147,6 +163,7 @@ function render({ id, name, tag }: Partial<Plant>, include?: "id"): string {
 }
 
 /** An entity tag stands for the content that it was read with. */
-function matches(ifMatch: Seen | undefined, found: Plant | undefined): boolean {
+function matches(ifMatch: IfMatch | undefined, found: Plant | undefined): boolean {
+  if (ifMatch === "*") return found !== undefined;
   return !ifMatch || (found?.name === ifMatch.name && found.tag === ifMatch.tag);
 }

@@ -73,6 +73,7 @@ export function* plan(
       pickKeyed(),
       { kind: "put", name, tag, id },
       { kind: "put", ...fresh, id, isForNew: true },
+      { kind: "put", name, tag, id, ifMatch: "*" },
       // As clients change a plant: what somebody else puts in between must not be lost.
       { kind: "put", name, tag, id, ...pickSeen(id) },
       { kind: "put", name, tag, id, ...pickSeen(id) },

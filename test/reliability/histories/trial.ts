@@ -1,6 +1,6 @@
 /**
- * Concurrent clients on fresh gardens of a running service, which is killed or cut off from its
- * database meanwhile. What they record must be possible one operation after the other.
+ * Concurrent clients on new gardens of a service that is killed, or cut off from its database,
+ * while they run. What they record must be possible one operation after the other.
  */
 import { makeDice, spread } from "../../dice.ts";
 import type { Trial } from "../proof.ts";
