@@ -17,7 +17,7 @@ const dist = join(root, "dist");
 const { version } = manifest;
 
 /** Those that ask for no more than their text and a name. */
-const licences = new Set([
+const licenses = new Set([
   "MIT",
   "ISC",
   "BSD-2-Clause",
@@ -38,7 +38,7 @@ interface Step {
 
 const steps: readonly Step[] = [
   { name: "version", run: checkVersion },
-  { name: "licences", run: checkLicences },
+  { name: "licenses", run: checkLicenses },
   { name: "SBOM", run: writeBillOfMaterials },
   { name: "sizes", run: checkSizes },
   { name: "tests", run: () => runScript("test") },
@@ -62,7 +62,7 @@ async function checkVersion(): Promise<string> {
   return `${version}, in the changelog, its data kept for later upgrades`;
 }
 
-async function checkLicences(): Promise<string> {
+async function checkLicenses(): Promise<string> {
   const installed = Object.entries(lock.packages as Record<string, LockedPackage>).filter(
     ([path, { dev }]) => path !== "" && !dev,
   );
@@ -83,7 +83,7 @@ function isPermitted(expression: string): boolean {
   return expression
     .replace(/[()]/g, "")
     .split(" OR ")
-    .some((name) => licences.has(name));
+    .some((name) => licenses.has(name));
 }
 
 /** `src/console/vendor` holds a copy, so npm doesn't count it as a dependency. */

@@ -326,7 +326,7 @@ function invalid(message: string): PlantStoreError {
   return new PlantStoreError("invalid-request", message);
 }
 
-/** Half a pair would leave the service unprotected without a word. */
+/** Half a pair would silently leave the service unprotected. */
 function requireTogether(values: Readonly<Record<string, string>>): void {
   const names = Object.keys(values);
   const missing = names.filter((name) => values[name] === "");
@@ -409,7 +409,7 @@ function isPostgres(database: string): boolean {
 
 /**
  * Only Linux spreads the connections of a port over its listeners. On PostgreSQL each thread
- * commits for itself, so more threads make smaller groups: add instances instead.
+ * has its own commits, so more threads make smaller groups: add instances instead.
  */
 function automaticThreads(database: string): number {
   const isAlone = process.platform !== "linux" || isPostgres(database);

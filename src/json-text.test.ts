@@ -103,7 +103,7 @@ describe("the items of an array", () => {
     .tuple(fc.array(fc.jsonValue(), { maxLength: 6 }), fc.constantFrom("", " ", "\n\t"))
     .map(([items, space]) => JSON.stringify(items, null, space));
 
-  test("are those that JSON.parse finds", () => {
+  test("are the ones that JSON.parse finds", () => {
     const property = fc.property(jsonArray, (text) => {
       expect(parseItems(text)).toEqual(parseArray(text) as unknown[]);
     });

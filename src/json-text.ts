@@ -36,7 +36,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   return { members, repeatedKeys: isRepeating ? findRepeatedKeys(text) : [] };
 }
 
-/** Whether the text can be nothing but a JSON object, if it is JSON. */
+/** Whether the text, if it is JSON at all, must be an object. */
 export function startsObject(text: string): boolean {
   return text[skipSpace(text, 0)] === "{";
 }

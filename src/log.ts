@@ -2,7 +2,7 @@
 
 export type LogFormat = "json" | "text" | "off";
 
-/** From the least important on. */
+/** The least important first. */
 const logLevels = ["debug", "info", "warn", "error"] as const;
 
 export type LogLevel = (typeof logLevels)[number];
@@ -103,7 +103,7 @@ function quote(text: string): string {
   return /^[\w.@-]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** Three decimals, by integers: they turn into text much faster than fractions. */
+/** Three decimals, by way of integers, which turn into text much faster than fractions. */
 function toThousandths(value: number): string {
   const thousandths = Math.round(value * 1000);
   const whole = Math.floor(thousandths / 1000);

@@ -4,7 +4,7 @@ import type { PoolUse, StorageSizes } from "./storage/storage.ts";
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
-/** SQLite reads a page in less than the least of those. */
+/** SQLite reads a page in less time than the first of those buckets. */
 const readBucketsSeconds = [0.0001, ...durationBucketsSeconds];
 const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Other methods share one label, so that no client can create endless labels. */

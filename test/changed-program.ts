@@ -9,7 +9,7 @@ import { makeTemporaryFolder } from "./temporary-folder.ts";
 export interface Edit {
   /** Below src/. */
   readonly file: string;
-  /** Stands there exactly once. */
+  /** Must be there exactly once. */
   readonly text: string;
   readonly by: string;
 }

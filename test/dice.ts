@@ -1,4 +1,4 @@
-/** Chance that is the same in every run, for tests that try many cases. */
+/** Random numbers that are the same in every run, for tests that try many cases. */
 
 /** Numbers from 0 on, below `sides`. */
 export function makeDice(seed: number): (sides: number) => number {
@@ -9,7 +9,7 @@ export function makeDice(seed: number): (sides: number) => number {
   };
 }
 
-/** Neighbouring numbers as seeds give much the same chance; spread, they do not. */
+/** Neighboring seeds give much the same numbers; spread out, they don't. */
 export function spread(seed: number): number {
   return Math.imul(seed, 2_654_435_761) >>> 0;
 }

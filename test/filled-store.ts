@@ -5,7 +5,7 @@ import { create } from "./storage-contract/tested-storage.ts";
 
 const batchPlants = 2_000;
 
-/** Adds plants with the ids 0, 1, 2 …; those that exist already stay as they are. */
+/** Adds plants with the ids 0, 1, 2 …, unless they exist. */
 export async function fillStore(address: string, plants: number, name = "Fern"): Promise<void> {
   const storage = await openStorage(address, { isServing: false });
   for (let from = 0; from < plants; from += batchPlants) {

@@ -109,6 +109,6 @@ test("the compiler accepts both of them", () => {
 
 test.each(Object.keys(generators))("%s: its client does all that a plant needs", async (name) => {
   expect(await runClient(folder, name, service)).toEqual(expected);
-  // Nothing is left in the way of the next client.
+  // The next client starts with an empty garden.
   expect((await service.call("GET /plants/7")).status).toBe(404);
 });

@@ -31,7 +31,7 @@ export async function openJwtFixture() {
     issuer.published = [key.publicJwk];
     trust({});
   }
-  /** The claims of a good token, but for those that are given. */
+  /** The claims of a good token, with some replaced. */
   const good = (others: Record<string, unknown> = {}) => issuer.claims(clock.nowMs, others);
 
   return {

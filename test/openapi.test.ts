@@ -1,6 +1,6 @@
 /**
  * The OpenAPI document is valid and complete. test/reliability/generated/ checks thousands of
- * responses against it; here are those that need limits.
+ * responses against it; the ones that need limits are here.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -10,11 +10,11 @@ import {
   lintDocument,
   makeDocumentFromString,
 } from "@redocly/openapi-core";
-import { errorCodes } from "../src/domain/errors.ts";
 import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
+import { problemInfo } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
-import { type Document, DocumentedAnswers } from "./documented-answers.ts";
+import { type Document, DocumentedAnswers } from "./documented-responses.ts";
 import { openWorld } from "./scenarios/scenario.ts";
 
 const world = openWorld("SQLite");
@@ -68,13 +68,16 @@ describe("the OpenAPI document", () => {
     expect(described.toSorted()).toEqual(served.toSorted());
   });
 
-  test("names its licence and its server, and explains every problem type", async () => {
+  test("names its license and its server, and explains every problem type", async () => {
     const { info, servers } = createOpenApi({ version, basePath: "/v1" }) as Document;
     expect(info.license).toEqual({ name: "MIT", identifier: "MIT" });
     expect(servers).toEqual([{ url: "/v1", description: expect.any(String) }]);
     const page = await Bun.file(join(import.meta.dir, "../docs/interface.md")).text();
     const listed = [...info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm)];
-    const expected = Object.entries(errorCodes).map(([code, { status }]) => [code, String(status)]);
+    const expected = Object.entries(problemInfo).map(([code, { status }]) => [
+      code,
+      String(status),
+    ]);
     expect(listed.map(([, code, status]) => [code, status])).toEqual(expected);
     const explained = [...page.matchAll(/^\| (\d{3}) \| `([\w-]+)` \|/gm)];
     expect(explained.map(([, status, code]) => [code, status])).toEqual(expected);

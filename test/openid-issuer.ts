@@ -80,7 +80,7 @@ export function startIssuer() {
   return issuer;
 }
 
-/** A token by this key; fields of the header that are given count. */
+/** A token signed by this key, with these fields in its header. */
 export function sign(
   key: SigningKey,
   claims: JWTPayload,

@@ -1,6 +1,6 @@
 /**
  * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own,
- * so that the server and its data go away also when the tests crash or are killed.
+ * so that the server and its data go away even if the tests crash or are killed.
  */
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -32,11 +32,7 @@ const server = new EmbeddedPostgres({
   // PostgreSQL refuses to run as root.
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ["--no-sync", "--encoding=UTF8"],
-  postgresFlags: [
-    ...["-c", "unix_socket_directories="],
-    ...["-c", "max_connections=200"],
-    ...order.flags,
-  ],
+  postgresFlags: ["-c", "unix_socket_directories=", "-c", "max_connections=200", ...order.flags],
   onLog: note,
   onError: note,
 });
@@ -44,7 +40,7 @@ const server = new EmbeddedPostgres({
 let pid = 0;
 try {
   if (order.standbyOf) await copyAsStandby(order.standbyOf, folder);
-  else if (!existsSync(join(folder, "PG_VERSION"))) await initialise();
+  else if (!existsSync(join(folder, "PG_VERSION"))) await initialize();
   await start();
   await Bun.stdin.text();
 } catch (error) {
@@ -59,7 +55,7 @@ if (!isKept) rmSync(folder, { recursive: true, force: true });
 process.exit(0);
 
 /** From a copy where test/run.ts has made one, which is several times as fast. */
-async function initialise(): Promise<void> {
+async function initialize(): Promise<void> {
   const template = process.env.PLANTSTORE_TEST_PGDATA;
   if (template === undefined) return server.initialise();
   await Bun.spawn(["cp", "-a", `${template}/.`, folder]).exited;

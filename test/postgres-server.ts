@@ -1,6 +1,6 @@
 /**
  * A real PostgreSQL for tests: started when it is first asked for, shared by all test files, and
- * gone with the process that asked, however that ends. Each test gets a database of its own.
+ * stopped with the process that asked, however that ends. Each test gets a database of its own.
  */
 import { join } from "node:path";
 import { Client } from "pg";
@@ -38,9 +38,9 @@ export interface KeeperOrder {
   readonly flags: readonly string[];
   /** Any free one, unless it is given. */
   readonly port?: number | undefined;
-  /** Where its data stay when it ends, and may lie already; absent: they go with it. */
+  /** Where its data stay after it ends, and may already be. Absent: they are deleted. */
   readonly folder?: string | undefined;
-  /** The server to follow; absent: it starts empty, and takes writes. */
+  /** The server to follow. Absent: it starts empty, as a primary. */
   readonly standbyOf?: Original | undefined;
 }
 
@@ -65,7 +65,7 @@ export async function startPostgres(
       keeper,
       JSON.stringify(order),
     ],
-    // A group of its own, so that Ctrl+C does not reach the server before those who use it.
+    // In its own process group, so that Ctrl+C doesn't stop the server before its clients.
     { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
@@ -88,7 +88,7 @@ let ownServer: Promise<PostgresServer> | undefined;
 
 /**
  * The server that test/run.ts has started for this file, or else one of its own. No other file uses
- * it meanwhile, so a file may change the server's settings.
+ * it at the same time, so a file may change the server's settings.
  */
 export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "url">> {
   const port = Number(process.env.PLANTSTORE_TEST_POSTGRES ?? 0);

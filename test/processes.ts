@@ -62,8 +62,8 @@ export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * Ports that are free now and stay so: they lie below those that the system gives to outgoing
- * connections and to whoever asks for any port.
+ * Ports that are free and stay free: the system picks higher ones for outgoing connections and for
+ * programs that ask for any port.
  */
 export function pickPorts(count: number): number[] {
   const ports: number[] = [];

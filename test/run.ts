@@ -102,7 +102,7 @@ function findFiles(): string[] {
     .toSorted((a, b) => secondsOf(b) - secondsOf(a));
 }
 
-/** Runs one file after the other, with a PostgreSQL that no other file uses meanwhile. */
+/** Runs one file after the other, with a PostgreSQL that no other file uses at the same time. */
 async function work(): Promise<void> {
   // Nothing here outlives the tests, so nothing waits for the disk.
   const server = await startPostgres(["-c", "fsync=off"]);

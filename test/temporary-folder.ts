@@ -1,4 +1,4 @@
-/** A folder for one test, gone when it ends. */
+/** A folder for one test, removed when it ends. */
 import { accessSync, appendFileSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -25,10 +25,14 @@ export async function startPooler(url: string): Promise<TransactionPooler> {
   const folder = makeServerFolder();
   const [port = 0] = pickPorts(1);
   const settings = {
-    ...{ listen_addr: "127.0.0.1", listen_port: port, unix_socket_dir: "" },
-    ...{ auth_type: "any", pool_mode: "transaction" },
+    listen_addr: "127.0.0.1",
+    listen_port: port,
+    unix_socket_dir: "",
+    auth_type: "any",
+    pool_mode: "transaction",
     // Nothing of a session is left for the next transaction.
-    ...{ server_reset_query: "DISCARD ALL", server_reset_query_always: 1 },
+    server_reset_query: "DISCARD ALL",
+    server_reset_query_always: 1,
   };
   const server = `host=127.0.0.1 port=${serverPort} user=${username} password=${password}`;
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);

@@ -26,7 +26,8 @@ export function createOneInsert(build: Build): Contender {
     },
     describeStart: ({ database }, port) => ({
       command: [
-        ...[bunPath, join(serversDirectory, "insert-server.ts")],
+        bunPath,
+        join(serversDirectory, "insert-server.ts"),
         ...[port, database, limits.poolSize, threads].map(String),
       ],
     }),

@@ -61,9 +61,15 @@ export async function driveLoad(load: Load, workDirectory: string): Promise<Figu
   writeFileSync(planPath, renderPlan(load, threads));
   const output = await runToEnd({
     command: [
-      ...["wrk", `--threads=${threads}`, `--connections=${load.connections}`],
-      ...[`--duration=${load.durationSeconds}s`, "--timeout=30s", `--script=${script}`],
-      ...[`http://${load.host}`, "--", planPath],
+      "wrk",
+      `--threads=${threads}`,
+      `--connections=${load.connections}`,
+      `--duration=${load.durationSeconds}s`,
+      "--timeout=30s",
+      `--script=${script}`,
+      `http://${load.host}`,
+      "--",
+      planPath,
     ],
   });
   const line = /^FIGURES (.*)$/m.exec(output.standardOutput)?.[1];

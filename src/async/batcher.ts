@@ -16,7 +16,7 @@ const patienceMs = 20;
 /** After that, how many ticks to wait for the next requests of clients that just got a response. */
 const gatheringTicks = 4;
 
-interface Waiter<Key, Result> {
+interface QueuedRequest<Key, Result> {
   readonly key: Key;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
@@ -27,7 +27,7 @@ type Send<Key, Result> = (keys: readonly Key[]) => Promise<readonly Result[]>;
 
 export class Batcher<Key, Result> {
   readonly #send: Send<Key, Result>;
-  readonly #waiting = new FairQueue<Waiter<Key, Result>>();
+  readonly #waiting = new FairQueue<QueuedRequest<Key, Result>>();
   #isSending = false;
 
   constructor(send: Send<Key, Result>) {
@@ -57,8 +57,8 @@ export class Batcher<Key, Result> {
     this.#isSending = false;
   }
 
-  #takeBatch(): Waiter<Key, Result>[] {
-    const batch: Waiter<Key, Result>[] = [];
+  #takeBatch(): QueuedRequest<Key, Result>[] {
+    const batch: QueuedRequest<Key, Result>[] = [];
     while (batch.length < batchMax) {
       const next = this.#waiting.shift();
       if (!next) break;
@@ -68,7 +68,7 @@ export class Batcher<Key, Result> {
     return batch;
   }
 
-  async #sendBatch(batch: readonly Waiter<Key, Result>[]): Promise<void> {
+  async #sendBatch(batch: readonly QueuedRequest<Key, Result>[]): Promise<void> {
     try {
       const results = await this.#send(batch.map(({ key }) => key));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);

@@ -1,6 +1,7 @@
 /**
- * A queue for each garden, served in turn: whoever sends a thousand requests waits behind their own
- * requests, and nobody else does. The scheduler, group commit and PostgreSQL's reads all use it.
+ * A queue for each garden, served in turn: a caller who sends a thousand requests waits behind
+ * their own requests, and nobody else does. The scheduler, group commit and PostgreSQL's reads all
+ * use it.
  */
 
 /** What has waited longer when its turn comes is refused, in each of the three places. */
@@ -18,6 +19,11 @@ export class FairQueue<Item> {
   /** By garden. The garden whose turn is next comes first. */
   readonly #queues = new Map<string, Entry<Item>[]>();
   length = 0;
+
+  /** How many gardens have something in it. */
+  get gardens(): number {
+    return this.#queues.size;
+  }
 
   push(garden: string, item: Item): void {
     const entry = { item, queuedAtMs: performance.now() };

@@ -5,7 +5,7 @@
 import { overloaded } from "../domain/errors.ts";
 import { FairQueue, isLate } from "./fair-queue.ts";
 
-interface Waiter {
+interface QueuedWork {
   readonly start: () => void;
   readonly refuse: () => void;
 }
@@ -14,7 +14,7 @@ export class FairSemaphore {
   readonly #gardenPlaces: number;
   #free: number;
   readonly #running = new Map<string, number>();
-  readonly #waiting = new FairQueue<Waiter>();
+  readonly #waiting = new FairQueue<QueuedWork>();
 
   constructor(places: number, gardenPlaces: number) {
     this.#free = places;

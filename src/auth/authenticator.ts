@@ -23,7 +23,7 @@ interface KnownToken extends Pick<TokenRecord, "id" | "expiresAtMs" | "revokedAt
 }
 
 /** One object, so that its response is rendered once. */
-export const tokenRefused = refusedToken();
+export const unauthenticated = refusedToken();
 
 export type RefreshableTokens = Pick<
   TokenStorage,
@@ -124,7 +124,7 @@ export class Authenticator {
     const clears = this.#clears;
     const record = await this.#storage.findToken(hashToken(token));
     const nowMs = this.#nowMs();
-    if (record === undefined || tokenState(record, nowMs) !== "active") throw tokenRefused;
+    if (record === undefined || tokenState(record, nowMs) !== "active") throw unauthenticated;
     const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
     // Usually both have the same name; keep one string, not two that are equal.
     const ownGarden = garden === user ? user : garden;

@@ -18,7 +18,7 @@ export interface KeySource {
   readonly keysUrl: string | undefined;
 }
 
-/** Tokens with unknown keys make us ask the issuer once in this time, not more often. */
+/** Tokens with unknown keys make us ask the issuer at most this often. */
 const cooldownMs = 10_000;
 /** An issuer that fails is asked again after this time. */
 const retryMs = 1_000;
@@ -115,7 +115,7 @@ async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<strin
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const response = await fetchDocument(url, init);
   const document = (await response.json()) as Record<string, unknown>;
-  // Otherwise one issuer's document could stand in for another's.
+  // Otherwise one issuer's document could pass for another's.
   if (document.issuer !== issuer) throw new Error(`${url} is for another issuer.`);
   const keysUrl = URL.parse(String(document.jwks_uri));
   // Nobody outside may send the service to an address on this machine.

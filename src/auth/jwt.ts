@@ -33,7 +33,7 @@ interface VerifiedToken {
   readonly untilMs: number;
 }
 
-/** What is wrong with a token, by the error of `jose`; those about a claim name it. */
+/** What is wrong with a token, by `jose`'s error code. Errors about a claim name the claim. */
 const tokenErrors: Readonly<Record<string, string>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: "alg",
   ERR_JOSE_NOT_SUPPORTED: "alg",
@@ -41,7 +41,7 @@ const tokenErrors: Readonly<Record<string, string>> = {
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: "kid",
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "signature",
 };
-/** The last time that a `Date` can hold. */
+/** The latest time that a `Date` can hold. */
 const lastDateMs = 8.64e15;
 
 export class JwtVerifier {
@@ -89,7 +89,7 @@ export class JwtVerifier {
     }
   }
 
-  /** Keys change nothing about these, and their claims say so before anybody asks for a key. */
+  /** Refuses tokens that no key would make valid, before the issuer is asked for a key. */
   #refuseEarly({ iss, exp }: JWTPayload): void {
     const { issuer, clockSkewSeconds } = this.#issuer;
     if (iss !== issuer) throw refusedToken("iss");
@@ -102,7 +102,7 @@ export class JwtVerifier {
     const { sub: user, exp, iat, jti, cnf, [gardenClaim]: garden } = claims;
     if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
     if (iat !== undefined && iat > Date.now() / 1_000 + clockSkewSeconds) throw refusedToken("iat");
-    // It is bound to a key that a bearer doesn't prove to hold.
+    // The token is bound to a key, and a bearer doesn't prove that they have it.
     if (cnf !== undefined) throw refusedToken("cnf");
     if (typeof user !== "string" || !isIdentity(user)) throw refusedToken("sub");
     if (typeof garden !== "string" || !isIdentity(garden)) throw refusedToken(gardenClaim);
@@ -144,7 +144,7 @@ export function isJwtForm(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
-/** Other JWTs of the same issuer, such as for logging out, open nothing. */
+/** The issuer's other JWTs, such as logout tokens, give no access. */
 function isAccessTokenType(type: string | undefined): boolean {
   return type === undefined || /^(?:application\/)?(?:at\+)?jwt$/i.test(type);
 }

@@ -23,7 +23,7 @@ import type { SentHeaders, ServiceResponse } from "./service.ts";
 export interface Sent {
   /** Method and target below the base path, such as `GET /plants?limit=1`. */
   readonly request: string;
-  /** The token that may write, unless given. */
+  /** The write token by default. */
   readonly token?: "second" | "read" | "none";
   readonly headers?: SentHeaders;
   /** An object or an array is sent as JSON, text as it is. */
@@ -65,11 +65,11 @@ export interface Expected {
   readonly errors?: readonly string[];
   /** What became of each plant of a bulk: a status, or the result as JSON. */
   readonly results?: readonly (number | object)[];
-  /** What must be as in the response before: `status`, `body` or a header. */
+  /** What must be the same as in the response before: `status`, `body` or a header. */
   readonly same?: readonly string[];
   /** Why the response is wrong, where the others can't say it. */
   readonly check?: ResponseCheck;
-  /** Why this service can't show it, if it can't. */
+  /** Why this service can't show it, if so. */
   readonly skip?: ResponseCheck;
 }
 

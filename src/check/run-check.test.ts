@@ -1,4 +1,4 @@
-/** The check against services that echo what they were sent, or limit the rate for ever. */
+/** The check against services that echo what they were sent, or limit the rate forever. */
 import { expect, test } from "bun:test";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { rows } from "./rows/tokens.ts";

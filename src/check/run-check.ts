@@ -61,9 +61,9 @@ export interface CheckResult {
   readonly waitedSeconds: number;
 }
 
-/** Cleaning up goes on after an interruption, but not for ever. */
+/** Cleaning up goes on after an interruption, but not forever. */
 const cleanUpMs = 30_000;
-/** After so many rows in a row without a response the others are skipped. */
+/** After this many rows in succession without a response, the others are skipped. */
 const silentRowsMax = 5;
 
 /** `report` gets each result as soon as it is known. Fails with `CannotCheck`. */

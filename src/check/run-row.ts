@@ -157,7 +157,7 @@ function idsFrom(first: bigint): Record<string, string> {
   return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id)]));
 }
 
-/** Another token that looks the same. Not its last character: some bits of a JWT's don't count. */
+/** Another token that looks the same. In a JWT, some bits of the last character don't count. */
 function changeMiddle(token: string): string {
   const at = Math.floor(token.length / 2);
   return `${token.slice(0, at)}${token[at] === "a" ? "b" : "a"}${token.slice(at + 1)}`;

@@ -89,7 +89,7 @@ export class ServiceResponse {
     return digits === undefined ? undefined : BigInt(digits);
   }
 
-  /** Every response of the service has an `X-Request-Id`, so one without comes from elsewhere. */
+  /** A response without `X-Request-Id` comes from a proxy, or from the service's runtime. */
   get isFromProxy(): boolean {
     return this.header("X-Request-Id") === undefined;
   }

@@ -131,7 +131,7 @@ function parseChunks(
   const parts: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
-    // Digits only: a negative size would loop for ever.
+    // Digits only: a negative size would loop forever.
     const digits = /^[\da-f]{1,8}\b/i.exec(bytes.toString("latin1", at, lineEnd))?.[0];
     const size = Number.parseInt(digits ?? "", 16);
     const end = lineEnd + 2 + size;

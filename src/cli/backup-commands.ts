@@ -130,7 +130,7 @@ export const copyCommand: Command = {
   flags: { force: replaceFlag, json: jsonFlag },
   settings: ["copyFrom", "copyTo", "databaseConnectTimeoutMs", "databaseStatementTimeoutMs"],
   examples: [
-    "plantstore copy --from data/plants.db --to postgres://plants@db1,db2/plants",
+    "plantstore copy --from data/plants.db --to postgres://plants@db1/plants",
     "PLANTSTORE_COPY_FROM=postgres://plants:secret@db1/plants plantstore copy --to plants.db",
   ],
   async run(call) {

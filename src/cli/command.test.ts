@@ -39,7 +39,7 @@ test.each([
   ["a flag by half its name", ["fern", "--amoun", "1"], "Did you mean --amount?"],
   ["a flag with one dash", ["fern", "-amount", "1"], "Did you mean --amount?"],
   ["a word that looks like a flag", ["-7"], "Put -- before a word"],
-  ["a flag that is no typo", ["fern", "--colour", "red"], "There is no flag --colour. See"],
+  ["a flag that is no typo", ["fern", "--color", "red"], "There is no flag --color. See"],
   ["too few words", [], "PLANT is missing. Usage: plantstore water PLANT [BOTTLE] [flags]"],
   ["too many words", ["fern", "blue", "rose"], 'rose" is unexpected. Put several words'],
 ])("%s is refused in one line that names it", (_case, args, named) => {

@@ -130,7 +130,7 @@ export const globalFlags: Readonly<Record<string, FlagDescription>> = {
   version: { help: "show the version" },
 };
 
-/** Its flags, including those of its settings. */
+/** Its flags, including its settings' flags. */
 export function flagsOf(command: Command): Readonly<Record<string, FlagDescription>> {
   const shared = command.settings.map((name) => [settings[name].flag, settings[name]] as const);
   return { ...command.flags, ...Object.fromEntries(shared) };

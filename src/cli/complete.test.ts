@@ -35,9 +35,19 @@ for (const shell of ["bash", "zsh", "fish"]) {
 type Case = [words: string[], offered: string[]];
 
 const everyCommand = [
-  ...["serve", "health", "check", "token", "whoami", "plants", "backup", "restore", "import"],
+  "serve",
+  "health",
+  "check",
+  "token",
+  "whoami",
+  "plants",
+  "backup",
+  "restore",
+  "import",
   "export",
-  ...["copy", "completion", "help"],
+  "copy",
+  "completion",
+  "help",
 ];
 
 test.each<Case>([

@@ -180,7 +180,9 @@ async function sendRows(
     const { stored, alreadyThere, unconfirmed } = importer;
     const refused = [...listed, ...importer.refused];
     const counts = {
-      ...{ stored, alreadyThere, refused: refused.length },
+      stored,
+      alreadyThere,
+      refused: refused.length,
       ...(unconfirmed > 0 && { unconfirmed }),
     };
     const elapsedMs = performance.now() - startedAtMs;

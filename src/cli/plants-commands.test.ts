@@ -22,7 +22,8 @@ test.each<[flags: string[], putStatus: number, exitCode: number, message: string
   process.env.PLANTSTORE_TOKEN = "somebody";
   const args = ["plants", "edit", "1", ...flags, "--url", service.url.origin];
   const exitCode = await runCommand(args, {
-    ...{ isStdoutTty: true, isStderrTty: true },
+    isStdoutTty: true,
+    isStderrTty: true,
     out: (text) => said.push(text),
     say: (text) => said.push(text),
   });

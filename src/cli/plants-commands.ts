@@ -219,7 +219,10 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
   const { terminal } = call;
   if (!isForPeople(call)) terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
   else if (confirmed) terminal.out(`Deleted plant ${id}.\n`);
-  else terminal.out(`Plant ${id} is gone. A response was lost: perhaps it was gone before.\n`);
+  else
+    terminal.out(
+      `Plant ${id} is deleted. A response was lost, so it may have been deleted before.\n`,
+    );
 }
 
 function reportEdit(call: Call, before: Plant, after: Plant): void {

@@ -160,9 +160,16 @@ describe("tokens", () => {
     const listed = await listTokens();
     expect(listed).toEqual([
       {
-        ...{ id: expect.any(String), user: "alice", garden: "alice", scope: "write" },
-        ...{ state: "active", createdAt: expect.any(String), expiresAt: null },
-        ...{ revokedAt: null, lastUsedAt: null, note: "for tests" },
+        id: expect.any(String),
+        user: "alice",
+        garden: "alice",
+        scope: "write",
+        state: "active",
+        createdAt: expect.any(String),
+        expiresAt: null,
+        revokedAt: null,
+        lastUsedAt: null,
+        note: "for tests",
       },
     ]);
     for (const shown of [table, JSON.stringify(listed)]) {

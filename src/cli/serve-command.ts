@@ -35,7 +35,7 @@ export const serveCommand: Command = {
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
     "PLANTSTORE_HOST=0.0.0.0 plantstore serve --base-path /v1",
-    "PLANTSTORE_DATABASE=postgres://plants:secret@db1,db2/plants plantstore serve",
+    "PLANTSTORE_DATABASE=postgres://plants:secret@db1/plants plantstore serve",
   ],
   async run({ flags, terminal }) {
     const config = readConfig(flags);

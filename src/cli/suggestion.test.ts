@@ -16,6 +16,6 @@ test("finds variables with a typo, and no others", () => {
     { variable: "PLANTSTORE_DATABSE", meant: "PLANTSTORE_DATABASE" },
   ]);
   expect(find(...settings)).toEqual([]);
-  // As Kubernetes names those of a service, and what has nothing to do with it.
+  // As Kubernetes names a service's variables, and an unrelated one.
   expect(find("PLANTSTORE_SERVICE_HOST", "PLANTSTORE_PORT_80_TCP", "PROT", "PATH")).toEqual([]);
 });

@@ -109,7 +109,8 @@ export class PlantStore {
     const response = await this.#call("POST", "/plants", {
       headers: { "content-type": "application/json", "idempotency-key": idempotencyKey },
       body: renderDraft(draft),
-      ...{ idempotencyKey, signal },
+      idempotencyKey,
+      signal,
     });
     return parse(response, 201, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text)),
@@ -141,7 +142,8 @@ export class PlantStore {
         headers: { "content-type": "application/json", "idempotency-key": key },
         body: `[${items.join()}]`,
         items: items.length,
-        ...{ idempotencyKey, signal },
+        idempotencyKey,
+        signal,
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
@@ -164,7 +166,7 @@ export class PlantStore {
   ): Promise<StoredPlant>;
   async get(id: bigint | number, options: GetOptions): Promise<StoredPlant | undefined>;
   async get(id: bigint | number, { ifNoneMatch, signal }: GetOptions = {}) {
-    // Empty where a proxy removed it: then the plant is read as without it.
+    // Empty if a proxy removed it. Then the plant is read unconditionally.
     const headers = { "if-none-match": ifNoneMatch || undefined };
     const response = await this.#call("GET", plantPath(id), { headers, signal });
     if (ifNoneMatch && response.status === 304) return undefined;
@@ -244,7 +246,7 @@ export class PlantStore {
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
       if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
-      // Also what isn't a number, so that the service refuses it.
+      // NaN goes to the service, which refuses it.
       const pageLimit = remaining >= pageSize ? pageSize : remaining;
       const { plants, next } = await this.page({ ...options, limit: pageLimit, after });
       remaining -= plants.length;
@@ -295,7 +297,7 @@ export class PlantStore {
     const results: DeleteResult[] = [];
     for await (const group of toGroups(ids, deletionsMax)) {
       const deletions = group.map((id) => this.#deleteOne(id, options));
-      // All of them have ended when this call fails.
+      // So that none is still running when this call fails.
       await Promise.allSettled(deletions);
       results.push(...(await Promise.all(deletions)));
     }
@@ -329,7 +331,7 @@ export class PlantStore {
     const request = {
       url: this.#url + path,
       headers,
-      // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
+      // If silently resent, a deletion would find no plant, and a conditional put its own.
       isRepeatable: method !== "DELETE" && method !== "PUT",
       responseBytesMax: problemBytesMax + items * itemBytesMax,
     };

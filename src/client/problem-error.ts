@@ -1,4 +1,4 @@
-/** The two ways a call fails: the service refuses it, or no response comes. */
+/** The two ways a call fails: the service refuses it, or doesn't respond. */
 import type { Problem } from "./wire-types.ts";
 
 type CodeOf<Type> = Type extends `urn:plantstore:problem:${infer Code}` ? Code : never;

@@ -8,7 +8,7 @@ export interface ClientRequest {
   readonly body?: string | undefined;
   /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
   readonly isRepeatable: boolean;
-  /** More than the service ever sends in response; the rest isn't read. */
+  /** More than the service ever sends. The rest isn't read. */
   readonly responseBytesMax: number;
   /** The key to repeat the call with. */
   readonly idempotencyKey?: string | undefined;
@@ -158,7 +158,10 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
   const unwatch = watch(signal, () => controller.abort(signal?.reason));
   try {
     const response = await fetch(url, {
-      ...{ method, headers, body, signal: controller.signal },
+      method,
+      headers,
+      body,
+      signal: controller.signal,
       // The token must not go anywhere else.
       redirect: "manual",
       // Bun resends GET and DELETE by itself when a reused connection breaks.

@@ -12,7 +12,7 @@ export interface PlantStoreOptions {
    * for tokens that expire.
    */
   readonly token: string | undefined | (() => string | undefined | Promise<string | undefined>);
-  /** Replaces the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: RetryPolicy["fetch"];
   /** Default 10, which takes about 20 seconds. Only what can safely be repeated is. */
   readonly retries?: number;
@@ -88,7 +88,7 @@ export interface StoredPlant extends Plant {
 }
 
 export interface PutPlant extends StoredPlant {
-  /** Whether the plant is new. False where a lost response leaves that open. */
+  /** Whether the plant is new. False if a lost response makes that uncertain. */
   readonly created: boolean;
 }
 
@@ -123,8 +123,8 @@ export interface Page {
 
 export interface Deletion {
   /**
-   * False: the response to a try was lost, and the next try found no plant. It is gone, perhaps
-   * since before this call.
+   * False if a response was lost and the retry found no plant. The plant is deleted, but perhaps
+   * not by this call.
    */
   readonly confirmed: boolean;
 }

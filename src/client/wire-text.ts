@@ -3,7 +3,7 @@ import { PlantStoreProblem } from "./problem-error.ts";
 import type { ClientResponse } from "./send.ts";
 import type { CreateResult, Plant, PlantDraft, StoredPlant } from "./types.ts";
 
-/** What the service takes in one request. */
+/** What the service accepts in one request. */
 const batchPlantsMax = 10_000;
 const batchBytesMax = 1024 * 1024;
 const bracketBytes = 2;
@@ -35,7 +35,7 @@ export function renderDraft({ id, name, tag }: PlantDraft): string {
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
-/** The drafts as JSON, as many at a time as the service takes. */
+/** The drafts as JSON, as many at a time as the service accepts. */
 export async function* toBatches(
   drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
 ): AsyncGenerator<string[], void, undefined> {

@@ -1,4 +1,4 @@
-/** The client's types are those of the OpenAPI document as it is now. */
+/** The client's types match the OpenAPI document. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { renderTypes, typesPath } from "../../scripts/generate-client-types.ts";

@@ -1,94 +1,21 @@
-/** Expected failures: every code with its status and title, and the one class that carries it. */
+/** Expected failures: their codes, the class that carries them, and the messages they share. */
 
-interface ErrorInfo {
-  /** Of the HTTP response. */
-  readonly status: number;
-  readonly title: string;
-  /** What the client does about it: shown in the API reference. docs/interface.md says more. */
-  readonly help: string;
-}
-
-export const errorCodes = {
-  "invalid-request": {
-    status: 400,
-    title: "The request is not valid",
-    help: "Fix what `errors` lists. Sending the same request again fails again.",
-  },
-  unauthenticated: {
-    status: 401,
-    title: "A valid token is needed",
-    help: "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked.",
-  },
-  forbidden: {
-    status: 403,
-    title: "The token does not permit this",
-    help: "Use a token with the scope that `WWW-Authenticate` names.",
-  },
-  "not-found": {
-    status: 404,
-    title: "Not found",
-    help: "Check the path and the id. The garden of this token has no such plant.",
-  },
-  "method-not-allowed": {
-    status: 405,
-    title: "The method is not allowed here",
-    help: "Use a method that the header `Allow` lists.",
-  },
-  conflict: {
-    status: 409,
-    title: "The id is not free",
-    help: "Choose another id, or leave it out and the service assigns one.",
-  },
-  gone: {
-    status: 410,
-    title: "The events cannot go on from there",
-    help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
-  },
-  "precondition-failed": {
-    status: 412,
-    title: "The plant is not as expected",
-    help: "Somebody changed, created or deleted the plant. Read it again, then decide.",
-  },
-  "too-large": {
-    status: 413,
-    title: "The body is too large",
-    help: "Send a shorter body.",
-  },
-  "unsupported-media-type": {
-    status: 415,
-    title: "The type of the body is not supported",
-    help: "Send `application/json` in UTF-8, without a `Content-Encoding`.",
-  },
-  "idempotency-mismatch": {
-    status: 422,
-    title: "The idempotency key was used for another request",
-    help: "Use a new key for each new plant, and the same key only to send the same request again.",
-  },
-  "rate-limited": {
-    status: 429,
-    title: "Too many requests",
-    help: "Wait for the seconds in `Retry-After`, then send the request again.",
-  },
-  internal: {
-    status: 500,
-    title: "Something went wrong",
-    help: "This is a bug in the service. Report it with the request id.",
-  },
-  unavailable: {
-    status: 503,
-    title: "The service is unavailable",
-    help: "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`.",
-  },
-  "storage-full": {
-    status: 507,
-    title: "There is no room left",
-    help:
-      "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
-      "key, or wait until some expire. Reading still works.",
-  },
-} as const satisfies Record<string, ErrorInfo>;
-
-export type ErrorCode = keyof typeof errorCodes;
+export type ErrorCode =
+  | "invalid-request"
+  | "unauthenticated"
+  | "forbidden"
+  | "not-found"
+  | "method-not-allowed"
+  | "conflict"
+  | "gone"
+  | "precondition-failed"
+  | "too-large"
+  | "unsupported-media-type"
+  | "idempotency-mismatch"
+  | "rate-limited"
+  | "internal"
+  | "unavailable"
+  | "storage-full";
 
 /** One thing that is wrong with a request, and where: a body field, a parameter, a header. */
 export type ValidationError = { readonly detail: string } & (

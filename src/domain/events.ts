@@ -1,19 +1,7 @@
-/** What happened in a garden: what an event is, and pages of events. */
+/** What happened in a garden: reads its events without gaps, or says that it can't. */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
-import type { Plant } from "./plant.ts";
 import type { EventPage, EventReader } from "./storage.ts";
-
-export type EventType = "created" | "replaced" | "deleted";
-
-/** With the plant as the write left it, or as it was before it was deleted. */
-export interface GardenEvent extends Plant {
-  /** Counts from 1 in each garden, without gaps, in the order in which writes became visible. */
-  readonly seq: number;
-  readonly type: EventType;
-  readonly atMs: number;
-  readonly user: string;
-}
 
 /** Of names and tags: bounds what a page takes in memory. */
 const pageTextMax = 32 * 1024;

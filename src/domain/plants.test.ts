@@ -8,7 +8,7 @@ import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
-import { Plants } from "./plants.ts";
+import { Plants, slicePlants } from "./plants.ts";
 import type { Outcome, Write } from "./storage.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
@@ -73,9 +73,7 @@ describe("an outcome of the writer", () => {
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
       const failing = new Plants(storage, writer, async () => {});
-      async function* slices(count: number) {
-        for (let number = 0; number < count; number++) yield [fern()];
-      }
+      const slices = (count: number) => Array.from({ length: count * slicePlants }, () => fern());
       const refused = await failing
         .createMany(alice, slices(2), key, () => {})
         .catch((error) => error);

@@ -100,39 +100,30 @@ export class Plants {
   }
 
   /**
-   * Creates plants in their order, independently of each other, and reports the outcome of each. A
-   * slice is one commit. Fails only if the storage does: then some of the plants may be stored, and
-   * the key settles which.
+   * Creates plants in their order, independently of each other, and reports the outcome of each.
+   * They are committed slice by slice. Fails only if the storage does: then some of the plants may
+   * be stored, and the key settles which.
    */
   async createMany(
     caller: Caller,
-    slices: AsyncIterable<readonly PlantDraft[]>,
+    drafts: readonly PlantDraft[],
     idempotencyKey: string | undefined,
     onOutcome: (index: number, draft: PlantDraft, outcome: Outcome) => void,
   ): Promise<void> {
     let hasCreated = false;
-    const commit = async (slice: readonly PlantDraft[], first: number) => {
-      const outcomes = await this.#writer.writeAll(
-        slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, first + index)),
-      );
-      for (const [index, draft] of slice.entries()) {
-        const outcome = outcomes[index] as Outcome;
-        hasCreated ||= outcome.kind === "created" && !outcome.replayed;
-        onOutcome(first + index, draft, outcome);
-      }
-    };
     try {
-      let committing: Promise<void> = Promise.resolve();
-      let count = 0;
-      for await (const slice of slices) {
-        // The next slice is parsed while this one is committed. It is sent only once this one is
-        // stored: if this one failed, later plants would get lower ids than these.
-        await committing;
-        committing = commit(slice, count);
-        count += slice.length;
-        committing.catch(() => {});
+      for (let start = 0, end = 0; start < drafts.length; start = end) {
+        end = endOfSlice(drafts, start);
+        const slice = drafts.slice(start, end);
+        const outcomes = await this.#writer.writeAll(
+          slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, start + index)),
+        );
+        for (const [index, draft] of slice.entries()) {
+          const outcome = outcomes[index] as Outcome;
+          hasCreated ||= outcome.kind === "created" && !outcome.replayed;
+          onOutcome(start + index, draft, outcome);
+        }
       }
-      await committing;
     } catch (error) {
       throw hasCreated ? toPartialFailure(error, idempotencyKey) : error;
     }
@@ -167,15 +158,9 @@ export class Plants {
     { name, tag }: Pick<Plant, "name" | "tag">,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const base = this.#writeBase(caller);
-    const outcome = await this.#writer.write({
-      kind: "put",
-      ...base,
-      id,
-      name,
-      tag,
-      preconditions,
-    });
+    const plant = { id, name, tag };
+    const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
+    const outcome = await this.#writer.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
     if (outcome.kind === "full") throw refuseFull(outcome);
     return { id, name, tag, isNew: outcome.kind === "created" };
@@ -218,6 +203,17 @@ function noSuchPlant(): PlantStoreError {
 export function preconditionFailed(): PlantStoreError {
   const message = "The plant is not as the precondition expects. Nothing was changed.";
   return new PlantStoreError("precondition-failed", message);
+}
+
+/** Where the slice that starts at `start` ends. */
+function endOfSlice(drafts: readonly PlantDraft[], start: number): number {
+  let text = 0;
+  let end = start;
+  while (end < drafts.length && end - start < slicePlants && text < sliceTextMax) {
+    const { name, tag } = drafts[end++] as PlantDraft;
+    text += name.length + tag.length;
+  }
+  return end;
 }
 
 /** Whatever the storage says of one slice, others may be stored. */

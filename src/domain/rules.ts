@@ -3,12 +3,13 @@
  * Decides the writes of a group in order, from what an engine looks up, and returns what the engine
  * must store.
  */
-import type { EventType, GardenEvent } from "./events.ts";
 import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
 import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
 import type {
   CreateWrite,
   DeleteWrite,
+  EventType,
+  GardenEvent,
   Outcome,
   Preconditions,
   PutWrite,

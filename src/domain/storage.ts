@@ -5,7 +5,6 @@
  * Every method fails with `unavailable` when the engine cannot be reached or read, and with
  * `storage-full` when there is no room for a write. Any other error is a bug.
  */
-import type { GardenEvent } from "./events.ts";
 import type { Plant, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
@@ -99,6 +98,17 @@ export interface PlantReader {
   countPlants(garden: string): Promise<number>;
 }
 
+export type EventType = "created" | "replaced" | "deleted";
+
+/** With the plant as the write left it, or as it was before it was deleted. */
+export interface GardenEvent extends Plant {
+  /** Counts from 1 in each garden, without gaps, in the order in which writes became visible. */
+  readonly seq: number;
+  readonly type: EventType;
+  readonly atMs: number;
+  readonly user: string;
+}
+
 export interface EventReader {
   /**
    * The first `count` events of the garden after `after` (from the oldest on, if absent), fewer
@@ -112,7 +122,7 @@ export interface EventReader {
     textMax: number,
   ): Promise<EventPage>;
 
-  /** Of these gardens, those whose last event has another number than given here, and that number. */
+  /** Of these gardens, those whose last event has another number than here, and that number. */
   findNewEvents(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
 }
 

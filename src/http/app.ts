@@ -4,7 +4,7 @@
  * refused after the scope. One `catch` turns an error into a problem, and one log line ends it.
  */
 import { noGarden } from "../async/fair-queue.ts";
-import { type Authenticator, tokenRefused } from "../auth/authenticator.ts";
+import { type Authenticator, unauthenticated } from "../auth/authenticator.ts";
 import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
@@ -108,7 +108,7 @@ export function createApp(deps: AppDeps): App {
       const shown = toPlantStoreError(error);
       ({ tokenError } = shown);
       report(shown, arrival);
-      reply = explain(shown, arrival, level);
+      reply = toProblem(shown, arrival, level);
     }
     // Not together with others (see `Scheduler`), and soon: the rest of the body takes memory.
     if (body.isPending) await scheduler.turn(earlyResponses);
@@ -121,7 +121,7 @@ export function createApp(deps: AppDeps): App {
 
   /** A token that isn't cached is a read like any other. */
   async function authenticate({ token }: Arrival): Promise<Caller> {
-    if (token === undefined) throw tokenRefused;
+    if (token === undefined) throw unauthenticated;
     return authenticator.authenticate(token);
   }
 
@@ -162,17 +162,17 @@ export function createApp(deps: AppDeps): App {
     const version = context.readVersion(caller.garden);
     const reply = await operation.run(context, input);
     if (!version || !cache.isWanted(key)) return reply;
-    const prepared = prepare(reply, arrival.request);
-    cache.add(key, version, prepared);
-    return prepared;
+    const built = buildHeaders(reply, arrival.request);
+    cache.add(key, version, built);
+    return built;
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
-  function prepare(reply: Reply, request: Request): Reply {
+  function buildHeaders(reply: Reply, request: Request): Reply {
     if (deps.allowedOrigins !== "*") return reply;
-    const prepared = new Headers(sharedHeaders("private", reply.contentType, request.headers));
-    for (const name in reply.headers) prepared.set(name, reply.headers[name] as string);
-    return { ...reply, prepared };
+    const builtHeaders = new Headers(sharedHeaders("private", reply.contentType, request.headers));
+    for (const name in reply.headers) builtHeaders.set(name, reply.headers[name] as string);
+    return { ...reply, builtHeaders };
   }
 
   /** Logs and counts what the request's own log line doesn't say. */
@@ -188,7 +188,7 @@ export function createApp(deps: AppDeps): App {
     }
   }
 
-  function explain(error: PlantStoreError, arrival: Arrival, level: number | undefined): Reply {
+  function toProblem(error: PlantStoreError, arrival: Arrival, level: number | undefined): Reply {
     const { requestId, token, route, operation } = arrival;
     return problemReply(error, {
       requestId,
@@ -231,11 +231,11 @@ export function createApp(deps: AppDeps): App {
 
     const response = new Response(content, {
       status,
-      headers: reply.prepared ?? sharedHeaders(visibility, contentType, request.headers),
+      headers: reply.builtHeaders ?? sharedHeaders(visibility, contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", requestId);
-    if (!reply.prepared) {
+    if (!reply.builtHeaders) {
       for (const name in reply.headers) headers.set(name, reply.headers[name] as string);
     }
     if (setLimitHeaders && caller) setLimitHeaders(headers, level);

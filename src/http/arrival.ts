@@ -1,4 +1,4 @@
-/** What is known of a request when it arrives, before it waits for its turn. Nothing here fails. */
+/** What is known of a request when it arrives, before it waits for its turn and is checked. */
 import { noGarden } from "../async/fair-queue.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";

@@ -6,8 +6,8 @@ import { BulkResults, plantCharactersMax, readBulk } from "./bulk.ts";
 async function read(text: string) {
   const errors: ValidationError[] = [];
   let turns = 0;
-  const bulk = await readBulk(text, errors, async () => turns++);
-  return { bulk, errors, turns };
+  const drafts = await readBulk(text, errors, async () => turns++);
+  return { drafts, errors, turns };
 }
 
 const padded = (characters: number) => `[${'{"name":"Fern"}'.padEnd(characters - 1, " ")}]`;
@@ -25,17 +25,11 @@ describe("a bulk", () => {
     expect((await read(padded(100_000))).errors).toEqual([]);
   });
 
-  test("is validated and read in turns, whatever its plants hold", async () => {
+  test("is validated in turns, whatever its plants hold", async () => {
     const plants = Array.from({ length: 1_000 }, (_, index) => ({ name: `Plant ${index}` }));
-    const { bulk, turns } = await read(JSON.stringify(plants));
+    const { drafts, turns } = await read(JSON.stringify(plants));
     expect(turns).toBeGreaterThan(10);
-    let turnsOfReading = 0;
-    const found: string[] = [];
-    for await (const slice of bulk.readSlices(async () => turnsOfReading++)) {
-      found.push(...slice.map(({ name }) => name));
-    }
-    expect(turnsOfReading).toBe(turns);
-    expect(found).toEqual(plants.map(({ name }) => name));
+    expect(drafts.map(({ name }) => ({ name }))).toEqual(plants);
     const long = Array.from({ length: 100 }, () => ({ name: "x".repeat(4_000) }));
     expect((await read(JSON.stringify(long))).turns).toBeGreaterThan(5);
   });

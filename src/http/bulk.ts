@@ -1,13 +1,14 @@
 /**
- * Many plants in one request: an array of plants in, an array of results out. Both are worked on a
- * few plants at a time, so that other requests run in between: parsing 1 MiB at once took up to
- * 90 ms.
+ * Many plants in one request: an array of plants in, an array of results out. Both are parsed and
+ * rendered a few plants at a time, so that other requests run in between: parsing 1 MiB at once
+ * took up to 90 ms.
  */
-import { errorCodes, errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
+import { errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
-import { refusalOf, type Source, slicePlants, sliceTextMax } from "../domain/plants.ts";
+import { refusalOf, type Source } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
-import { itemsOf, type JsonObject, parseJsonObject } from "../json-text.ts";
+import { itemsOf } from "../json-text.ts";
+import { problemInfo } from "./problem.ts";
 import { validateObject } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
@@ -20,24 +21,25 @@ const turnPlantsMax = 48;
 const chunkCharacters = 16 * 1024;
 /** Roughly what a response takes while it's being sent: a chunk, its bytes, the stream. */
 const streamBytes = 64 * 1024;
+/** Roughly what a plant takes besides its name and tag, which the body's length covers. */
+const draftBytes = 96;
 /** With fewer plants, the response is sent whole. */
 const streamedPlantsMin = 64;
 
 /** Lets other requests run. */
 type Turn = () => Promise<unknown>;
 
-/** A valid body. It stays text until a slice is stored: parsed, it takes several times as much. */
-export interface Bulk {
-  readonly count: number;
-  readSlices(turn: Turn): AsyncGenerator<PlantDraft[], void>;
-}
-
 /**
- * Adds what is wrong to `errors`; the bulk counts only if nothing is. Fails with `too-large` if
- * there are too many plants.
+ * The plants of a bulk. Adds what is wrong to `errors`; the plants count only if nothing is. Fails
+ * with `too-large` if there are too many.
  */
-export async function readBulk(text: string, errors: ValidationError[], turn: Turn): Promise<Bulk> {
+export async function readBulk(
+  text: string,
+  errors: ValidationError[],
+  turn: Turn,
+): Promise<readonly PlantDraft[]> {
   const pace = new Pace();
+  const drafts: PlantDraft[] = [];
   let count = 0;
   try {
     for (const item of itemsOf(text, plantCharactersMax)) {
@@ -50,7 +52,8 @@ export async function readBulk(text: string, errors: ValidationError[], turn: Tu
         errors.push({ pointer, detail });
         break;
       }
-      validateObject(plantDraftSchema, item, errors, { pointer });
+      const draft = validateObject(plantDraftSchema, item, errors, { pointer });
+      if (draft) drafts.push(draft);
       if (errors.length >= errorsMax) break;
       if (pace.isTurnOver(item)) await turn();
     }
@@ -59,27 +62,7 @@ export async function readBulk(text: string, errors: ValidationError[], turn: Tu
     if (!(error instanceof SyntaxError)) throw error;
     errors.push({ pointer: "", detail: `The body ${error.message}.` });
   }
-  return { count, readSlices: (turn) => readSlices(text, turn) };
-}
-
-async function* readSlices(text: string, turn: Turn): AsyncGenerator<PlantDraft[], void> {
-  const pace = new Pace();
-  let slice: PlantDraft[] = [];
-  let sliceText = 0;
-  for (const item of itemsOf(text, plantCharactersMax)) {
-    // It's known to be valid.
-    const { members } = parseJsonObject(item) as JsonObject;
-    const { name, tag = "", id } = members as unknown as PlantDraft;
-    slice.push({ name, tag, id });
-    sliceText += name.length + tag.length;
-    if (slice.length === slicePlants || sliceText >= sliceTextMax) {
-      yield slice;
-      slice = [];
-      sliceText = 0;
-    }
-    if (pace.isTurnOver(item)) await turn();
-  }
-  if (slice.length > 0) yield slice;
+  return drafts;
 }
 
 /** Measures how much was done since the last turn. */
@@ -115,9 +98,10 @@ export class BulkResults {
     this.#ids = new BigInt64Array(count);
   }
 
-  /** What they take in memory until they are sent. */
+  /** What they take in memory until they are sent, with the plants that they are about. */
   get reservedBytes(): number {
-    return this.#states.byteLength + this.#ids.byteLength + streamBytes;
+    const drafts = this.#states.length * draftBytes;
+    return this.#states.byteLength + this.#ids.byteLength + drafts + streamBytes;
   }
 
   readonly note = (index: number, { id }: PlantDraft, outcome: Outcome): void => {
@@ -170,5 +154,5 @@ export class BulkResults {
 }
 
 function renderRefusal({ code, message: detail }: PlantStoreError): string {
-  return JSON.stringify({ status: errorCodes[code].status, code, detail });
+  return JSON.stringify({ status: problemInfo[code].status, code, detail });
 }

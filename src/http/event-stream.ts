@@ -14,8 +14,9 @@ import { noGarden } from "../async/fair-queue.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Events, GardenEvent } from "../domain/events.ts";
+import type { Events } from "../domain/events.ts";
 import type { Source } from "../domain/plants.ts";
+import type { GardenEvent, PlantStorage } from "../domain/storage.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Reply } from "./operation.ts";
 import { renderEvent } from "./response.ts";
@@ -59,10 +60,13 @@ interface Channel {
   /** The number of the last event in the buffer; before there was any, of the garden. */
   last: number;
   isReading: boolean;
+  /** The garden's version when there were no new events. */
+  version: number | undefined;
 }
 
 interface FeedDeps {
   readonly events: Events;
+  readonly readVersion: PlantStorage["version"];
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly scheduler: Scheduler;
   readonly metrics: Metrics;
@@ -121,7 +125,9 @@ export class EventFeed {
     let channel = this.#channels.get(garden);
     if (!channel) {
       const buffer = new Map<number, Chunk>();
-      channel = { garden, listeners: new Set(), buffer, bytes: 0, last, isReading: false };
+      const isReading = false;
+      const listeners = new Set<Listener>();
+      channel = { garden, listeners, buffer, bytes: 0, last, isReading, version: undefined };
       this.#channels.set(garden, channel);
     }
     const commented = this.#commented[this.#opened++ % looksPerComment] as Set<Listener>;
@@ -151,17 +157,26 @@ export class EventFeed {
     for (const listener of due) listener.wake(comment);
   }
 
+  /** Passes over gardens whose version says that nothing has changed. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      const channels = [...this.#channels.values()];
-      for (let from = 0; from < channels.length; from += gardensPerSlice) {
+      const due: { channel: Channel; version: number | undefined }[] = [];
+      for (const channel of this.#channels.values()) {
+        const version = this.#deps.readVersion(channel.garden)?.all;
+        if (version === undefined || version !== channel.version) due.push({ channel, version });
+      }
+      for (let from = 0; from < due.length; from += gardensPerSlice) {
         await this.turn(lookQueue);
-        const slice = channels.slice(from, from + gardensPerSlice);
-        const known = new Map(slice.map(({ garden, last }) => [garden, last]));
+        const slice = due.slice(from, from + gardensPerSlice);
+        const known = new Map(slice.map(({ channel }) => [channel.garden, channel.last]));
         const found = await this.#deps.events.findNew(known);
-        for (const garden of found.keys()) this.#fill(this.#channels.get(garden));
+        for (const { channel, version } of slice) {
+          const isNew = found.has(channel.garden);
+          channel.version = isNew ? undefined : version;
+          if (isNew) this.#fill(channel);
+        }
       }
     } finally {
       this.#isLooking = false;
@@ -169,8 +184,8 @@ export class EventFeed {
   }
 
   /** Reads the new events of a garden, chunk by chunk, and wakes its listeners for each. */
-  async #fill(channel: Channel | undefined): Promise<void> {
-    if (!channel || channel.isReading) return;
+  async #fill(channel: Channel): Promise<void> {
+    if (channel.isReading) return;
     channel.isReading = true;
     try {
       for (let lastEvent = Number.POSITIVE_INFINITY; channel.last < lastEvent; ) {

@@ -2,7 +2,7 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { type Scope, scopes } from "../domain/caller.ts";
-import { type ErrorCode, errorCodes } from "../domain/errors.ts";
+import type { ErrorCode } from "../domain/errors.ts";
 import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import { bulkPlantsMax } from "./bulk.ts";
 import type {
@@ -14,7 +14,7 @@ import type {
 } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
-import { problemType } from "./problem.ts";
+import { problemInfo, problemType } from "./problem.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -56,7 +56,7 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
   };
 }
 
-const codes = Object.keys(errorCodes) as ErrorCode[];
+const codes = Object.keys(problemInfo) as ErrorCode[];
 
 /** The API reference shows it first, with a link to each heading. */
 const description = `Create, list and delete plants. Each token opens one garden, and a caller sees only the plants of that garden.
@@ -71,7 +71,7 @@ An id is any signed 64-bit integer. Many clients read a JSON number as a double,
 
 Every error is a problem (RFC 9457). Its \`type\` is \`urn:plantstore:problem:\` and one of these codes:
 
-${codes.map((code) => `- \`${code}\` (${errorCodes[code].status}): ${errorCodes[code].help}`).join("\n")}
+${codes.map((code) => `- \`${code}\` (${problemInfo[code].status}): ${problemInfo[code].help}`).join("\n")}
 `;
 
 const requestIdExample = "c6a2f1d09b3e-1";
@@ -161,7 +161,7 @@ function describeHead(operation: DocumentedOperation, get: Json): Json {
   const described = [
     ...describeSuccesses(operation),
     ...problemCodes(operation).map(
-      (code) => [errorCodes[code].status, describeProblem(code)] as const,
+      (code) => [problemInfo[code].status, describeProblem(code)] as const,
     ),
   ];
   const responses = described.map(([status, { content: _, ...response }]) => [status, response]);
@@ -194,7 +194,7 @@ function describeParameter(name: string, parameter: Parameter): Json {
 function describeResponses(operation: DocumentedOperation): Json {
   const responses: Record<string, Json> = Object.fromEntries(describeSuccesses(operation));
   for (const code of problemCodes(operation)) {
-    responses[errorCodes[code].status] = refer("responses", code);
+    responses[problemInfo[code].status] = refer("responses", code);
   }
   return responses;
 }
@@ -257,7 +257,7 @@ function describeProblems(): Json {
 }
 
 function describeProblem(code: ErrorCode): Json {
-  const { status, title, help } = errorCodes[code];
+  const { status, title, help } = problemInfo[code];
   const example = {
     type: problemType(code),
     title,
@@ -298,7 +298,7 @@ const problemSchema = {
   properties: {
     type: { type: "string", enum: codes.map(problemType) },
     title: { type: "string" },
-    status: { type: "integer", enum: codes.map((code) => errorCodes[code].status) },
+    status: { type: "integer", enum: codes.map((code) => problemInfo[code].status) },
     detail: { type: "string", description: "What to fix. Safe to show." },
     requestId: { type: "string", pattern: requestIdPattern },
     errors: errorsSchema,

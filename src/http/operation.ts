@@ -5,7 +5,6 @@ import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants, Source } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
-import type { EventFeed } from "./event-stream.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 
@@ -13,7 +12,8 @@ import type { Reservation } from "./reserved-bytes.ts";
 export interface Context {
   readonly plants: Plants;
   readonly events: Events;
-  readonly feed: EventFeed;
+  /** See `EventFeed.open`. */
+  readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: PlantStorage["version"];
@@ -31,7 +31,7 @@ export interface Reply {
   readonly contentType?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** All headers but the request id, for a response that is sent more than once. */
-  readonly prepared?: Headers | undefined;
+  readonly builtHeaders?: Headers | undefined;
   /** Complete, or a source of chunks that are made as the client reads them. */
   readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
   /** The body goes on until the client leaves; what happens to it after the start isn't logged. */

@@ -173,11 +173,10 @@ const createPlants = plantOperation({
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants, turn }, { caller, body, parameters, reserved }) {
-    const results = new BulkResults(body.count);
+  async run({ plants }, { caller, body, parameters, reserved }) {
+    const results = new BulkResults(body.length);
     reserved?.add(results.reservedBytes);
-    const slices = body.readSlices(() => turn(caller.garden));
-    await plants.createMany(caller, slices, parameters["Idempotency-Key"], results.note);
+    await plants.createMany(caller, body, parameters["Idempotency-Key"], results.note);
     return jsonReply(200, results.render());
   },
 });
@@ -426,12 +425,12 @@ const listEvents = plantOperation({
     },
   },
   problems: ["not-found", "gone"],
-  async run({ events, feed, basePath }, { caller, token, headers, parameters }) {
+  async run({ events, openStream, basePath }, { caller, token, headers, parameters }) {
     const isStream = wantsStream(headers);
     const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
     const after = start === undefined ? undefined : Number(start);
     if (isStream && parameters.limit !== undefined) throw limitOfStream;
-    if (isStream) return feed.open(caller, token, after);
+    if (isStream) return openStream(caller, token, after);
     const limit = Number(parameters.limit ?? eventsDefault);
     const page = await events.read(caller, after, limit);
     const last = page.events.at(-1)?.seq;

@@ -1,8 +1,96 @@
-/** Turns an error into the problem that the caller sees (RFC 9457), without internals. */
+/** The status and title of every error code, and the problem that the caller sees (RFC 9457). */
 import type { Scope } from "../domain/caller.ts";
-import { type ErrorCode, errorCodes, PlantStoreError } from "../domain/errors.ts";
+import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import { noPlantsLeft } from "./headers.ts";
 import type { Reply } from "./operation.ts";
+
+interface Problem {
+  readonly status: number;
+  readonly title: string;
+  /** What the client does about it: shown in the API reference. docs/interface.md says more. */
+  readonly help: string;
+}
+
+/** Every error code as clients see it. */
+export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
+  "invalid-request": {
+    status: 400,
+    title: "The request is not valid",
+    help: "Fix what `errors` lists. Sending the same request again fails again.",
+  },
+  unauthenticated: {
+    status: 401,
+    title: "A valid token is needed",
+    help: "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked.",
+  },
+  forbidden: {
+    status: 403,
+    title: "The token does not permit this",
+    help: "Use a token with the scope that `WWW-Authenticate` names.",
+  },
+  "not-found": {
+    status: 404,
+    title: "Not found",
+    help: "Check the path and the id. The garden of this token has no such plant.",
+  },
+  "method-not-allowed": {
+    status: 405,
+    title: "The method is not allowed here",
+    help: "Use a method that the header `Allow` lists.",
+  },
+  conflict: {
+    status: 409,
+    title: "The id is not free",
+    help: "Choose another id, or leave it out and the service assigns one.",
+  },
+  gone: {
+    status: 410,
+    title: "The events cannot go on from there",
+    help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
+  },
+  "precondition-failed": {
+    status: 412,
+    title: "The plant is not as expected",
+    help: "Somebody changed, created or deleted the plant. Read it again, then decide.",
+  },
+  "too-large": {
+    status: 413,
+    title: "The body is too large",
+    help: "Send a shorter body.",
+  },
+  "unsupported-media-type": {
+    status: 415,
+    title: "The type of the body is not supported",
+    help: "Send `application/json` in UTF-8, without a `Content-Encoding`.",
+  },
+  "idempotency-mismatch": {
+    status: 422,
+    title: "The idempotency key was used for another request",
+    help: "Use a new key for each new plant, and the same key only to send the same request again.",
+  },
+  "rate-limited": {
+    status: 429,
+    title: "Too many requests",
+    help: "Wait for the seconds in `Retry-After`, then send the request again.",
+  },
+  internal: {
+    status: 500,
+    title: "Something went wrong",
+    help: "This is a bug in the service. Report it with the request id.",
+  },
+  unavailable: {
+    status: 503,
+    title: "The service is unavailable",
+    help: "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`.",
+  },
+  "storage-full": {
+    status: 507,
+    title: "There is no room left",
+    help:
+      "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
+      "key, or wait until some expire. Reading still works.",
+  },
+};
 
 export function problemType(code: ErrorCode): string {
   return `urn:plantstore:problem:${code}`;
@@ -30,7 +118,7 @@ export function toPlantStoreError(error: unknown): PlantStoreError {
 }
 
 export function problemReply(error: PlantStoreError, context: ProblemContext): Reply {
-  const { status } = errorCodes[error.code];
+  const { status } = problemInfo[error.code];
   return {
     status,
     contentType: "application/problem+json",
@@ -47,7 +135,7 @@ const rendered = new WeakMap<PlantStoreError, string>();
 function renderProblem(error: PlantStoreError): string {
   let text = rendered.get(error);
   if (text === undefined) {
-    const { status, title } = errorCodes[error.code];
+    const { status, title } = problemInfo[error.code];
     const problem = {
       type: problemType(error.code),
       title,

@@ -1,7 +1,7 @@
 /** Renders plants, links and locations. */
-import type { GardenEvent } from "../domain/events.ts";
 import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
 import type { Listing, ListQuery, Source } from "../domain/plants.ts";
+import type { GardenEvent } from "../domain/storage.ts";
 import type { Reply } from "./operation.ts";
 
 export function jsonReply(

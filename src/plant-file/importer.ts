@@ -35,7 +35,7 @@ export const requestRows = 512;
 const placeholder = { name: "Placeholder of an import that is running" };
 
 const idMin = -(2n ** 63n);
-/** Below those that the service assigns. */
+/** The service never assigns it. */
 const placeholderId = -1n;
 
 const diskFull =

@@ -74,7 +74,7 @@ describe("CSV", () => {
   });
 
   test.each([
-    ["name,colour\n", 'Remove the column "colour".'],
+    ["name,color\n", 'Remove the column "color".'],
     ["name,name\n", 'Remove one column "name".'],
     ["Fern,shade\n", '"Fern,shade".'],
     ['{"name":"Fern"}\n', "Is it JSON?"],
@@ -140,7 +140,7 @@ describe("JSON Lines", () => {
     ["name,tag", "not a JSON object (Unexpected identifier"],
     ['{"name":"Fern"', "not a JSON object (Expected '}')"],
     ["[1]", "not a JSON object"],
-    ['{"name":"Fern","colour":"green"}', '"colour"'],
+    ['{"name":"Fern","color":"green"}', '"color"'],
     ['{"name":"Fern","id":7,"i\\u0064":8}', "id is given twice"],
     ['{"name":"Fern","id":9223372036854775808}', "id must not be more than"],
     ['{"name":"","tag":null}', "name must not be empty; tag must be a string"],

@@ -48,7 +48,7 @@ describe("a credential", () => {
     [1, 86_400],
     [7, 60],
     [1_000_000, 86_400],
-  ])("with %i requests in %i s is limited exactly, also after years", (requests, windowSeconds) => {
+  ])("with %i requests in %i s is limited exactly, even after years", (requests, windowSeconds) => {
     const { send, wait } = openLimiter({ requests, windowSeconds });
     wait(3 * 365 * 86_400_000 + 0.1);
     expect(send("a", requests + 100)).toBe(requests);

@@ -54,7 +54,7 @@ interface Bucket {
 
 export class RateLimiter {
   readonly #windowSeconds: number;
-  /** Time is counted in units of which a request costs a whole number, so nothing is rounded. */
+  /** Time is counted in units so small that a request costs a whole number of them. */
   readonly #cost: number;
   readonly #capacity: number;
   readonly #unitsPerMs: number;

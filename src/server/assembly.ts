@@ -21,18 +21,18 @@ import type { Storage } from "../storage/storage.ts";
 import { createTracer } from "../tracing/request-trace.ts";
 import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
-import { createDoubtMemory, type DoubtMemory, Readiness } from "./readiness.ts";
+import { createReadinessMemory, Readiness, type ReadinessMemory } from "./readiness.ts";
 
 /** A collector that is away would otherwise fill the log. */
 const droppedSpansLogMs = 60_000;
 
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls" | "events">> & {
-    /** What all threads count the rates of callers in; absent: this thread counts alone. */
+    /** Where all threads count callers' requests. Absent: this thread counts alone. */
     readonly buckets?: BucketMemory | undefined;
-    /** Likewise, what they share of `Readiness`. */
-    readonly doubt?: DoubtMemory | undefined;
-    /** Likewise, how many streams each token has open. */
+    /** What all threads know about the storage. Absent: this thread has its own. */
+    readonly readiness?: ReadinessMemory | undefined;
+    /** Where all threads count the streams of each token. Absent: this thread counts alone. */
     readonly streamCounts?: StreamCounts | undefined;
   };
 
@@ -71,13 +71,13 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const doubt = config.doubt ?? createDoubtMemory();
-  const readiness = new Readiness(storage, writer, doubt, log, config.database ?? "");
+  const memory = config.readiness ?? createReadinessMemory();
+  const readiness = new Readiness(storage, writer, memory, log, config.database ?? "");
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
     listeners: feed.listeners,
-    // Until they were fetched once, since the process started.
+    // Before the first fetch, their age counts from the start of the process.
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
   });
@@ -91,18 +91,20 @@ export function assemble(
   const turn = (garden: string) => scheduler.turn(garden);
   const events = new Events(storage, config.events !== "off");
   const { streamCounts } = config;
-  const feed = new EventFeed({ events, authenticator, scheduler, metrics, streamCounts });
+  const readVersion = (garden: string) => storage.version(garden);
+  const shared = { authenticator, scheduler, metrics, readVersion };
+  const feed = new EventFeed({ ...shared, events, streamCounts });
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),
       events,
-      feed,
+      openStream: (...values) => feed.open(...values),
       turn,
       basePath: config.basePath,
-      readVersion: (garden) => storage.version(garden),
+      readVersion,
       checkStorage: () => readiness.check(),
       renderMetrics,
-      // Loaded when it is first asked for: it takes longer to load than all else.
+      // Loaded when it is first asked for: it takes longer to load than everything else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");
         return JSON.stringify(createOpenApi({ version, basePath: config.basePath }));

@@ -11,7 +11,7 @@ export interface Certificate {
   /** With the certificates that lead to an authority, if there are any. */
   readonly cert: string;
   readonly key: string;
-  /** For the log, written as its times are. */
+  /** For the log, in the format of its other times. */
   readonly expires: string;
   readonly lifetimeMs: number;
 }

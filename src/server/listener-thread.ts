@@ -31,10 +31,7 @@ interface ThreadOptions {
   readonly config: ListenerConfig;
   readonly share: StorageShare;
   readonly log: Log;
-  /**
-   * A thread that breaks down takes its connections with it, so the process must not go on as if
-   * well.
-   */
+  /** A thread that breaks down takes its connections with it, so the process can't just go on. */
   readonly onFailure: (message: string) => void;
 }
 

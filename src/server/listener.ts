@@ -12,11 +12,11 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { DoubtMemory, Readiness } from "./readiness.ts";
+import type { Readiness, ReadinessMemory } from "./readiness.ts";
 
 /** How long connections with the old certificate may go on until their next response. */
 const handOverMs = 1_000;
-/** How long clients in use have to see `Connection: close` before the listener stops. */
+/** How long active clients have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
 const idleCheckMs = 10;
 const acceptPauseMs = 1_000;
@@ -28,7 +28,7 @@ export const drainMs = 8_000;
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly buckets: BucketMemory | undefined;
-  readonly doubt: DoubtMemory;
+  readonly readiness: ReadinessMemory;
   readonly streamCounts: StreamCounts;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
@@ -90,7 +90,7 @@ export async function openListener(
   /**
    * Without a free file descriptor, the runtime tries to accept a waiting connection again and
    * again, which takes a whole processor. So the listener stops until the next check. That also
-   * closes idle connections and refuses those that wait.
+   * closes idle connections and refuses waiting ones.
    */
   async function acceptWhilePossible(): Promise<void> {
     if (isDraining || isAccepting === hasFreeDescriptor()) return;
@@ -125,7 +125,7 @@ export async function openListener(
     async drain() {
       isDraining = true;
       feed.close();
-      // One span of time for all of it.
+      // One deadline for all of it.
       const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
@@ -170,7 +170,7 @@ function listen(config: ListenerConfig, app: App) {
     Bun.serve({
       hostname: host,
       port,
-      // Routes match the path as it was sent; `request.url` has it normalised.
+      // Routes match the path as it was sent; `request.url` has it normalized.
       routes: Object.fromEntries(
         app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),
@@ -235,7 +235,7 @@ function withListenError<Result>(
   try {
     return listen();
   } catch (error) {
-    const message = describeFailure((error as { code?: string }).code, host, port);
+    const message = describeListenError((error as { code?: string }).code, host, port);
     throw new PlantStoreError("unavailable", message);
   }
 }
@@ -244,10 +244,10 @@ function withListenError<Result>(
 const isLocal = (host: string) => /^(?:localhost|127\..*|0\.0\.0\.0|::1?)$/.test(host);
 
 /**
- * The runtime reports some addresses that are not this machine's as in use, and gives no code for
- * names that are none.
+ * The runtime reports some addresses that are not this machine's as in use, and gives no code for a
+ * name that doesn't exist.
  */
-function describeFailure(code: string | undefined, host: string, port: number): string {
+function describeListenError(code: string | undefined, host: string, port: number): string {
   const failed = `Cannot listen on ${host}:${port}`;
   if (code === "EACCES")
     return `${failed}: permission is denied; ports below 1024 need more rights.`;

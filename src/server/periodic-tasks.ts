@@ -1,10 +1,10 @@
 /** What the service does besides serving requests, and how often. */
 
+import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Assembly } from "./assembly.ts";
-import type { ListenerConfig } from "./listener.ts";
 import type { Readiness } from "./readiness.ts";
 
 export const defaultIntervals = {
@@ -53,7 +53,7 @@ export function startThreadTasks(
 export function startProcessTasks(
   storage: Storage,
   readiness: Readiness,
-  { intervals, events }: Pick<ListenerConfig, "intervals" | "events">,
+  { intervals, events }: { readonly intervals: Intervals; readonly events: Config["events"] },
   log: Log,
   metrics: Metrics,
 ): PeriodicTasks {

@@ -1,6 +1,6 @@
 /**
- * Whether the storage can be used now. A commit that fails, or takes long, puts writes in doubt for
- * all threads. While in doubt, each check commits a write itself: no client may come to do it.
+ * Whether the storage can be used now. After a commit has failed or taken long, on any thread, each
+ * check commits a write of its own until one succeeds: no client may come to do it.
  *
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
@@ -27,14 +27,14 @@ const trialWrites: readonly Write[] = [
 const operationMs = 10_000;
 
 /**
- * What all threads know: whether writes are in doubt, how many threads have lost the database, when
+ * What all threads know: whether commits are failing, how many threads have lost the database, when
  * the first of them lost it, and when the last one found it again.
  */
-export type DoubtMemory = SharedArrayBuffer;
+export type ReadinessMemory = SharedArrayBuffer;
 
-const [doubt, lostThreads, lostAtMs, backAtMs] = [0, 1, 2, 3];
+const [areCommitsFailing, lostThreads, lostAtMs, backAtMs] = [0, 1, 2, 3];
 
-export function createDoubtMemory(): DoubtMemory {
+export function createReadinessMemory(): ReadinessMemory {
   return new SharedArrayBuffer(4 * BigInt64Array.BYTES_PER_ELEMENT);
 }
 
@@ -52,7 +52,7 @@ export class Readiness {
   constructor(
     storage: Pick<Storage, "apply" | "ping">,
     writer: { readonly isStuck: boolean },
-    memory: DoubtMemory,
+    memory: ReadinessMemory,
     log: Log,
     address: string,
   ) {
@@ -64,16 +64,16 @@ export class Readiness {
   }
 
   noteCommit(): void {
-    if (this.#state[doubt] !== 0n) this.#state[doubt] = 0n;
+    if (this.#state[areCommitsFailing] !== 0n) this.#state[areCommitsFailing] = 0n;
   }
 
   noteSlowCommit(): void {
-    this.#state[doubt] = 1n;
+    this.#state[areCommitsFailing] = 1n;
   }
 
-  /** A full disk is no reason for doubt: the storage responds, and reads go on. */
+  /** A full disk is no such failure: the storage responds, and reads go on. */
   noteFailure(error: unknown): void {
-    if (isUnavailable(error)) this.#state[doubt] = 1n;
+    if (isUnavailable(error)) this.#state[areCommitsFailing] = 1n;
   }
 
   /** Calls `write` to log a failure, unless it happened because the database is lost. */
@@ -104,7 +104,7 @@ export class Readiness {
   async #check(): Promise<void> {
     if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.#storage.ping();
-    if (this.#state[doubt] !== 0n) {
+    if (this.#state[areCommitsFailing] !== 0n) {
       await this.#storage.apply(trialWrites).catch((error) => {
         if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
       });

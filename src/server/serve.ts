@@ -13,7 +13,7 @@ import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
 import { ListenerThread } from "./listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { createDoubtMemory } from "./readiness.ts";
+import { createReadinessMemory } from "./readiness.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
@@ -45,7 +45,7 @@ export async function serve(
     limits,
     certificate,
     buckets,
-    doubt: createDoubtMemory(),
+    readiness: createReadinessMemory(),
     streamCounts: createStreamCounts(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
@@ -127,7 +127,7 @@ async function start(
     }
   }
   function reloadCertificate(): Promise<void> {
-    // One after the other, so that the files as they are last win.
+    // One after the other, so that the latest files win.
     reloading = reloading.then(reload);
     return reloading;
   }

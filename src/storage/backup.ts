@@ -232,7 +232,7 @@ function notBackup(
   return new PlantStoreError("unavailable", `Cannot restore ${path}: ${reason}.`);
 }
 
-/** Unpacks the SQLite file and checks all of both. */
+/** Unpacks the SQLite file, and checks the whole backup and the whole file. */
 async function unpack(backup: Backup, target: string, work: BackupWork): Promise<BackupSummary> {
   const { path, madeAt, unpackedBytes } = backup;
   const { signal } = work;

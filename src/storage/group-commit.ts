@@ -16,7 +16,10 @@ import {
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
-  /** One garden's writes in a group, and how many characters their names and tags may have. */
+  /**
+   * One garden's writes in a group while others wait, and how many characters their names and tags
+   * may have.
+   */
   readonly gardenWritesMax: number;
   readonly gardenTextMax: number;
   /** A commit that takes longer is reported to `onSlow` while it goes on. */
@@ -51,6 +54,8 @@ const settledPerTick = 128;
  * became 26, and PostgreSQL's work for a create a third less.
  */
 const gatheringTicks = 4;
+
+const aloneScale = 4;
 
 /** How long a garden's writes are refused at once after another program has locked it. */
 const lockedMs = 1_000;
@@ -149,6 +154,8 @@ export class GroupCommit implements PlantWriter {
     const { groupWritesMax, gardenWritesMax, gardenTextMax, onStart } = this.#options;
     const group: WaitingWrites[] = [];
     const taken = new Map<string, { writes: number; text: number }>();
+    // A garden that is alone may fill the group: larger groups are faster.
+    const scale = this.#waiting.gardens > 1 ? 1 : aloneScale;
     let writes = 0;
     const fits = (garden: string, entry: WaitingWrites) => {
       if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
@@ -157,7 +164,9 @@ export class GroupCommit implements PlantWriter {
         writes: (own?.writes ?? 0) + entry.writes.length,
         text: (own?.text ?? 0) + textOf(entry.writes),
       };
-      if (own && (total.writes > gardenWritesMax || total.text > gardenTextMax)) return false;
+      const isTooMuch =
+        total.writes > scale * gardenWritesMax || total.text > scale * gardenTextMax;
+      if (own && isTooMuch) return false;
       taken.set(garden, total);
       return true;
     };
@@ -174,7 +183,7 @@ export class GroupCommit implements PlantWriter {
 
   /** Settles every entry of the group. */
   async #commit(group: Group): Promise<void> {
-    const error = await this.#apply(group);
+    const error = await this.#tryCommit(group);
     if (error === undefined) return;
     if (error instanceof PlantStoreError) return this.#reject(group, error);
     const gardens = Map.groupBy(group, ({ garden }) => garden);
@@ -206,7 +215,7 @@ export class GroupCommit implements PlantWriter {
   }
 
   /** Returns the error instead of throwing it. */
-  async #apply(group: Group): Promise<unknown> {
+  async #tryCommit(group: Group): Promise<unknown> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];

@@ -1,4 +1,4 @@
-/** The engines, and which of them an address belongs to: the only place that chooses. */
+/** The engines, and which of them an address belongs to. Only this file chooses one. */
 import { statSync } from "node:fs";
 import { maskUrl } from "./postgres/url.ts";
 import type { OpenOptions, Storage, TransferOptions } from "./storage.ts";
@@ -12,8 +12,8 @@ interface Engine {
   backup(address: string, path: string, options: TransferOptions): Promise<void>;
 
   /**
-   * Takes over everything from the SQLite store that `makeFile` writes to the path it is given,
-   * all of it or nothing. Resolves once that is durable, to where the old store is kept, if any.
+   * Restores everything, or nothing, from the SQLite store that `makeFile` writes to a path.
+   * Resolves once that is durable, to where the old store is kept, if any.
    */
   restore(
     address: string,

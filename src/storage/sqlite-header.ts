@@ -11,7 +11,7 @@ const pagesAt = 28;
 const schemaCookieAt = 40;
 const applicationIdAt = 68;
 
-/** Whether a file that starts with these bytes is a SQLite file, of whatever program. */
+/** Whether a file that starts with these bytes is a SQLite file, whichever program made it. */
 export function isDatabase(start: Buffer): boolean {
   return start.length >= headerBytes && start.toString("latin1").startsWith(magic);
 }

@@ -1,5 +1,5 @@
 /**
- * A storage as a whole, for whoever opens, shares, backs up or closes it. What the domain needs of
+ * A storage as a whole: how it is opened, shared, backed up and closed. What the domain needs of
  * it is in domain/storage.ts.
  */
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
@@ -56,8 +56,8 @@ export interface OpenOptions {
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
   /**
-   * `StorageShare.state`, in another thread of the process that serves the storage. That it can't
-   * be reached just now is then no failure.
+   * `StorageShare.state`, in another thread of the process that serves the storage. Then it's no
+   * failure if the storage can't be reached right now.
    */
   readonly share?: unknown;
   /** Called after each read of plants that succeeded. */
@@ -66,19 +66,19 @@ export interface OpenOptions {
   readonly plantsMax?: number | undefined;
   /** Events are counted, but not stored. */
   readonly withoutEvents?: boolean | undefined;
-  /** It makes no new storage where there is none. */
+  /** Fails if there is no storage yet, instead of creating one. */
   readonly mustExist?: boolean;
-  /** Called with the schema's name when a new store was created in it; only where there are any. */
+  /** Called with the schema's name if a new store was created, by engines that have schemas. */
   readonly onNewSchema?: ((name: string) => void) | undefined;
   /** Called before a migration that may take minutes, with what it does. */
   readonly onMigration?: ((work: string) => void) | undefined;
-  /** The default unless given. An engine without connections has no use for it. */
+  /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }
 
 export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
-/** How everything that an engine stores is written to a SQLite file, or taken over from one. */
+/** How everything that an engine stores is written to a SQLite file, or read from one. */
 export interface TransferOptions {
   readonly limits: ConnectionLimits;
   /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */

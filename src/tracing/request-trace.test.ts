@@ -12,7 +12,7 @@ afterEach(() => {
   setSystemTime();
 });
 
-test("a trace has the time of the system's clock, also after the clock was set", () => {
+test("a trace has the time of the system's clock, even after the clock was set", () => {
   setSystemTime(Date.now() + hourMs);
   const spans: Span[] = [];
   const trace = new RequestTrace(undefined, true, (taken) => spans.push(...taken));
@@ -25,7 +25,7 @@ test("a trace has the time of the system's clock, also after the clock was set",
 });
 
 describe("the header traceparent", () => {
-  test("of a later version counts, also with more after it", () => {
+  test("of a later version counts, even with more after it", () => {
     expect(readTraceparent(`01-${traceId}-${spanId}-01`)).toBeDefined();
     expect(readTraceparent(`cc-${traceId}-${spanId}-01-what-comes`)).toBeDefined();
   });

@@ -25,7 +25,7 @@ type TakeSpans = (spans: readonly Span[]) => void;
 /** Begins the trace of a request, from its headers. */
 export type BeginTrace = (headers: Headers) => RequestTrace;
 
-/** The ratio, 0 to 1, is the share of the traces that start here that are recorded. */
+/** `ratio`, from 0 to 1, is the share of traces started here that is recorded. */
 export function createTracer(ratio: number, take: TakeSpans): BeginTrace {
   return (headers) => {
     const parent = readTraceparent(headers.get("traceparent"));

@@ -9,7 +9,7 @@ import { startChromium } from "./chromium.ts";
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const pictures = join(import.meta.dir, "../.output/screenshots");
 
-/** The address of the one that all test files share, or why there is none. */
+/** The address of the browser that all test files share, or why there is none. */
 const shared = process.env.PLANTSTORE_TEST_BROWSER;
 const own = shared === undefined ? await startChromium() : undefined;
 const endpoint = typeof own === "object" ? own.endpoint : (shared ?? own ?? "");

@@ -5,7 +5,7 @@ import { createServer, connect as openSocket, type Socket } from "node:net";
 
 /**
  * `before`: the request is lost. `after`: the service carried it out, the response is lost.
- * `midway`: the response breaks off before its last bytes. `silent`: no response comes.
+ * `midway`: the response is cut off before its last bytes. `silent`: no response comes.
  */
 export type Breakage = "before" | "after" | "midway" | "silent";
 

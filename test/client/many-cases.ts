@@ -84,7 +84,7 @@ export const manyCases: ClientCases = {
     );
   },
 
-  async "gives each request a key of its own, also within quotes, if there is room for it"(world) {
+  async "gives each request its own key, even within quotes, if there is room for it"(world) {
     const { requests, store } = recordRequests(world);
     const drafts = makeDrafts(requestPlantsMax + 1);
     await store.createMany(drafts, { idempotencyKey: '"order-17"' });
@@ -198,7 +198,7 @@ export const manyCases: ClientCases = {
     const stopped = store.delete(2, { signal: abort.signal });
     abort.abort(new RangeError("enough"));
     await failure(stopped, RangeError);
-    // Those after it still go one at a time.
+    // Later calls still go one at a time.
     await Promise.all([...busy, store.delete(3)]);
     assert.ok(statuses.filter((status) => status === 429).length <= refused + 4);
   },

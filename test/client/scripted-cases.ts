@@ -107,7 +107,7 @@ export const scriptedCases: ClientCases = {
       ),
   ),
 
-  "counts tries that came too soon apart from those that failed": scripted(
+  "counts tries that came too soon separately from failed ones": scripted(
     [limited("0"), limited("0"), limited("0"), createdAnswer],
     async (store, { url }) => {
       assert.equal((await failure(store.create(draft), PlantStoreProblem)).status, 429);

@@ -157,7 +157,7 @@ export const troubleCases: ClientCases = {
     ] as const) {
       const server = await openEndlessServer(status, isCompressed);
       const store = openStore(world, { url: server.url, retries: 0, timeoutMs: 100_000 });
-      // To compress takes long, and all calls read in the same way.
+      // Compressing takes long, and all calls read in the same way.
       const calls: (() => Promise<unknown>)[] = [() => store.create({ name: "Fern" })];
       if (!isCompressed) calls.push(() => store.delete(7));
       for (const call of calls) {

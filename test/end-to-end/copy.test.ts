@@ -26,7 +26,14 @@ async function readTokens(address: string) {
   return tokens;
 }
 
-test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", async () => {
+async function readEvents(address: string) {
+  const storage = await openStorage(address, { isServing: false });
+  const page = await storage.readEvents("gardener", undefined, 1_000, 1_000_000);
+  await storage.close();
+  return page;
+}
+
+test("a store goes to PostgreSQL and back, and tokens, keys, ids and events go on", async () => {
   await using database = await makeDatabase();
   const file = join(folder.path, "plants.db");
   const back = join(folder.path, "back.db");
@@ -60,7 +67,8 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     expect(JSON.parse(copied.out)).toMatchObject({ plants: 3 + lastId, tokens: users.length });
     expect(await readTokens(to)).toEqual(await readTokens(from));
     expect(await readPlants(to)).toEqual(await readPlants(from));
-    // A later token comes after those that were copied.
+    expect(await readEvents(to)).toEqual(await readEvents(from));
+    // A later token comes after the copied ones.
     await runProgram(["token", "create", user, "--database", to]);
     users.push(user);
     expect((await readTokens(to)).map((each) => each.user)).toEqual(users);
@@ -72,6 +80,10 @@ test("a store goes to PostgreSQL and back, and tokens, keys and ids go on", asyn
     expect(await bulkAgain.json()).toEqual([{ status: 201, id: -5, replayed: true }]);
     const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
     expect(next.headers.get("location")).toBe(`/plants/${++lastId}`);
+    const page = await readEvents(to);
+    expect(page.events.map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 5 + lastId }, (_, index) => index + 1),
+    );
     const list = (await (await service.call("GET /plants", { token })).json()) as unknown[];
     expect(list).toHaveLength(3 + lastId);
     service.signal("SIGTERM");

@@ -1,4 +1,4 @@
-/** A storage that takes no writes: what /readyz says of it, and how long a stop takes. */
+/** A storage whose writes hang: what /readyz says, and how long a stop takes. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type PostgresServer, startPostgres } from "../postgres-server.ts";
@@ -66,7 +66,7 @@ async function check(engine: Engine, holdUp: HoldUp): Promise<void> {
   try {
     const creating = create(service);
     await waitFor(async () => ((await isReady(service)) ? undefined : true));
-    // Also after the commit has failed, while nobody else writes.
+    // Even after the commit has failed and nobody else writes.
     expect((await creating).status).toBe(503);
     const checks = Array.from({ length: 8 }, () => isReady(service));
     expect(new Set(await Promise.all(checks))).toEqual(new Set([false]));

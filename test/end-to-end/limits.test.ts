@@ -94,7 +94,7 @@ test("the client deletes many plants with few more requests than plants", async 
   });
   const results = await store.deleteMany(Array.from({ length: 120 }, (_, index) => index));
   expect(results.map(({ status }) => status)).toEqual(Array(120).fill(404));
-  // Those that were sent together with the one that used up the rest.
+  // Requests that were sent together with the one that used up the rest.
   expect(refused).toBeLessThan(16);
 });
 

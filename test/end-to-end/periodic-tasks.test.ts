@@ -78,4 +78,16 @@ describe.each([
     });
     expect(await beside.apply([keyed({})])).toEqual([created(1n, true)]);
   });
+
+  test("events are forgotten once they are a week old, and not before", async () => {
+    await using running = await start(database, { forgetEventsMs: soonMs });
+    const { beside } = running;
+    const weekAgoMs = Date.now() - 7 * 86_400_000;
+    const times = [weekAgoMs - 1_000, weekAgoMs + 60_000];
+    await beside.apply(times.map((atMs) => create({ garden: "dora", atMs })));
+    const oldest = async () => (await beside.readEvents("dora", undefined, 1, 99)).events[0]?.seq;
+    await waitFor(async () => ((await oldest()) === 2 ? true : undefined));
+    await Bun.sleep(5 * soonMs);
+    expect(await oldest()).toBe(2);
+  });
 });

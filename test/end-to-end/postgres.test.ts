@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
+import { EventStreamReader } from "../event-reader.ts";
 import { makeDatabase, sharedPostgres, type TestDatabase } from "../postgres-server.ts";
 import { makeToken, type RunningService, runProgram, startService } from "./running-service.ts";
 
@@ -38,6 +39,16 @@ describe("two instances on one database", () => {
     expect([created.status, again.status]).toEqual([201, 201]);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
+  });
+
+  test("send a listener what is written through the other one", async () => {
+    const { token } = first;
+    const headers = { accept: "text/event-stream" };
+    const reader = new EventStreamReader(await second.call("GET /events", { token, headers }));
+    const created = await first.call("POST /plants", { body: '{"name":"Moss"}' });
+    const id = Number(created.headers.get("location")?.split("/").at(-1));
+    expect(await reader.next()).toMatchObject({ data: { plant: { id, name: "Moss" } } });
+    await reader.close();
   });
 
   test(

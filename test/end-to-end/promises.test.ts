@@ -41,7 +41,7 @@ test("300,000 long plants go out in little memory, to fast and slow clients and 
   const left = await service.call("GET /plants", { signal: leaving.signal });
   await left.body?.getReader().read();
   leaving.abort();
-  // The log line of a request comes when its stream has ended, also by the client's leaving.
+  // The log line of a request comes when its stream has ended, even because the client left.
   await waitFor(() => service.output().out.split('"route":"/plants"').length > 3 || undefined);
   peakBytes = Math.max(peakBytes, residentBytes(service));
   expect(peakBytes - beforeBytes).toBeLessThan(growthBytesMax);

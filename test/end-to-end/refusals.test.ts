@@ -91,7 +91,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** Words in capitals stand for the places above; those called NEW do not exist. */
+/** Words in capitals stand for the places above; a NEW one doesn't exist. */
 const refused: readonly (readonly [line: string, exitCode: number, reason: string])[] = [
   ["serve --port 80000 --database NEW", usage, "--port must be"],
   ["serve --port SERVED-PORT --database NEW", failure, "is in use. Stop the other program"],

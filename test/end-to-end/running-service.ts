@@ -114,10 +114,7 @@ export async function startService(
   const folder = makeTemporaryFolder();
   const database = options.database ?? join(folder.path, "plants.db");
   const child = spawnProgram(
-    [
-      ...["serve", "--port", String(options.port ?? 0), "--database", database],
-      ...(options.args ?? []),
-    ],
+    ["serve", "--port", String(options.port ?? 0), "--database", database, ...(options.args ?? [])],
     options.variables,
     options.program,
   );
@@ -177,7 +174,7 @@ export function callAnew(
   return service.call(request, { ...init, headers: { connection: "close" } });
 }
 
-/** Until each thread has responded: ids of requests start with what a thread drew once. */
+/** Until each thread has responded: request ids start with their thread's prefix. */
 export async function waitForThreads(service: RunningService, threads: number): Promise<void> {
   const seen = new Set<string | undefined>();
   await waitFor(async () => {
@@ -187,7 +184,7 @@ export async function waitForThreads(service: RunningService, threads: number): 
   });
 }
 
-/** Asks again for as long as the service is too busy, as it is at times where all tests run. */
+/** Asks again while the service is too busy, as it can be when all tests run. */
 export async function insist(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answer = await ask();

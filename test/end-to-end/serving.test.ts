@@ -53,7 +53,7 @@ describe("the log", () => {
       service.output().out.includes('"stopped"') ? service.output() : undefined,
     );
     const lines: Record<string, unknown>[] = Bun.JSONL.parse(out) as never;
-    // Lines of other threads may come in a little later than those of this one.
+    // Other threads' lines may arrive a little later than this one's.
     const events = lines.map(({ event }) => event).toSorted();
     expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
     const { out: tokens } = await runProgram(["token", "list", "--json"], {

@@ -77,7 +77,7 @@ test("this version could be released, but for what takes minutes", async () => {
       .trimEnd()
       .split("\n")
       .map((line) => line.split(":")[0]),
-  ).toEqual(["ok    version", "ok    licences", "ok    SBOM", "ok    sizes"]);
+  ).toEqual(["ok    version", "ok    licenses", "ok    SBOM", "ok    sizes"]);
 });
 
 describe("the executable, with nothing of this machine around it", () => {

@@ -1,4 +1,4 @@
-/** Answers byte for byte; test/reliability/hostile/ has what no well-behaved client sends. */
+/** Responses byte for byte; test/reliability/hostile/ has what no well-behaved client sends. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -16,16 +16,18 @@ function send(request: string): Promise<string> {
   return text(socket);
 }
 
-describe("a path that a proxy's rules may not recognise:", () => {
+describe("a path that a proxy's rules may not recognize:", () => {
   // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
   const hidden = [
-    ...["/.\\metrics", "/x\\..\\metrics", "/./metrics", "/x/../metrics", "/%2e/metrics"],
-    ...[
-      "/%2E%2e/metrics",
-      "/plants/../metrics?x",
-      "/assets/%2e%2e\\metrics",
-      "http://a/x/../metrics",
-    ],
+    "/.\\metrics",
+    "/x\\..\\metrics",
+    "/./metrics",
+    "/x/../metrics",
+    "/%2e/metrics",
+    "/%2E%2e/metrics",
+    "/plants/../metrics?x",
+    "/assets/%2e%2e\\metrics",
+    "http://a/x/../metrics",
   ];
   const absent = ["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"];
   const plain = ["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"];

@@ -1,4 +1,4 @@
-/** Output that cannot be written, or that nobody reads: it is said, and the service goes on. */
+/** Output that can't be written, or that nobody reads: commands say so, the service goes on. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join, resolve } from "node:path";

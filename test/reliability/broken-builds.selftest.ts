@@ -108,12 +108,12 @@ const builds: readonly BrokenBuild[] = [
     byHistories("postgres", [2]),
     {
       file: "domain/plants.ts",
-      text: 'const outcome = await this.#writer.write({ kind: "put", ...base, id, name, tag, preconditions });',
+      text: 'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
       by: `const found = await this.get(caller, id).catch(() => undefined);
         const { ifMatch, ifNoneMatch } = preconditions ?? {};
         if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
         if (ifNoneMatch && found) throw preconditionFailed();
-        const outcome = await this.#writer.write({ kind: "put", ...base, id, name, tag });`,
+        const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
     },
     {
       file: "domain/plants.ts",

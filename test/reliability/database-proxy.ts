@@ -1,6 +1,6 @@
 /**
- * HAProxy in front of PostgreSQL servers, with a configuration of deploy/haproxy. It goes away with
- * this process.
+ * HAProxy in front of PostgreSQL servers, with a configuration of deploy/haproxy. It ends with this
+ * process.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

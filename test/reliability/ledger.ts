@@ -61,7 +61,7 @@ export function readList<Item = ListedPlant>(text: string): Item[] {
 }
 
 const tagCharactersMax = 100;
-/** In a bulk, so that the most plants fit into the largest body. Their names contain a slash. */
+/** For a bulk, whose names contain a slash: short, so that the most plants fit into a body. */
 const bulkTagCharactersMax = 40;
 
 /**

@@ -40,8 +40,8 @@ export class LoadedInstances {
   }
 
   /**
-   * Clients write without rest until `fail` is over, which returns the server that takes writes
-   * then. Returns every broken promise. `mayStayReady`: it may be over before `/readyz` shows it.
+   * Clients write without rest until `fail` is over. It returns the server that is primary then.
+   * Returns every broken promise. `mayStayReady`: it may be over before `/readyz` shows it.
    */
   async audit(
     seed: number,
@@ -65,7 +65,7 @@ export class LoadedInstances {
       this.ledger.fault("the instances list different plants");
     }
     const service = this.#services[0] as RunningService;
-    const logged = await auditLog(service, service.token, first, this.ledger);
+    const logged = await auditLog(service, service.token, this.ledger);
     return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
   }
 

@@ -157,7 +157,7 @@ export class PlantClient {
   ): Promise<Outcome> {
     const { name } = sent;
     const before: Entry = this.#ledger.find(name) ?? { name, state: "absent" };
-    // While a plant is replaced, or its create repeated, it is never gone.
+    // While a plant is replaced, or its create repeated, it is in every list.
     const stays = before.state === "present" && !request.startsWith("DELETE");
     this.#ledger.note({ ...sent, state: stays ? "present" : "unknown" });
     const reply = await this.send(request, init);
@@ -166,7 +166,7 @@ export class PlantClient {
       this.#ledger.note({ name, ...done });
       return "done";
     }
-    // Every failure promises that nothing was done, except the one that says otherwise.
+    // Unless it says that the outcome is unknown, a failure promises that nothing was done.
     const isUnchanged = reply && !reply.text.includes("outcome is unknown");
     if (isUnchanged) this.#ledger.note({ name, state: before.state, versions: before.versions });
     return this.#judge(reply, `${request} of ${name}`);
@@ -187,7 +187,7 @@ function bodyOf(name: string, id?: string, version?: number): string {
   return `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
 }
 
-/** The response to a bulk, plant by plant. Those that were refused have no id. */
+/** The response to a bulk, plant by plant. Refused plants have no id. */
 export function readResults(text: string) {
   const results = text.match(/\{[^{}]*\}/g) ?? [];
   return results.map((result) => ({

@@ -32,8 +32,8 @@ export function findPrograms<const Names extends readonly string[]>(
 }
 
 /**
- * Not as root, which PostgreSQL and PgBouncer refuse, and in a group of its own, so that Ctrl+C
- * does not reach it before those who use it. It goes away with this process.
+ * Not as root, which PostgreSQL and PgBouncer refuse, and in its own process group, so that Ctrl+C
+ * doesn't stop it before its clients. It ends with this process.
  */
 export function spawnServer(command: readonly string[], log: string): Subprocess {
   const user = ["--reuid=postgres", "--regid=postgres", "--init-groups"];

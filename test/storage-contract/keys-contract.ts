@@ -19,7 +19,7 @@ export function describeKeys(tested: () => TestedStorage): void {
     const ofBulk = (index: number, name = `plant ${index}`, nowMs = 0) =>
       keyed(name, nowMs, { index });
 
-    test("replay the first outcome, also within one group and after a deletion", async () => {
+    test("replay the first outcome, even within one group and after a deletion", async () => {
       expect(await apply(keyed("r"), keyed("r"))).toEqual([created(1n), created(1n, true)]);
       await apply(remove(1n));
       expect(await apply(keyed("r"))).toEqual([created(1n, true)]);

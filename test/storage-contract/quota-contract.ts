@@ -40,16 +40,36 @@ export function describeQuota(
       expect(await countPlants()).toBe(plantsMax);
     });
 
-    test("is decided in the order of a group, also where deletions make room", async () => {
+    test("is decided in the order of a group, even if deletions make room", async () => {
       const outcomes = await kinds(
-        ...[create({ id: 1n }), create({ id: 2n }), create({ id: 3n }), create({ id: 4n })],
-        ...[remove(1n), create({ id: 4n }), create({ id: 5n })],
-        ...[remove(9n), remove(2n), remove(3n), create(), create(), create()],
+        create({ id: 1n }),
+        create({ id: 2n }),
+        create({ id: 3n }),
+        create({ id: 4n }),
+        remove(1n),
+        create({ id: 4n }),
+        create({ id: 5n }),
+        remove(9n),
+        remove(2n),
+        remove(3n),
+        create(),
+        create(),
+        create(),
       );
       expect(outcomes).toEqual([
-        ...["created", "created", "created", "full"],
-        ...["deleted", "created", "full"],
-        ...["missing", "deleted", "deleted", "created", "created", "full"],
+        "created",
+        "created",
+        "created",
+        "full",
+        "deleted",
+        "created",
+        "full",
+        "missing",
+        "deleted",
+        "deleted",
+        "created",
+        "created",
+        "full",
       ] as typeof outcomes);
       expect(await countPlants()).toBe(plantsMax);
     });
@@ -76,7 +96,8 @@ export function describeQuota(
     test("refuses a put that would add a plant, and none that replaces one", async () => {
       await apply(create({ id: 7n }), create(), create());
       expect(await apply(put({ id: 20n }), put({ id: 7n, name: "Ivy" }))).toEqual([
-        ...[full, { kind: "replaced" } as const],
+        full,
+        { kind: "replaced" } as const,
       ]);
       expect(await kinds(put({ id: 20n, preconditions: { ifMatch: "*" } }))).toEqual([
         ...(["precondition-failed"] as const),
@@ -94,13 +115,16 @@ export function describeQuota(
         expect(await limited.apply([create(), remove(id)])).toEqual([full, { kind: "deleted" }]);
       }
       expect(await limited.apply([create(), remove(4n), create(), create()])).toEqual([
-        ...[full, { kind: "deleted" }, created(7n), full],
+        full,
+        { kind: "deleted" },
+        created(7n),
+        full,
       ] as Outcome[]);
       await limited.close();
       await before.remove();
     });
 
-    test("bounds the keys of a garden, also where its plants are deleted again", async () => {
+    test("bounds the keys of a garden, even if its plants are deleted", async () => {
       const keysMax = 10_000;
       const keyed = (key: string) => {
         const idempotency = { key: key.padEnd(255, "x"), nowMs: 0, expiresAtMs: 9 };
@@ -111,7 +135,9 @@ export function describeQuota(
       expect(await kinds(keyed("the last"), remove(7n))).toEqual(["created", "deleted"]);
       const noKey: Outcome = { kind: "full", limit: "keys", max: keysMax };
       expect(await apply(keyed("one more"), keyed("k0"), create())).toEqual([
-        ...[noKey, created(7n, true), created(8n)],
+        noKey,
+        created(7n, true),
+        created(8n),
       ]);
       expect(await kinds(keyed("one more"), create(), remove(8n))).toEqual([
         ...(["full", "created", "deleted"] as const),

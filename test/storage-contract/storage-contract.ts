@@ -66,14 +66,15 @@ export function describeStorage(
         expect(await storage.seek("home", 6n, 2, "a")).toBeUndefined();
       });
 
-      test("keeps gardens apart, also in a group of nothing but deletions", async () => {
+      test("keeps gardens apart, even in a group of deletions only", async () => {
         const gardens = ["a", "A", "a b"];
         await apply(...gardens.map((garden) => create({ id: 7n, garden })));
         const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
         expect(outcomes.map(({ kind }) => kind)).toEqual(["missing", "deleted", "missing"]);
         expect(await Promise.all(gardens.map(ids))).toEqual([[], [7n], [7n]]);
         expect(await apply(create({ garden: "b" }), create({ garden: "A" }))).toEqual([
-          ...[created(1n), created(8n)],
+          created(1n),
+          created(8n),
         ]);
       });
     });
@@ -112,7 +113,7 @@ export function describeStorage(
     });
 
     describe("assigned ids", () => {
-      test("start at 1 and go up by one, also after a deletion and a higher given id", async () => {
+      test("start at 1 and go up by one, even after a deletion and a higher given id", async () => {
         expect(await apply(create(), create())).toEqual([created(1n), created(2n)]);
         await apply(remove(2n));
         expect(await apply(create())).toEqual([created(3n)]);
@@ -130,7 +131,9 @@ export function describeStorage(
         await apply(create({ id: assignedIdMax - 2n }), create({ id: assignedIdMax + 1n }));
         const exhausted: Outcome = { kind: "exhausted" };
         expect(await apply(create(), create(), create())).toEqual([
-          ...[created(assignedIdMax - 1n), created(assignedIdMax), exhausted],
+          created(assignedIdMax - 1n),
+          created(assignedIdMax),
+          exhausted,
         ]);
         expect(await apply(create(), create({ id: 5n }))).toEqual([exhausted, created(5n)]);
         await apply(remove(assignedIdMax));
@@ -155,24 +158,24 @@ export function describeStorage(
 
       test("is decided in the order of its group, with creates and deletions", async () => {
         const outcomes = await apply(
-          ...[put({ name: "a" }), create({ id: 7n }), put({ name: "b" }), remove(7n), remove(7n)],
-          ...[
-            put({ name: "c" }),
-            create(),
-            put({ id: 8n, name: "d" }),
-            put({ id: 9n }),
-            remove(9n),
-          ],
+          put({ name: "a" }),
+          create({ id: 7n }),
+          put({ name: "b" }),
+          remove(7n),
+          remove(7n),
+          put({ name: "c" }),
+          create(),
+          put({ id: 8n, name: "d" }),
+          put({ id: 9n }),
+          remove(9n),
         );
         expect(outcomes.map(({ kind }) => kind)).toEqual([
           ...(["created", "taken", "replaced", "deleted", "missing"] as const),
           ...(["created", "created", "replaced", "created", "deleted"] as const),
         ]);
         expect((await plants()).map(({ id, name }) => [id, name])).toEqual([
-          ...[
-            [7n, "c"],
-            [8n, "d"],
-          ],
+          [7n, "c"],
+          [8n, "d"],
         ]);
         expect(await storage.countPlants("home")).toBe(2);
         expect(await apply(create())).toEqual([created(10n)]);
@@ -194,7 +197,11 @@ export function describeStorage(
         const absent = { preconditions: { ifNoneMatch: "*" } } as const;
         const both = { preconditions: { ifMatch: "*", ifNoneMatch: "*" } } as const;
         expect(await apply(put(there), put(absent), put(absent), put(there), put(both))).toEqual([
-          ...[failed, created(7n), failed, replaced, failed],
+          failed,
+          created(7n),
+          failed,
+          replaced,
+          failed,
         ]);
       });
 
@@ -221,10 +228,13 @@ export function describeStorage(
       });
       const hash = contentHash({ name: "Fern", tag: "" });
       expect(await apply(expecting(["x"]), expecting("*", 8n), expecting([hash], 8n))).toEqual([
-        ...[failed, missing, missing],
+        failed,
+        missing,
+        missing,
       ]);
       expect(await apply(expecting(["x", hash]), expecting("*"))).toEqual([
-        ...[{ kind: "deleted" } as const, missing],
+        { kind: "deleted" } as const,
+        missing,
       ]);
     });
 

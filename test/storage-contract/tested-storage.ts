@@ -18,7 +18,7 @@ export type StorageWish = WriterOptions;
 
 export interface TestedStorage {
   readonly storage: Storage;
-  /** Another process's view of the same data; whoever opens it closes it. */
+  /** Another process's view of the same data. The test closes it. */
   openAgain(options?: StorageWish): Promise<Storage>;
   /** Runs a statement on the database itself, for what no service would write. */
   execute(sql: string): Promise<unknown>;

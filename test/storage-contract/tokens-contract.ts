@@ -34,7 +34,7 @@ export function describeTokens(tested: () => TestedStorage): void {
       expect(await storage.findToken("h2")).toBeUndefined();
     });
 
-    test("are there from the first on, also when it was revoked", async () => {
+    test("exist from the first one on, even after it is revoked", async () => {
       expect(await storage.hasTokens()).toBe(false);
       await storage.revokeToken("unknown", 1_000);
       expect(await storage.hasTokens()).toBe(false);
@@ -44,7 +44,7 @@ export function describeTokens(tested: () => TestedStorage): void {
       expect(await storage.hasTokens()).toBe(true);
     });
 
-    test("are listed in the order in which they were made, also after they are revoked", async () => {
+    test("are listed in the order in which they were made, even after they are revoked", async () => {
       await storage.addToken(tokenRecord({ id: "b", hash: "1", createdAtMs: 1 }));
       await storage.addToken(tokenRecord({ id: "a", hash: "2", createdAtMs: 2 }));
       const revoked = [await storage.revokeToken("unknown", 2_000)];
@@ -57,7 +57,7 @@ export function describeTokens(tested: () => TestedStorage): void {
       ]);
     });
 
-    test("count their changes, also those of another process", async () => {
+    test("count their changes, including another process's", async () => {
       const before = await storage.countTokenChanges();
       await storage.addToken(tokenRecord());
       const afterAdding = await storage.countTokenChanges();

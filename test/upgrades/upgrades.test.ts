@@ -57,7 +57,9 @@ async function checkData(database: string, answers: KeptAnswers): Promise<void> 
   expect(idOf(location)).toBeGreaterThan(idOf(keyed.location));
   expect((await service.call(`DELETE ${location}`, { token })).status).toBe(204);
   const me = await service.call("GET /me", { token });
-  expect((await me.json()).plants).toBe(JSON.parse(plants).length);
+  expect(await me.json()).toMatchObject({ plants: JSON.parse(plants).length, lastEvent: 2 });
+  const events = await service.call("GET /events?after=0", { token: readToken });
+  expect(await events.json()).toMatchObject([{ seq: 1 }, { seq: 2, type: "plant.deleted" }]);
 
   expect((await service.call("POST /plants", { token: readToken, body })).status).toBe(403);
   for (const invalid of [expiredToken, revokedToken]) {

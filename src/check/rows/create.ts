@@ -53,7 +53,7 @@ const createRows = rowsOf("create", {
     list("", []),
   ),
   "a create that is 400 creates nothing": [
-    create(plant(1, { colour: "green" }), 400),
+    create(plant(1, { color: "green" }), 400),
     create(plant(1, { tag: null }), 400),
     list("", []),
   ],
@@ -190,8 +190,8 @@ const manyRows = rowsOf("many at once", {
     list("", shown(1, 2)),
   ],
   "if any plant is invalid, errors name each field, and nothing is stored": refused(
-    [plant(1), plant(2, { name: "" }), plant(3, { tag: null, colour: 1 }), {}, plant(4)],
-    ["/1/name", "/2/tag", "/2/colour", "/3/name"],
+    [plant(1), plant(2, { name: "" }), plant(3, { tag: null, color: 1 }), {}, plant(4)],
+    ["/1/name", "/2/tag", "/2/color", "/3/name"],
   ),
   "an item that is not an object is 400 and named": each(
     ["7", "null", "[]", '"Fern"'],
@@ -210,9 +210,19 @@ const manyRows = rowsOf("many at once", {
   ],
   "a body that is not one JSON array is 400": each(
     [
-      ...["", "{}", '{"name":"{name}","id":{1}}', "null", "[", "[,]", "]", "[]]"],
-      ...['[{"name":"{name}","id":{1}},]', '[{"name":"{name}","id":{1}}}', "[]{}"],
-      ...['[{"name":"{name}","id":{1}}{}]', '\ufeff[{"name":"{name}","id":{1}}]'],
+      "",
+      "{}",
+      '{"name":"{name}","id":{1}}',
+      "null",
+      "[",
+      "[,]",
+      "]",
+      "[]]",
+      '[{"name":"{name}","id":{1}},]',
+      '[{"name":"{name}","id":{1}}}',
+      "[]{}",
+      '[{"name":"{name}","id":{1}}{}]',
+      '\ufeff[{"name":"{name}","id":{1}}]',
     ],
     [{ request: post, body: "{each}" }, { errors: [""] }],
     list("", []),
@@ -255,7 +265,7 @@ const manyRows = rowsOf("many at once", {
     withKeyOf(241, { errors: ["Idempotency-Key"] }),
   ],
   "include and other parameters are 400, together with what is wrong in the body": each(
-    ["include", "limit", "colour"],
+    ["include", "limit", "color"],
     [{ request: `${post}?{each}=id`, body: [plant(1)] }, { errors: ["{each}"] }],
     [{ request: `${post}?{each}=id`, body: [{}] }, { errors: ["{each}", "/0/name"] }],
     list("", []),

@@ -76,8 +76,8 @@ const healthRows = rowsOf("health", {
     [anonymous("POST /metrics"), notAllowed],
   ],
   "an unknown parameter of a public path is 400": each(publicPaths, [
-    anonymous("GET {each}?colour=green"),
-    { errors: ["colour"] },
+    anonymous("GET {each}?color=green"),
+    { errors: ["color"] },
   ]),
 });
 

@@ -1,4 +1,4 @@
-/** List, get and delete: order, limit, after, tag, fields and next page; what is gone is gone. */
+/** List, get and delete: order, limit, after, tag, include, next page; deletions last. */
 import {
   as,
   create,
@@ -44,8 +44,23 @@ const listRows = rowsOf("list", {
   ],
   "a limit that is not an integer from 0 to 2147483647 in its shortest form is 400": each(
     [
-      ...["-1", "1.5", "1.0", "", "ten", "2147483648", "10000000000000000000", "1e2", "0x1"],
-      ...["%201", "1%0A", "%D9%A1", "%zz", "007", "%2B1", "+1", "-0"],
+      "-1",
+      "1.5",
+      "1.0",
+      "",
+      "ten",
+      "2147483648",
+      "10000000000000000000",
+      "1e2",
+      "0x1",
+      "%201",
+      "1%0A",
+      "%D9%A1",
+      "%zz",
+      "007",
+      "%2B1",
+      "+1",
+      "-0",
     ],
     ["GET /plants?limit={each}", { errors: ["limit"] }],
   ),
@@ -65,7 +80,14 @@ const listRows = rowsOf("list", {
   ],
   "an after that is not an id in its shortest form is 400": refused(
     "after",
-    ...["", "x", "1.5", "9223372036854775808", "-9223372036854775809", "007", "%2B7", "-0"],
+    "",
+    "x",
+    "1.5",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "007",
+    "%2B7",
+    "-0",
   ),
   "Link is absent when the list is complete": [
     ...plants(2),
@@ -105,7 +127,13 @@ const listRows = rowsOf("list", {
   ],
   "include with another value, or twice, is 400": refused(
     "include",
-    ...["", "name", "id,name", "id,", "ID", "%20id", "id&include=id"],
+    "",
+    "name",
+    "id,name",
+    "id,",
+    "ID",
+    "%20id",
+    "id&include=id",
   ),
   "fields, which 1.0 had, is 400, and the detail says include=id": [
     "GET /plants?fields=id,name",
@@ -132,13 +160,18 @@ const anyTags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", fern, "\ufffd"];
 
 const tagRows = rowsOf("tag", {
   "tag lists the plants with exactly this tag, by ascending id": [
-    ...[tagged(3, "shade"), tagged(1, "shade"), tagged(2, "Shade"), tagged(4, "shade ")],
+    tagged(3, "shade"),
+    tagged(1, "shade"),
+    tagged(2, "Shade"),
+    tagged(4, "shade "),
     list("&tag=shade", listed("shade", 1, 3)),
     list("&tag=shade%20", listed("shade ", 4)),
     list("&tag=shad", []),
   ],
   "an empty tag lists the plants without one": [
-    ...[tagged(1, ""), tagged(2, "shade"), create({ name: "{name} 3", id: "{3}" })],
+    tagged(1, ""),
+    tagged(2, "shade"),
+    create({ name: "{name} 3", id: "{3}" }),
     list("&tag=", listed("", 1, 3)),
   ],
   "a tag may be any that a plant may have": anyTags.flatMap((tag, index) => [
@@ -171,10 +204,22 @@ const tagRows = rowsOf("tag", {
   ),
 });
 
-/** What is no id of 64 bits in its shortest form. */
+/** Not a 64-bit id in its shortest form. */
 const notIds = [
-  ...["x", "{1}.5", "{1}x", "{1}%20", "0x1", "0{1}", "%2B{1}", "{1}.0", "{1}e0", "-0", "%31"],
-  ...["9223372036854775808", "-9223372036854775809", "1".repeat(400)],
+  "x",
+  "{1}.5",
+  "{1}x",
+  "{1}%20",
+  "0x1",
+  "0{1}",
+  "%2B{1}",
+  "{1}.0",
+  "{1}e0",
+  "-0",
+  "%31",
+  "9223372036854775808",
+  "-9223372036854775809",
+  "1".repeat(400),
 ];
 
 /** With a request id, so that bodies can be compared as a whole. */
@@ -244,7 +289,7 @@ const deleteRows = rowsOf("delete", {
     [comparable("DELETE /plants/{2}", "second"), { status: 404, same: ["body"] }],
     list("", shown(2)),
   ],
-  "neighbours beyond 2^53 are told apart": [
+  "neighbors beyond 2^53 are told apart": [
     create({ name: "first", id: "{far}" }),
     create({ name: "second", id: "{far+1}" }),
     ["DELETE /plants/{far+1}", 204],

@@ -60,7 +60,7 @@ export const rows = rowsOf("plant", {
   ),
   "a longer tag is 400": each(["t".repeat(101), leaf.repeat(101)], withTag({ errors: ["/tag"] })),
   "a tag that is not a string is 400": each(["null", "7", "false", "[]"], refusedTag),
-  "strings are kept as sent: not trimmed, normalised or escaped": each(
+  "strings are kept as sent: not trimmed, normalized or escaped": each(
     [" Fern \n", "e\u0301 \u00e9 \ufb01", 'a "quoted"\\ name\r\n</script>', "\u2028x\u0001"],
     create({ name: "{each}", tag: "{each}", id: "{1}" }),
     list("", [{ name: "{each}", tag: "{each}" }]),

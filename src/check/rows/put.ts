@@ -67,7 +67,7 @@ const putRows = rowsOf("put", {
     [{ request: "PUT /plants/{1}?limit=1", body: renamed }, { errors: ["limit"] }],
   ],
   "name and tag have the rules of a create": [
-    put({ name: "", tag: null, colour: 1 }, { errors: ["/name", "/tag", "/colour"] }),
+    put({ name: "", tag: null, color: 1 }, { errors: ["/name", "/tag", "/color"] }),
     put({ name: "", id: "{2}" }, { errors: ["/name", "/id"] }),
     put("{", { errors: [""] }),
     [{ request: "PUT /plants/x", body: renamed }, { errors: ["id"] }],

@@ -61,8 +61,13 @@ const listWith = (headers: SentHeaders) => ({ request: "GET /plants?limit=1", he
 const requestRows = rowsOf("requests", {
   "a body that is not declared as application/json in UTF-8 is 415": each(
     [
-      ...["text/plain", "application/problem+json", "application/json-patch+json", "json"],
-      ...["application/x-www-form-urlencoded", `${json}, ${json}`, `${json}; charset=latin1`],
+      "text/plain",
+      "application/problem+json",
+      "application/json-patch+json",
+      "json",
+      "application/x-www-form-urlencoded",
+      `${json}, ${json}`,
+      `${json}; charset=latin1`,
     ],
     create(plant(1), 415, { "Content-Type": "{each}" }),
   ),
@@ -88,9 +93,18 @@ const requestRows = rowsOf("requests", {
   ),
   "a body that is not one JSON object is 400": each(
     [
-      ...["{", "", '{"name":"{name}","id":{1}}{}', '{"name":"{name}","id":{1},}'],
-      ...["{'name':'Fern'}", '\ufeff{"name":"{name}","id":{1}}', "[".repeat(60_000)],
-      ...["[]", "null", "7", '"Fern"', '[{"name":"{name}","id":{1}}]'],
+      "{",
+      "",
+      '{"name":"{name}","id":{1}}{}',
+      '{"name":"{name}","id":{1},}',
+      "{'name':'Fern'}",
+      '\ufeff{"name":"{name}","id":{1}}',
+      "[".repeat(60_000),
+      "[]",
+      "null",
+      "7",
+      '"Fern"',
+      '[{"name":"{name}","id":{1}}]',
     ],
     create("{each}", { errors: [""] }),
   ),
@@ -108,7 +122,7 @@ const requestRows = rowsOf("requests", {
     201,
   ],
   "an unknown field is 400 and named": each(
-    ["colour", "Name", "__proto__"],
+    ["color", "Name", "__proto__"],
     create('{"name":"{name}","id":{1},"{each}":"green"}', { errors: ["/{each}"] }),
   ),
   "a repeated field is 400 and named": each(
@@ -116,7 +130,7 @@ const requestRows = rowsOf("requests", {
     create('{"name":"first","id":{1},"{each}":"{name}"}', { errors: ["/name"] }),
   ),
   "an unknown query parameter is 400 and named": each(
-    ["colour", "offset", "Limit", "__proto__", ""],
+    ["color", "offset", "Limit", "__proto__", ""],
     ["GET /plants?limit=1&{each}=3", { errors: ["{each}"] }],
     [{ request: "POST /plants?{each}=3", body: plant(1) }, { errors: ["{each}"] }],
     ["DELETE /plants/{1}?{each}=3", { errors: ["{each}"] }],
@@ -139,13 +153,13 @@ const requestRows = rowsOf("requests", {
   "path, method, token, type and body are checked in this order": [
     [anonymous("PUT /nothing-here", wrongInEveryWay), 404],
     [anonymous("PUT /plants", wrongInEveryWay), 405],
-    [anonymous("POST /plants?colour=green", wrongInEveryWay), 401],
+    [anonymous("POST /plants?color=green", wrongInEveryWay), 401],
     [anonymous("GET /plants?limit=x"), 401],
     [anonymous("DELETE /plants/x"), 401],
-    [{ request: "POST /plants?colour=green", ...wrongInEveryWay }, 415],
+    [{ request: "POST /plants?color=green", ...wrongInEveryWay }, 415],
   ],
   "the scope is checked before type, query and body": [
-    [as("read", "POST /plants?colour=green", wrongInEveryWay), 403],
+    [as("read", "POST /plants?color=green", wrongInEveryWay), 403],
     [as("read", "DELETE /plants/x"), 403],
   ],
   "the caller's X-Request-Id comes back": each(

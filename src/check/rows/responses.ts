@@ -70,7 +70,7 @@ const probeSamples: readonly Step[] = [
   [anonymous("GET /healthz"), 200],
   [anonymous("HEAD /readyz"), 200],
   [anonymous("POST /readyz"), 405],
-  [anonymous("GET /healthz?colour=green"), 400],
+  [anonymous("GET /healthz?color=green"), 400],
 ];
 
 const errorRows = rowsOf("errors", {
@@ -83,20 +83,20 @@ const errorRows = rowsOf("errors", {
     { status: 403, check: isProblem },
   ],
   "every error of a body is listed, not only the first": create(
-    '{"name":"","tag":5,"id":1.5,"colour":1}',
-    { errors: ["/name", "/tag", "/id", "/colour"] },
+    '{"name":"","tag":5,"id":1.5,"color":1}',
+    { errors: ["/name", "/tag", "/id", "/color"] },
   ),
   "every error of a query is listed": [
-    "GET /plants?limit=x&after=y&include=z&colour=green",
-    { errors: ["limit", "after", "include", "colour"] },
+    "GET /plants?limit=x&after=y&include=z&color=green",
+    { errors: ["limit", "after", "include", "color"] },
   ],
   "errors of query, headers and body are listed together": [
     {
-      request: "POST /plants?colour=green",
+      request: "POST /plants?color=green",
       body: plant(1, { tag: null }),
       headers: { "Idempotency-Key": "a b" },
     },
-    { errors: ["colour", "Idempotency-Key", "/tag"] },
+    { errors: ["color", "Idempotency-Key", "/tag"] },
   ],
   "a pointer is a JSON Pointer": create(plant(1, { "a/b~c": 1 }), { errors: ["/a~1b~0c"] }),
   "detail shows a name that reverses text or moves the cursor in its escaped form": create(
@@ -128,8 +128,14 @@ const skip: ResponseCheck = (response) =>
     : undefined;
 
 const exposed = [
-  ...["Location", "Link", "X-Request-Id", "ETag", "Idempotency-Replayed", "Retry-After"],
-  ...["RateLimit", "RateLimit-Policy"],
+  "Location",
+  "Link",
+  "X-Request-Id",
+  "ETag",
+  "Idempotency-Replayed",
+  "Retry-After",
+  "RateLimit",
+  "RateLimit-Policy",
 ];
 
 const preflight = (request: string, method: string) =>

@@ -10,8 +10,15 @@ const missing = challenge(401, realm);
 const invalid = challenge(401, `${realm}, error="invalid_token"`);
 const insufficient = challenge(403, `${realm}, error="insufficient_scope", scope="write"`);
 const operations = [
-  ...["GET /plants", "HEAD /plants", "POST /plants", "DELETE /plants/{1}"],
-  ...["GET /plants/{1}", "HEAD /plants/{1}", "GET /me", "HEAD /me", "GET /events"],
+  "GET /plants",
+  "HEAD /plants",
+  "POST /plants",
+  "DELETE /plants/{1}",
+  "GET /plants/{1}",
+  "HEAD /plants/{1}",
+  "GET /me",
+  "HEAD /me",
+  "GET /events",
 ];
 const unknown = `plant_${"0".repeat(49)}`;
 const authorized = (authorization: string | readonly string[], request = "GET /plants?limit=1") =>

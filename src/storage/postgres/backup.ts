@@ -130,7 +130,7 @@ function columnsOf(file: Database, table: string): Column[] {
     .all(table)
     // Quoted, because `user` means something else in PostgreSQL.
     .map(({ name, type }) => ({ source: `"${name}"`, name: `"${name}"`, type: types[type] ?? "" }));
-  // Tells which of two tokens of the same millisecond came first.
+  // Says which of two tokens made in the same millisecond came first.
   const position = { source: "rowid", name: "position", type: "bigint" };
   return table === "tokens" ? [...columns, position] : columns;
 }

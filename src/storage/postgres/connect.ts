@@ -14,7 +14,7 @@ import type { DatabaseUrl } from "./url.ts";
 /** How connections are made. The first one of a process finds out; all others follow. */
 export interface Route {
   readonly isEncrypted: boolean;
-  /** Whether the server takes startup options. PgBouncer may not. */
+  /** Whether the server accepts startup options. PgBouncer may not. */
   readonly takesOptions: boolean;
   /**
    * Where the tables are, pinned as the search path: the first schema of the role's own search
@@ -49,19 +49,19 @@ const oldestVersion = 15;
 const int8 = 20;
 
 /**
- * Makes the first connection of a process and runs `prepare` on it, with the role's own search
- * path: that may lead to a store in another schema than its first.
+ * Makes the first connection of a process and runs `setUp` on it, with the role's own search path:
+ * that may lead to a store in a schema other than its first.
  */
 export async function findRoute(
   url: DatabaseUrl,
   limits: ConnectionLimits,
-  prepare: (client: ClientBase) => Promise<void>,
+  setUp: (client: ClientBase) => Promise<void>,
 ): Promise<Route> {
   const isEncrypted = url.tls !== "disable";
   const preferred = { isEncrypted, takesOptions: true, schema: undefined };
   const [client, route] = await connectFirst(url, limits, preferred);
   try {
-    await prepare(client);
+    await setUp(client);
     return route;
   } finally {
     client.end().catch(() => {});
@@ -86,7 +86,7 @@ async function connectFirst(
   }
 }
 
-/** Another way to reach the server, if the failure suggests that it doesn't take this one. */
+/** Another way to reach the server, if the failure suggests that it doesn't accept this one. */
 function fallback(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
   if (route.takesOptions && hasState(error, "08P01", "0A000", "42704")) {
     return { ...route, takesOptions: false };
@@ -179,9 +179,9 @@ function startupOptions({ statementTimeoutMs }: ConnectionLimits, schema?: strin
 }
 
 /**
- * The check of every new connection; returns the schema that it leads to. Fails with
- * `ConnectionLost` if the server takes no writes, and with `unavailable` if it doesn't fit in
- * another way. Behind PgBouncer, the settings are PgBouncer's own.
+ * Checks a new connection, and returns the schema that it leads to. Fails with `ConnectionLost` if
+ * the server is read-only, and with `unavailable` if it doesn't fit in another way. Behind
+ * PgBouncer, the settings are PgBouncer's own.
  */
 export async function checkServer(client: ClientBase): Promise<string | undefined> {
   const { rows } = await client.query(

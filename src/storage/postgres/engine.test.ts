@@ -19,7 +19,7 @@ afterAll(async () => {
 
 describeStorage("PostgreSQL", (options) => storages.make(options));
 
-test("a rare tag is looked up in its index, also where the planner takes it for the only one", async () => {
+test("a rare tag is looked up in its index, even if the planner thinks it is the only one", async () => {
   await using crowded = await makeDatabase();
   const storage = await openPostgres(crowded.url, { isServing: true });
   await crowded.query(

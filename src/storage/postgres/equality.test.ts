@@ -19,7 +19,15 @@ const gardens = ["one", "two", "three"];
 
 /** Ids around every limit, few enough that they meet. */
 const ids = [
-  ...[-1n, 0n, 1n, 2n, 3n, 5n, 8n, plantIdMin, plantIdMax],
+  -1n,
+  0n,
+  1n,
+  2n,
+  3n,
+  5n,
+  8n,
+  plantIdMin,
+  plantIdMax,
   ...[-3n, -2n, -1n, 0n, 1n, 2n].map((step) => assignedIdMax + step),
 ];
 

@@ -56,7 +56,7 @@ export function isLost(error: unknown): boolean {
   return error instanceof ConnectionLost || hasState(error, ...disconnects) || isReadOnly(error);
 }
 
-/** Whether the server takes no writes, or no longer does. */
+/** Whether the server is read-only, or has become so. */
 export function isReadOnly(error: unknown): boolean {
   return hasState(error, "25006") || reasonOf(error) === "READ_ONLY";
 }
@@ -80,7 +80,7 @@ const nothingListens = "nothing listens there";
 const unknownHost = "the host is not known";
 const noAnswer = "the host does not answer";
 
-/** By SQLSTATE, or the code of a system's error. */
+/** By SQLSTATE, or by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   "28P01": "the user or the password is wrong",
   "28000": "the server does not let this user in from here",
@@ -94,7 +94,7 @@ const reasons: Readonly<Record<string, string>> = {
   "57P03": "the server is starting or stopping",
   READ_ONLY: "the server takes no writes: it is a standby or read-only",
   ECONNREFUSED: nothingListens,
-  // Of a socket in the file system.
+  // For a Unix socket.
   ENOENT: nothingListens,
   ENOTFOUND: unknownHost,
   EAI_AGAIN: unknownHost,
@@ -104,7 +104,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why a database cannot be opened, in words that follow "Cannot open …: ". */
-export function explain(error: unknown, url: DatabaseUrl): string {
+export function describeFailure(error: unknown, url: DatabaseUrl): string {
   const { database, user, password = process.env.PGPASSWORD, tls } = url;
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
   const code = reasonOf(error);

@@ -1,7 +1,6 @@
 /** Reads the events of gardens. */
 import { noGarden } from "../../async/fair-queue.ts";
-import type { GardenEvent } from "../../domain/events.ts";
-import type { EventReader } from "../../domain/storage.ts";
+import type { EventReader, GardenEvent } from "../../domain/storage.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 export function createEventReader(runner: TransactionRunner): EventReader {

@@ -102,7 +102,7 @@ describe("a database that cannot be used is refused in one line and stays untouc
     expect(await tables()).toEqual(["plants"]);
   });
 
-  test("another schema comes first now, whose tables would hide those of the store", async () => {
+  test("another schema comes first now, whose tables would hide the store", async () => {
     await (await openPostgres(database.url, { isServing: true })).close();
     const before = await tables();
     await client.query("CREATE SCHEMA newer");

@@ -65,7 +65,10 @@ test("tokens that are looked up at the same time are each their own", async () =
   const who = { user: "ada", garden: "home", scope: "write", note: "", createdAtMs: 1 } as const;
   const times = { expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined };
   const tokens = Array.from({ length: 100 }, (_, index) => ({
-    ...{ ...who, ...times, id: `t${index}`, hash: `h${index}` },
+    ...who,
+    ...times,
+    id: `t${index}`,
+    hash: `h${index}`,
   }));
   for (const token of tokens) await storage.addToken(token);
   const hashes = [...tokens, ...tokens].map(({ hash }) => hash);
@@ -79,8 +82,8 @@ test("tokens that are looked up at the same time are each their own", async () =
 test("a service that runs while a migration adds a column goes on", async () => {
   const find = () => Promise.all([storage.findToken("h"), storage.listTokens()]);
   expect(await find()).toEqual([undefined, []]);
-  await database.query("ALTER TABLE tokens ADD COLUMN colour text");
-  await database.query("ALTER TABLE plants ADD COLUMN colour text");
+  await database.query("ALTER TABLE tokens ADD COLUMN color text");
+  await database.query("ALTER TABLE plants ADD COLUMN color text");
   expect(await find()).toEqual([undefined, []]);
   await storage.apply([create()]);
   expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);

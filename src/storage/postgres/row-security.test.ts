@@ -65,7 +65,7 @@ test("where it may hide plants, no service starts, and no backup is made", async
   expect(await reasonOf(backUp("hidden.db"))).toEndWith(reason);
 });
 
-test("switched on meanwhile, it hides nothing: all is refused until it is off again", async () => {
+test("switched on later, it hides nothing: everything is refused until it is off again", async () => {
   const storage = await open();
   expect(await list(storage)).toHaveLength(2);
   await secure("ENABLE");

@@ -22,7 +22,7 @@ import {
 } from "./connect.ts";
 import {
   ConnectionLost,
-  explain,
+  describeFailure,
   hasState,
   isLost,
   isOutcomeUnknown,
@@ -75,25 +75,25 @@ export class TransactionRunner {
   }
 
   /**
-   * Connects at the start of a process. `prepare` checks the database, and may migrate it. Fails
+   * Connects at the start of a process. `setUp` checks the database, and may migrate it. Fails
    * with `unavailable`, in one line that names the database and no secret.
    */
   static async open(
     address: string,
     limits: ConnectionLimits,
-    prepare: (client: ClientBase) => Promise<void>,
+    setUp: (client: ClientBase) => Promise<void>,
   ): Promise<{ runner: TransactionRunner; route: Route }> {
     const url = parseUrl(address);
     let runner: TransactionRunner | undefined;
     try {
-      const route = await findRoute(url, limits, prepare);
+      const route = await findRoute(url, limits, setUp);
       runner = TransactionRunner.create(address, limits, route);
       // So that the first request finds a connection.
       await runner.#check();
       return { runner, route };
     } catch (error) {
       await runner?.close();
-      const message = `Cannot open ${maskUrl(address)}: ${explain(error, url)}.`;
+      const message = `Cannot open ${maskUrl(address)}: ${describeFailure(error, url)}.`;
       throw new PlantStoreError("unavailable", message, { cause: error });
     }
   }
@@ -173,8 +173,8 @@ export class TransactionRunner {
   }
 
   /**
-   * Fails soon, without waiting out an outage, unless the database responds and takes writes. Calls
-   * share one query: anyone may call /readyz, and writes need the connections.
+   * Checks that the database responds and accepts writes. Fails soon instead of waiting out an
+   * outage. Calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
     await this.#shareCheck().catch((error) => {

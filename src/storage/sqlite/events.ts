@@ -1,8 +1,7 @@
 /** Reads the events of gardens, and finds those that are old enough to be forgotten. */
 import type { Database } from "bun:sqlite";
-import type { GardenEvent } from "../../domain/events.ts";
 import type { Plant } from "../../domain/plant.ts";
-import type { EventReader } from "../../domain/storage.ts";
+import type { EventReader, GardenEvent } from "../../domain/storage.ts";
 
 const gardensPerStep = 500;
 

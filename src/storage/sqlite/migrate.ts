@@ -26,7 +26,7 @@ export function checkFile(database: Database): void {
   checkSchema(found, { newest, upgrades });
 }
 
-/** Fails as well if nothing was ever stored in it. */
+/** Also fails if nothing was ever stored in it. */
 export function requireStore(database: Database): void {
   checkFile(database);
   if (readPragma(database, "user_version") > 0n) return;

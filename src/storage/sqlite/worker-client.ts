@@ -30,7 +30,7 @@ export type WorkerReply =
       readonly cause: string | undefined;
     };
 
-/** What another thread joins by; the port must be transferred to it. */
+/** What another thread needs to join. The port must be transferred to it. */
 export interface WorkerShare {
   readonly port: MessagePort;
   /** Counts the changes of gardens; a change is counted before it is acknowledged. */
@@ -153,7 +153,7 @@ export class WorkerClient {
   }
 
   /**
-   * The worker broke down: fails all requests, those that wait and those to come. What waited may
+   * The worker broke down: fails every waiting request and all later ones. A waiting write may
    * have been committed.
    */
   #fail(message: string): void {

@@ -116,7 +116,7 @@ function commitWaiting(): void {
 function commit(requests: readonly WaitingRequest[]): void {
   let outcomes: readonly Outcome[];
   try {
-    outcomes = apply(requests.flatMap(({ writes }) => writes));
+    outcomes = write(requests.flatMap(({ writes }) => writes));
   } catch (thrown) {
     const error = handleFailure(thrown);
     // If a write is at fault, not the storage, only its own request fails.
@@ -136,7 +136,7 @@ function commit(requests: readonly WaitingRequest[]): void {
   }
 }
 
-function apply(writes: readonly HashedWrite[]): readonly Outcome[] {
+function write(writes: readonly HashedWrite[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);
@@ -145,7 +145,7 @@ function apply(writes: readonly HashedWrite[]): readonly Outcome[] {
   }
 }
 
-/** SQLite's own count changes with every commit of another connection than this one. */
+/** SQLite's own count changes with every commit by another connection. */
 function noticeOtherProcesses(): void {
   if (!connection) return;
   try {

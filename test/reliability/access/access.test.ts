@@ -24,6 +24,8 @@ const requests: readonly Asked[] = [
   ["HEAD /plants", "read", 200],
   ["GET /plants?limit=x", "read", 400],
   ["GET /me", "read", 200],
+  ["GET /events", "read", 200],
+  ["GET /events?after=x", "read", 400],
   ["GET /plants/OTHER", "read", 404],
   ["GET /plants/99", "read", 404],
   ["DELETE /plants/OTHER", "write", 404],

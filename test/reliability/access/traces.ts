@@ -31,7 +31,7 @@ export async function gatherTraces(log: "json" | "text", program?: string) {
   await storage.close();
   const credentials = all.filter(({ name, token, authorization }) => {
     const isPlain = authorization === `Bearer ${token}` && token.length > searchedCharacters;
-    // The hash of a token is what is stored of it, and opens nothing.
+    // Only a token's hash is stored, and that gives no access.
     return isPlain && name !== "token's hash";
   });
   const traces: Traces = new Map();
@@ -47,8 +47,16 @@ export async function gatherTraces(log: "json" | "text", program?: string) {
     database,
     program,
     args: [
-      ...["--threads", "2", "--log", log, "--jwt-issuer", issuer.url, "--jwt-audience", audience],
-      ...["--trace-endpoint", `http://127.0.0.1:${collector.port}`],
+      "--threads",
+      "2",
+      "--log",
+      log,
+      "--jwt-issuer",
+      issuer.url,
+      "--jwt-audience",
+      audience,
+      "--trace-endpoint",
+      `http://127.0.0.1:${collector.port}`,
     ],
   });
   await sendAll(service, credentials, traces);

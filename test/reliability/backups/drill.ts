@@ -83,7 +83,7 @@ export async function drill(
   const faults = [
     ...ledger.faults,
     ...ledger.auditMoment(plants, begun, ended),
-    ...(await auditLog(again, token, plants, ledger, { from: begun, to: ended })),
+    ...(await auditLog(again, token, ledger, { from: begun, to: ended })),
     ...(await Promise.all(replays)).flat(),
     ...(await checkNextId(again, token, BigInt(plants.at(-1)?.id ?? 0))),
     ...(await auditStore(database)),

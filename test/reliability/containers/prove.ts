@@ -30,7 +30,7 @@ const inFolder = (name: string) => join(folder.path, name);
 const [port = 0] = pickPorts(1);
 const call = makeCaller(`http://127.0.0.1:${port}`);
 
-/** Storage and networks of its own, so that Podman neither sees nor touches the user's. */
+/** Its own storage and networks, so that Podman neither sees nor touches the user's. */
 const files = {
   "containers.conf": `[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
@@ -95,7 +95,7 @@ async function run(...command: readonly string[]): Promise<string> {
 
 const podman = (...args: readonly string[]) => run("podman", ...args);
 
-/** As deploy/README.md says it, with Node and npm of this machine: Debian's may be too old. */
+/** As deploy/README.md says, with this machine's Node and npm: Debian's may be too old. */
 async function buildImage(): Promise<void> {
   const targets = ["--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"];
   const [mirror = "", suite = ""] = (await run("apt-get", "indextargets", ...targets)).split(/\s/);
@@ -202,7 +202,7 @@ describe.skipIf(isSkipped)("in containers", () => {
       await untilHealthy(instance);
     }
     await workload.stop();
-    // 503 would mean that the balancer takes the other instance for failed, too.
+    // 503 would mean that the balancer thinks the other instance has failed, too.
     expect([...caller.reasons.keys()].filter((reason) => !reason.endsWith(": 502"))).toEqual([]);
     await compose("down");
     await compose("up", "--detach");

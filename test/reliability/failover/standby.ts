@@ -11,13 +11,13 @@ export interface Original {
 /** Belongs to the running process, or comes by replication. */
 const left = ["postmaster.pid", "postmaster.opts", "pg_wal", "pg_replslot", "standby.signal"];
 
-/** Like `pg_basebackup`, which the package of the tests lacks. Writes may go on meanwhile. */
+/** Like `pg_basebackup`, which the test package lacks. Writes can go on while it runs. */
 export async function copyAsStandby(original: Original, folder: string): Promise<void> {
   const client = new Client(original.url);
   await client.connect();
   try {
     await client.query("SELECT pg_backup_start('standby', fast => true)");
-    // A file that is deleted meanwhile does no harm.
+    // A file that is deleted during the copy does no harm.
     await Bun.spawn(["cp", "-a", `${original.folder}/.`, folder], { stderr: "ignore" }).exited;
     for (const name of left) rmSync(join(folder, name), { recursive: true, force: true });
     const { rows } = await client.query(

@@ -73,7 +73,7 @@ export async function makeCases(): Promise<readonly Case[]> {
   );
 }
 
-/** As a killed process leaves it, with so many frames in its WAL. */
+/** As a killed process leaves it, with this many frames in its WAL. */
 async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants" | "token">> {
   using folder = makeTemporaryFolder();
   const path = join(folder.path, databasePath);

@@ -9,13 +9,13 @@ import { runRow, Skipped } from "../../../src/check/run-row.ts";
 import { Service, type ServiceResponse } from "../../../src/check/service.ts";
 import { TestGardens } from "../../../src/check/test-gardens.ts";
 import { openStorage } from "../../../src/storage/open.ts";
-import { type Document, DocumentedAnswers } from "../../documented-answers.ts";
+import { type Document, DocumentedAnswers } from "../../documented-responses.ts";
 import { type RunningService, startService } from "../../end-to-end/running-service.ts";
 import type { Trial } from "../proof.ts";
 import { type Outgoing, type Variation, variations } from "./variations.ts";
 
 const retriesMax = 60;
-/** Of a changed request, the row no longer says what comes. */
+/** Once a request is changed, the row no longer says what to expect. */
 const anyStatus = { status: Array.from({ length: 400 }, (_, index) => 100 + index) };
 const rows = contract
   .filter(({ isSlow }) => !isSlow)
@@ -32,7 +32,7 @@ export class GeneratedTrial {
     return new GeneratedTrial(service, await (await service.call("GET /openapi.json")).json());
   }
 
-  /** Runs so many rows in two gardens of their own. They follow from the seed. */
+  /** Runs this many rows in two new gardens. The seed decides which rows. */
   async run(seed: number, count: number): Promise<Trial> {
     const storage = await openStorage(this.service.database, { isServing: false });
     const issue = async (user: string, scope: "read" | "write" = "write") =>

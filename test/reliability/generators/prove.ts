@@ -42,12 +42,12 @@ test("the compiler accepts all clients", () => {
 
 test.each(Object.keys(generators))("%s: its client does all that a plant needs", async (name) => {
   expect(await runClient(folder, name, service)).toEqual(expected);
-  // Nothing is left in the way of the next client.
+  // The next client starts with an empty garden.
   expect((await service.call("GET /plants/7")).status).toBe(404);
 });
 
 test("the document has no errors by the rules of Spectral", async () => {
   const document = await (await service.call("GET /openapi.json")).json();
-  // Whoever runs the service is the one to contact.
+  // There is no contact: that's for the operator to say.
   expect(await installed.lint(document)).toEqual([["info-contact", "info"]]);
 });

@@ -39,8 +39,10 @@ export interface LifeOptions {
 
 const certificates = join(import.meta.dir, "../../certificates");
 const secureArgs = [
-  ...["--tls-cert", join(certificates, "server.pem")],
-  ...["--tls-key", join(certificates, "server-key.pem")],
+  "--tls-cert",
+  join(certificates, "server.pem"),
+  "--tls-key",
+  join(certificates, "server-key.pem"),
 ];
 const clientsCount = 12;
 /** Enough to fill the WAL soon. */
@@ -53,11 +55,11 @@ const stoppingMs = 40;
 const checkpointMs = 2_000;
 /** How long docs/operating.md lets it drain, and some more for a busy machine. */
 const stopMsMax = 13_000;
-/** A list of so many of these is longer than the buffers of a connection. */
+/** A list of this many is longer than a connection's buffers. */
 const longListPlants = 40_000;
 const longPlant = { name: "Fern".repeat(50), tag: "long" };
 
-/** A database whose service ends and starts again and again. */
+/** A database whose service is ended and started again and again. */
 export async function live(options: LifeOptions): Promise<Trial> {
   const { seed, ends, threads, isSecure, program } = options;
   using folder = makeTemporaryFolder();
@@ -84,7 +86,7 @@ export async function live(options: LifeOptions): Promise<Trial> {
     await service.start();
     await clients;
     const plants = await listPlants(caller, token);
-    const logged = await auditLog(caller, token, plants, ledger);
+    const logged = await auditLog(caller, token, ledger);
     return [...ledger.audit(plants), ...logged, ...(await auditStore(database))];
   }
 

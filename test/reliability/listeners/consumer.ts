@@ -8,7 +8,6 @@ import { EventStreamReader, type SeenEvent } from "../../event-reader.ts";
 import { auditLog, readLog } from "../event-log.ts";
 import { Deployment, type GardenToken, type Layout } from "../histories/deployment.ts";
 import { Ledger } from "../ledger.ts";
-import { listPlants } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
 import type { RestartingService } from "../restarting-service.ts";
 import { SteadyCaller } from "../steady-caller.ts";
@@ -74,7 +73,7 @@ export async function followEvents(
     await listen(longMs);
     return (seen.at(-1)?.id ?? 0) >= log.length || undefined;
   });
-  const faults = await auditLog(caller, token, await listPlants(caller, token), ledger);
+  const faults = await auditLog(caller, token, ledger);
   faults.push(...ledger.faults, ...(await deployment.stop()));
   const shown = seen.map(({ id, type, data }) => `${id} ${type} ${data.user} ${data.plant.name}`);
   const logged = log.map(({ seq, type, user, plant }) => `${seq} ${type} ${user} ${plant.name}`);

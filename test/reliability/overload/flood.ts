@@ -18,11 +18,11 @@ const durationMs = 2_500;
 const clientBytesMax = 64 * 1024;
 /** By then, the service has noticed the stall. */
 const noticedMs = queuedMsMax + 100;
-/** Well below the number of clients: those that waited for less than half a second at the end. */
+/** Well below the number of clients: only the last ones have waited less than half a second. */
 const waitingMax = 3_072;
 const body = '{"name":"Fern"}';
 
-/** Returns what went wrong. `stall` is one of those below. */
+/** Returns what went wrong. `stall` is one of the functions below. */
 export async function flood(service: RunningService, stall: () => Promise<Release>) {
   const faults: string[] = [];
   const { port, token, pid } = service;

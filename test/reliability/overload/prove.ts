@@ -17,7 +17,7 @@ const bulk = JSON.stringify(Array.from({ length: 3_000 }, () => plant));
 
 const create = (token: string) => writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
 const list = (token: string, query: string) => writeRequest(`GET /plants?${query}`, { token });
-/** So many different ones that caching them does not help. */
+/** So many that caching them doesn't help. */
 const pages = Array.from({ length: 997 }, (_, after) => `limit=2000&after=${after}`);
 const kinds: [what: string, make: (token: string) => string[]][] = [
   ["creates", (token) => [create(token)]],

@@ -1,6 +1,6 @@
 /**
  * Three nodes of Patroni and PostgreSQL with one etcd, and HAProxy in front of them, from the
- * system's packages, on loopback. Everything goes away with this process.
+ * system's packages, on loopback. All of it ends with this process.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.t
 export type Failure = "killed" | "frozen" | "stopped";
 
 /**
- * 20 is the shortest ttl that Patroni takes: a leader that says nothing for so long is replaced.
+ * 20 is the shortest ttl that Patroni accepts: a leader that is silent for that long is replaced.
  * It must be at least loop_wait and twice retry_timeout.
  */
 export const timing = { ttl: 20, loop_wait: 3, retry_timeout: 5 };
@@ -74,7 +74,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** The node that takes writes, once the given one has failed. */
+  /** The primary, once the given node has failed. */
   leader(failed?: PatroniNode): Promise<PatroniNode> {
     const nodes = this.#nodes.filter((node) => node !== failed);
     const find = async () => {
@@ -128,7 +128,7 @@ class PatroniNode {
       this.#signal("SIGTERM");
       return;
     }
-    // Stopped first, so that Patroni cannot tell anyone that PostgreSQL is gone.
+    // Patroni is stopped first, so that it can't report that PostgreSQL has stopped.
     this.#signal("SIGSTOP");
     this.#signalPostgres(failure === "killed" ? "SIGKILL" : "SIGSTOP");
     if (failure === "killed") this.#signal("SIGKILL");

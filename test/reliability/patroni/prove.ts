@@ -10,7 +10,7 @@ import { type Failure, PatroniCluster, timing, urlOf } from "./cluster.ts";
 
 /** One more than there are nodes: these take turns as the leader, and each fails in every way. */
 const mix: readonly Failure[] = ["killed", "frozen", "stopped", "killed"];
-/** How much longer than Patroni needs clients may have to wait: for HAProxy and for us. */
+/** How much longer clients may wait than Patroni needs: for HAProxy and for us. */
 const ownPartMaxMs = 2_000;
 
 const cluster = await PatroniCluster.start();

@@ -58,7 +58,7 @@ await prove({
       if (part === "PostgreSQL" && failure === "killed") signalAll({ pid, folder }, "SIGKILL");
       else send(pid, signals[failure]);
       if (failure !== "frozen") await exited;
-      // A package's restart takes no time; whoever replaces a killed server may.
+      // A package restarts it at once; replacing a killed server takes a while.
       if (failure !== "restarted") await Bun.sleep(failure === "frozen" ? frozenMs : dice(2_000));
       if (failure === "frozen") send(pid, "SIGCONT");
       else await start(part);
@@ -81,7 +81,7 @@ function urlOf(user: string, port: number, database = "postgres"): string {
   return `postgres://${user}:${serverPassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** Resolves once it takes connections. */
+/** Resolves once it accepts connections. */
 async function start(part: keyof typeof commands): Promise<void> {
   const { command, port } = commands[part];
   running.set(part, spawnServer(command, join(folder, `${part}.log`)));
@@ -100,7 +100,7 @@ async function makeData(): Promise<void> {
   writeFileSync(join(data, "postgresql.auto.conf"), `${lines.join("\n")}\n`);
 }
 
-/** As in docs/postgresql.md. PgBouncer has the verifiers that PostgreSQL has, and no password. */
+/** As in docs/postgresql.md. PgBouncer has PostgreSQL's verifiers, and no password. */
 async function configurePooler(): Promise<void> {
   const admin = urlOf("postgres", serverPort);
   await runStatement(admin, `CREATE ROLE plants LOGIN PASSWORD '${serverPassword}'`);

@@ -96,7 +96,7 @@ async function check(service: Caller, { token, entries }: Garden, dice: Dice): P
   const after = await listPlants(service, token);
   const lastId = BigInt(after.at(-1)?.id ?? 0);
   const highestId = lastId > ledger.highestId ? lastId : ledger.highestId;
-  faults.push(...ledger.audit(after), ...(await auditLog(service, token, after, ledger)));
+  faults.push(...ledger.audit(after), ...(await auditLog(service, token, ledger)));
   faults.push(...(await checkNextId(service, token, highestId)));
   return faults;
 }

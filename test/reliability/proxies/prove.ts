@@ -92,7 +92,7 @@ await prove({
   },
 });
 
-/** It goes away with this process. */
+/** It ends with this process. */
 async function startProxy(name: Proxy["name"], port: number): Promise<Proxy> {
   const folder = makeServerFolder();
   const [config, output] = [join(folder, "config"), join(folder, "output")];
@@ -152,7 +152,7 @@ async function checkAddressLimit({ name, port }: Proxy): Promise<void> {
         refused++;
         text ||= String(data);
       };
-      // HAProxy closes the connection without a word.
+      // HAProxy closes the connection without a response.
       if (name === "nginx") socket.once("data", note);
       else socket.once("close", () => note());
       socket.write(request);
@@ -167,13 +167,13 @@ async function checkAddressLimit({ name, port }: Proxy): Promise<void> {
   process.stdout.write(`${name}: refused ${count} of ${sockets.length} connections\n`);
   const isProblem =
     name === "haproxy" || /^HTTP\/1.1 503 .*problem\+json.*Retry-After: 1/s.test(text);
-  // A few connections of the checks before may still be open.
+  // A few connections of earlier checks may still be open.
   if (count >= extra && count <= extra + 16 && isProblem) return;
   process.stdout.write(`${text}\n`);
   process.exit(1);
 }
 
-/** What HAProxy sends once all instances are gone. */
+/** What HAProxy sends once all instances are down. */
 async function checkOwnRefusal(): Promise<Conclusion> {
   const { port } = proxies[1] as Proxy;
   const { status, headers, ...response } = await waitFor(async () => {

@@ -29,7 +29,7 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   const responsesBefore = load.responses;
   const samples: Sample[] = [];
   const sampling = setInterval(() => {
-    // The log of hours would fill the memory of this process.
+    // Hours of log would fill this process's memory.
     service.output().out = "";
     samples.push(sampleProcess(service.pid));
   }, 1_000);
@@ -55,7 +55,7 @@ async function measureHeap(service: RunningService): Promise<number> {
   return size;
 }
 
-/** Clients that rest as long as they wait. Each has plants of its own, which come and go. */
+/** Clients that pause for as long as they wait. Each creates and deletes its own plants. */
 class Load {
   responses = 0;
   readonly faults: string[] = [];
