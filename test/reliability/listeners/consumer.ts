@@ -75,8 +75,8 @@ export async function followEvents(
   });
   const faults = await auditLog(caller, token, ledger);
   faults.push(...ledger.faults, ...(await deployment.stop()));
-  const shown = seen.map(({ id, type, data }) => `${id} ${type} ${data.user} ${data.plant.name}`);
-  const logged = log.map(({ seq, type, user, plant }) => `${seq} ${type} ${user} ${plant.name}`);
+  const shown = seen.map(({ id, type, data }) => `${id} ${type} ${data.user} ${data.plant.tag}`);
+  const logged = log.map(({ seq, type, user, plant }) => `${seq} ${type} ${user} ${plant.tag}`);
   const at = shown.findIndex((event, index) => event !== logged[index]);
   if (at >= 0) faults.push(`after ${logged[at - 1]} the consumer saw ${shown[at]}`);
   if (shown.length < logged.length) faults.push(`it saw ${shown.length} of ${logged.length}`);
