@@ -21,6 +21,8 @@ const openedAtOnce = 250;
 /** The longest piece of a chunk that announces an event. */
 const tailCharactersMax = 40;
 const arrivalMsMax = 5_000;
+const retryMs = 1_000;
+const headers = { Accept: "text/event-stream" };
 
 interface State {
   isOpen: boolean;
@@ -37,12 +39,16 @@ class Audience {
   closed = 0;
 
   async open(port: number, token: string): Promise<void> {
+    const request = writeRequest("GET /events", { token, headers });
     const data: State = { isOpen: false, tail: "", last: "", arrivedAtMs: 0 };
     const handlers = {
       data: (socket: Socket<State>, bytes: Buffer) => {
         const state = socket.data;
         const text = state.tail + bytes.toString("latin1");
         state.isOpen ||= text.startsWith("HTTP/1.1 200");
+        // The service may be too busy to open so many at once.
+        if (text.startsWith("HTTP/1.1 503")) setTimeout(() => socket.write(request), retryMs);
+        if (!state.isOpen) return;
         const [, last] = /\bid: (\d+)\n(?!.*\bid: \d+\n)/s.exec(text) ?? [];
         if (last !== undefined) Object.assign(state, { last, arrivedAtMs: performance.now() });
         state.tail = text.slice(-tailCharactersMax);
@@ -59,8 +65,7 @@ class Audience {
       data,
     });
     this.#sockets.push(socket);
-    const headers = { Accept: "text/event-stream" };
-    socket.write(writeRequest("GET /events", { token, headers }));
+    socket.write(request);
     await waitFor(() => data.isOpen || undefined);
   }
 
