@@ -17,7 +17,7 @@ interface Schema {
 
 export const typesPath = join(import.meta.dir, "../src/client/wire-types.ts");
 const formatter = join(import.meta.dir, "../node_modules/.bin/biome");
-const names = ["PlantDraft", "Plant", "Me", "Problem"] as const;
+const names = ["PlantDraft", "Plant", "TagCount", "Me", "Problem"] as const;
 
 export async function renderTypes(): Promise<string> {
   const document = createOpenApi({ version: "", basePath: "" });

@@ -41,12 +41,21 @@ export function startsObject(text: string): boolean {
   return text[skipSpace(text, 0)] === "{";
 }
 
+/** The text of a member of a valid JSON object; empty if it has none with this key. */
+export function memberText(text: string, key: string): string {
+  let found = "";
+  scanMembers(text, (keyStart, keyEnd, valueStart, valueEnd) => {
+    if (readString(text, keyStart, keyEnd) === key) found = text.slice(valueStart, valueEnd);
+  });
+  return found;
+}
+
 /**
  * The items of a JSON array, each as its text, to be parsed next. One with more than
  * `charactersMax` may be cut off, and must be the last that is asked for. Throws a `SyntaxError` if
  * there is no array, or what is between the items is wrong.
  */
-export function* itemsOf(text: string, charactersMax: number): Generator<string, void> {
+export function* itemsOf(text: string, charactersMax = text.length): Generator<string, void> {
   let at = skipSpace(text, 0);
   if (text[at] !== "[") throw new SyntaxError("must be a JSON array");
   at = skipSpace(text, at + 1);

@@ -41,7 +41,7 @@ const arrows: Readonly<Record<string, string>> = {
   server: "async config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
   http: "async log metrics json-text tracing auth rate-limit domain",
-  console: "auth client plant-file",
+  console: "auth client domain plant-file",
   "plant-file": "client domain json-text",
   auth: "async domain",
   "rate-limit": "domain",

@@ -6,6 +6,7 @@ import type { ChildWish } from "../process/children.ts";
 export const contenderNames = [
   "plant-store",
   "one-thread",
+  "without-events",
   "previous",
   "bare",
   "hono",

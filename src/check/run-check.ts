@@ -8,6 +8,7 @@ import { rows as plantRows } from "./rows/plant.ts";
 import { rows as putRows } from "./rows/put.ts";
 import { rows as requestRows } from "./rows/requests.ts";
 import { rows as responseRows } from "./rows/responses.ts";
+import { rows as searchRows } from "./rows/search.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
 import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
@@ -22,6 +23,7 @@ export const contract: readonly Row[] = [
   ...plantRows,
   ...createRows,
   ...listRows,
+  ...searchRows,
   ...putRows,
   ...eventRows,
   ...tokenRows,

@@ -127,9 +127,10 @@ class RowRun {
   #fillIn(value: unknown, key = ""): unknown {
     if (typeof value === "string") {
       const text = this.#fill(value);
-      return key === "id" && value.startsWith("{") ? rawNumber(text) : text;
+      const isId = idArrays.has(key) || (key === "id" && value.startsWith("{"));
+      return isId ? rawNumber(text) : text;
     }
-    if (Array.isArray(value)) return value.map((item) => this.#fillIn(item));
+    if (Array.isArray(value)) return value.map((item) => this.#fillIn(item, key));
     if (typeof value !== "object" || value?.constructor !== Object) return value;
     return Object.fromEntries(
       Object.entries(value).map(([name, part]) => [name, this.#fillIn(part, name)]),
@@ -146,6 +147,8 @@ class RowRun {
     return rendered && Buffer.from(rendered.join(""));
   }
 }
+
+const idArrays = new Set(["ids", "missing"]);
 
 const farIds = 10n ** 18n;
 

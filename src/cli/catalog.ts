@@ -20,6 +20,7 @@ export const catalog: Readonly<Record<string, Section>> = {
     "plants add": async () => (await import("./plants-commands.ts")).addPlantCommand,
     "plants get": async () => (await import("./plants-commands.ts")).getPlantsCommand,
     "plants list": async () => (await import("./plants-commands.ts")).listPlantsCommand,
+    "plants tags": async () => (await import("./plants-commands.ts")).listTagsCommand,
     "plants edit": async () => (await import("./plants-commands.ts")).editPlantCommand,
     "plants delete": async () => (await import("./plants-commands.ts")).deletePlantCommand,
   },

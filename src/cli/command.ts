@@ -23,8 +23,8 @@ export interface Command {
   readonly name: string;
   readonly summary: string;
   /**
-   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional, and
-   * `ID...` is one or more.
+   * The words that follow, such as `USER`, written like a placeholder. `[USER]` is optional,
+   * `ID...` is one or more, and `[ID...]` any number.
    */
   readonly words: readonly string[];
   readonly flags: Readonly<Record<string, FlagDescription>>;
@@ -105,9 +105,15 @@ function checkWords(command: Command, words: readonly string[]): void {
     throw refuse(command, `${missing.replace("...", "")} is missing. ${usage}`);
   }
   const surplus = words[command.words.length];
-  if (surplus === undefined || command.words.at(-1)?.endsWith("...")) return;
+  if (surplus === undefined || wordAt(command, words.length - 1) !== undefined) return;
   const hint = command.words.length > 0 ? " Put several words of one value in quotes." : "";
   throw refuse(command, `${JSON.stringify(surplus)} is unexpected.${hint} ${usage}`);
+}
+
+/** What the word at this place is; absent if there may be none. */
+export function wordAt({ words }: Command, index: number): string | undefined {
+  const last = words.at(-1);
+  return words[index] ?? (last?.includes("...") ? last : undefined);
 }
 
 function refuse(command: Command, reason: string): CliError {

@@ -3,7 +3,7 @@
  * per line, with a tab and a description, or `:file` for any file name.
  */
 import { commandNames, findCommandName, loadCommand } from "./catalog.ts";
-import { type Command, type FlagDescription, flagsOf, globalFlags } from "./command.ts";
+import { type Command, type FlagDescription, flagsOf, globalFlags, wordAt } from "./command.ts";
 import { firstSentence } from "./help.ts";
 
 type Candidate = readonly [word: string, description: string];
@@ -54,8 +54,7 @@ function completeCall(command: Command, given: readonly string[], typed: string)
   const [, name, value] = /^--([^=]+)=(.*)$/.exec(typed) ?? [];
   if (name !== undefined && !hasEnded) return completeValue(flags[name]?.placeholder, value);
   if (typed.startsWith("-") && !hasEnded) return render(listFlags(flags), typed);
-  const last = command.words.at(-1);
-  const word = command.words[count] ?? (last?.endsWith("...") ? last : undefined);
+  const word = wordAt(command, count);
   if (word !== undefined || hasEnded) return completeValue(word, typed);
   return render(listFlags(flags), typed);
 }

@@ -1,4 +1,4 @@
-/** `plantstore export`: all plants of a garden to a file or to standard output. */
+/** `plantstore export`: the plants of a garden to a file or to standard output. */
 import { fchmodSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import { extname } from "node:path";
 import type { Plant } from "../client/plant-store.ts";
@@ -10,9 +10,9 @@ import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import type { Call, Command } from "./command.ts";
+import { type Call, type Command, textFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
-import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
+import { chooseFormat, formatFlag, tagFilter, variables, withStore } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { writeResult } from "./terminal.ts";
 
@@ -21,23 +21,26 @@ const patience = { retries: 20 };
 
 export const exportCommand: Command = {
   name: "export",
-  summary: "Write all plants, with their ids, to a file or to standard output.",
+  summary:
+    "Write plants, with their ids, to a file or to standard output: all of them, or one tag.",
   words: ["[FILE|-]"],
-  flags: { format: formatFlag },
+  flags: { format: formatFlag, tag: tagFilter },
   settings: ["url"],
   variables,
   examples: [
     "plantstore export plants.csv",
+    'plantstore export shade.csv --tag "shade"',
     "plantstore export --format csv | gzip > plants.csv.gz",
   ],
   async run(call) {
     const path = call.words[0] ?? "-";
     refuseExtension(call, path);
     const renderer = new PlantRenderer(chooseFormat(call, path));
+    const tag = textFlag(call, "tag");
     const exportTo = (write: Write, signal?: AbortSignal) =>
       withStore(
         call,
-        (store) => exportPlants(call, store.pages({ signal }), renderer, write),
+        (store) => exportPlants(call, store.pages({ tag, signal }), renderer, write),
         patience,
       );
     if (path === "-") {

@@ -1,6 +1,7 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 import {
   type Deletion,
+  type ListOptions,
   type Plant,
   type PlantStore,
   PlantStoreProblem,
@@ -19,7 +20,7 @@ import {
   readFlag,
   textFlag,
 } from "./command.ts";
-import { variables, withStore } from "./service-client.ts";
+import { tagFilter, variables, withStore } from "./service-client.ts";
 import { describeAccess, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
@@ -30,6 +31,11 @@ const plantId: Check<bigint> = {
   parse: (text) => (/^(?:0|-?[1-9]\d{0,29})$/.test(text) ? BigInt(text) : undefined),
   expected: "an integer such as 7",
 };
+
+const searchFilter = {
+  placeholder: "WORDS",
+  help: "only plants that contain each of these words in their name or tag",
+} as const;
 
 export const addPlantCommand: Command = {
   name: "plants add",
@@ -63,7 +69,9 @@ export const listPlantsCommand: Command = {
   words: [],
   flags: {
     limit: { placeholder: "NUMBER", help: "maximum number of plants", fallback: "all" },
-    tag: { placeholder: "TEXT", help: "only those with exactly this tag" },
+    tag: tagFilter,
+    search: searchFilter,
+    newest: { help: "the newest first: by descending id" },
     json: jsonFlag,
   },
   settings: ["url"],
@@ -71,24 +79,46 @@ export const listPlantsCommand: Command = {
   examples: [
     "plantstore plants list --limit 20",
     'plantstore plants list --tag "living room"',
+    'plantstore plants list --search "royal fern" --newest',
     "plantstore plants list --json | jq -r '.[].name'",
   ],
   async run(call) {
     await withStore(call, async (store) => {
       const limit = readFlag(call, "limit", integer(0, limitMax));
-      const tag = textFlag(call, "tag");
+      const filter = readFilter(call);
+      const order = call.flags.newest === true ? "desc" : undefined;
       const isTable = isForPeople(call);
       const renderer = new PlantRenderer("json");
       let count = 0;
-      for await (const plants of store.pages({ limit, tag })) {
+      for await (const plants of store.pages({ limit, ...filter, order })) {
         call.terminal.out(isTable ? renderPlants(plants, count === 0) : renderer.page(plants));
         count += plants.length;
       }
       if (!isTable) call.terminal.out(renderer.footer());
       else if (count === 0 && limit !== 0) {
-        const which = tag === undefined ? "" : ` with the tag "${showSafely(tag)}"`;
+        const which = describeFilter(filter);
         call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
       }
+    });
+  },
+};
+
+export const listTagsCommand: Command = {
+  name: "plants tags",
+  summary: "List the tags, and how many plants have each.",
+  words: [],
+  flags: { json: jsonFlag },
+  settings: ["url"],
+  variables,
+  examples: ["plantstore plants tags", "plantstore plants tags --json | jq length"],
+  async run(call) {
+    await withStore(call, async (store) => {
+      const tags = await Array.fromAsync(store.tags());
+      const { terminal } = call;
+      if (!isForPeople(call)) return terminal.out(`${JSON.stringify(tags)}\n`);
+      if (tags.length === 0) return terminal.say("There are no plants.");
+      const rows = tags.map(({ tag, plants }) => [renderCount(plants), tag || "(no tag)"]);
+      terminal.out(renderTable([["PLANTS", "TAG"], ...rows]));
     });
   },
 };
@@ -151,19 +181,66 @@ export const editPlantCommand: Command = {
 
 export const deletePlantCommand: Command = {
   name: "plants delete",
-  summary: "Delete plants by their ids.",
-  words: ["ID..."],
-  flags: { json: jsonFlag },
+  summary: "Delete plants by their ids, by their tag or by a search.",
+  words: ["[ID...]"],
+  flags: {
+    tag: tagFilter,
+    search: searchFilter,
+    yes: { help: "don't ask before deleting plants by --tag or --search" },
+    json: jsonFlag,
+  },
   settings: ["url"],
   variables,
   examples: [
     "plantstore plants delete 7",
     "plantstore plants delete 8 9",
     "plantstore plants delete -- -7",
+    'plantstore plants delete --tag "living room"',
+    'plantstore plants delete --search "test plant" --yes',
   ],
-  run: (call) =>
-    forEachPlant(call, async (store, id) => reportDeletion(call, id, await store.delete(id))),
+  async run(call) {
+    const filter = readFilter(call);
+    const isFiltered = filter.tag !== undefined || filter.q !== undefined;
+    if (isFiltered && call.words.length > 0) {
+      throw usageError("Give ids, or --tag and --search, but not both.");
+    }
+    if (isFiltered) return deleteFiltered(call, filter);
+    if (call.words.length === 0) {
+      throw usageError("Which plants? Give their ids, a --tag or a --search.");
+    }
+    return forEachPlant(call, async (store, id) =>
+      reportDeletion(call, id, await store.delete(id)),
+    );
+  },
 };
+
+async function deleteFiltered(call: Call, filter: Filter): Promise<number | undefined> {
+  const { terminal, flags } = call;
+  return withStore(call, async (store) => {
+    const ids: bigint[] = [];
+    for await (const { id } of store.list(filter)) ids.push(id);
+    const which = `${renderCount(ids.length, "plant")}${describeFilter(filter)}`;
+    if (ids.length > 0 && flags.yes !== true) {
+      const isConfirmed = await terminal.confirm?.(`Delete ${which}?`);
+      if (isConfirmed === undefined) {
+        throw usageError(`Nothing was deleted. To delete ${which} without being asked, add --yes.`);
+      }
+      if (!isConfirmed) {
+        terminal.say("Nothing was deleted.");
+        return exitCodes.failed;
+      }
+    }
+    const results = await store.deleteMany(ids);
+    const deleted = results.filter(({ status }) => status === 204).length;
+    const missing = ids.length - deleted;
+    if (!isForPeople(call)) terminal.out(`${JSON.stringify({ deleted, missing })}\n`);
+    else {
+      const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
+      terminal.out(`Deleted ${renderCount(deleted, "plant")}.${others}\n`);
+    }
+    return undefined;
+  });
+}
 
 export const whoamiCommand: Command = {
   name: "whoami",
@@ -183,6 +260,20 @@ export const whoamiCommand: Command = {
     });
   },
 };
+
+/** Which plants a command is about. */
+type Filter = Pick<ListOptions, "tag" | "q">;
+
+function readFilter(call: Call): Filter {
+  return { tag: textFlag(call, "tag"), q: textFlag(call, "search") };
+}
+
+/** What follows the word `plants`. */
+function describeFilter({ tag, q }: Filter): string {
+  const tagged = tag === "" ? " without a tag" : ` with the tag "${showSafely(tag ?? "")}"`;
+  const found = q === undefined ? "" : ` that contain "${showSafely(q)}"`;
+  return (tag === undefined ? "" : tagged) + found;
+}
 
 /** Takes each id of the call. Resolves to the exit code if a plant is missing. */
 async function forEachPlant(

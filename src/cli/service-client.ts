@@ -19,6 +19,11 @@ export const formatFlag = {
   fallback: "by the file's extension, else jsonl",
 } as const;
 
+export const tagFilter = {
+  placeholder: "TEXT",
+  help: "only plants with exactly this tag",
+} as const;
+
 /** By the flag, else by the file's extension. */
 export function chooseFormat(call: Call, path: string): Format {
   return readFlag(call, "format", choice(...formats)) ?? formatOf(path) ?? "jsonl";

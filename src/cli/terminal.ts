@@ -15,6 +15,8 @@ export interface Terminal {
   readonly columns?: number | undefined;
   out(text: string): void;
   say(text: string): void;
+  /** Asks a question that takes a yes or no. Returns nothing if there is nobody to ask. */
+  confirm?(question: string): Promise<boolean | undefined>;
   /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
   draw?(text: string): void;
 }
@@ -31,6 +33,12 @@ export function openTerminal(): Terminal {
     },
     out: (text) => writeResult(1, isStdoutTty ? showLines(text) : text, "standard output"),
     say: (text) => writeMessage(`${showLines(text)}\n`),
+    async confirm(question) {
+      if (!isStderrTty || !process.stdin.isTTY) return undefined;
+      writeMessage(`${showLines(question)} [y/N] `);
+      for await (const line of process.stdin) return /^y(?:es)?\s*$/i.test(String(line));
+      return false;
+    },
     ...(isStderrTty && mayDraw() && { draw: writeMessage }),
   };
 }

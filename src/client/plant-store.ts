@@ -24,19 +24,27 @@ import type {
   PutOptions,
   PutPlant,
   StoredPlant,
+  TagCount,
+  TagsOptions,
 } from "./types.ts";
 import {
+  batchPlantsMax,
   formatId,
+  leadsNowhere,
   makeIdempotencyKey,
   numberKey,
   parse,
   parseId,
+  parseLink,
+  parseMissing,
   parseNext,
   parsePlant,
   parsePlants,
   parseResults,
+  parseTags,
   readEtag,
   renderDraft,
+  renderQuery,
   requireTexts,
   toBatches,
   toGroups,
@@ -62,8 +70,6 @@ const pageSizeDefault = 1_000;
 /** More than a problem has, and more than a plant or a result adds to a response. */
 const problemBytesMax = 64 * 1024;
 const itemBytesMax = 2 * 1024;
-/** How many deletions run at the same time. */
-const deletionsMax = 16;
 /** Leaves room for the number of a batch. */
 const manyKeyCharactersMax = 230;
 /** Each 412 means that somebody else's change was stored, so few updates need many tries. */
@@ -235,7 +241,7 @@ export class PlantStore {
     });
   }
 
-  /** The plants by ascending id, fetched page by page while they are consumed. */
+  /** The plants by id, fetched page by page while they are consumed. */
   async *list(options: ListOptions = {}): AsyncGenerator<Plant, void, undefined> {
     for await (const page of this.pages(options)) yield* page;
   }
@@ -258,19 +264,42 @@ export class PlantStore {
 
   /** One page of up to `limit` plants. */
   async page(options: Omit<ListOptions, "pageSize"> = {}): Promise<Page> {
-    const { limit = pageSizeDefault, after, tag, signal } = options;
-    const query = new URLSearchParams({ limit: String(limit), include: "id" });
-    if (after !== undefined) query.set("after", formatId(after));
-    if (tag !== undefined) query.set("tag", tag);
+    const { limit = pageSizeDefault, after, tag, q, order, signal } = options;
+    const position = after === undefined ? after : formatId(after);
+    const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
     // The service refuses any other limit.
     const items = limit > 0 && Number.isFinite(limit) ? limit : 0;
     const response = await this.#call("GET", `/plants?${query}`, { items, signal });
     return parse(response, 200, ({ text, headers }) => {
       const plants = parsePlants(text);
       // The link of a page of 0 has the position that it was asked for.
-      const next = limit === 0 ? undefined : parseNext(headers, plants, after);
+      const next = limit === 0 ? undefined : parseNext(headers, plants, options);
       return { plants, next };
     });
+  }
+
+  /** The tags in code point order, with how many plants have each, fetched page by page. */
+  async *tags(options: TagsOptions = {}): AsyncGenerator<TagCount, void, undefined> {
+    const { limit = Number.POSITIVE_INFINITY, signal } = options;
+    let { after } = options;
+    const seen = new Set<string>();
+    for (let remaining = limit; remaining !== 0; ) {
+      const items = Math.min(remaining, pageSizeDefault);
+      const query = renderQuery({ limit: items, after });
+      const response = await this.#call("GET", `/tags?${query}`, { items, signal });
+      const { tags, next } = parse(response, 200, ({ text, headers }) => {
+        const tags = parseTags(text);
+        const next = parseLink(headers) && tags.at(-1)?.tag;
+        // Otherwise a broken service could keep the client busy forever.
+        if (next !== undefined && seen.has(next)) throw new TypeError(leadsNowhere);
+        return { tags, next };
+      });
+      remaining -= tags.length;
+      yield* tags;
+      if (next === undefined) return;
+      seen.add(next);
+      after = next;
+    }
   }
 
   /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
@@ -287,30 +316,30 @@ export class PlantStore {
   }
 
   /**
-   * Deletes plants, several at a time, with a result for each in their order. Ids without a plant
-   * are no error, so a call that failed can be repeated.
+   * Deletes plants, up to 10,000 with a request, with a result for each in their order. Ids without
+   * a plant are no error, so a call that failed can be repeated.
    */
   async deleteMany(
     ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
     options: CallOptions = {},
   ): Promise<DeleteResult[]> {
     const results: DeleteResult[] = [];
-    for await (const group of toGroups(ids, deletionsMax)) {
-      const deletions = group.map((id) => this.#deleteOne(id, options));
-      // So that none is still running when this call fails.
-      await Promise.allSettled(deletions);
-      results.push(...(await Promise.all(deletions)));
+    for await (const group of toGroups(ids, batchPlantsMax)) {
+      const response = await this.#call("POST", "/plants/bulk-delete", {
+        headers: { "content-type": "application/json" },
+        body: `{"ids":[${group.map(formatId).join()}]}`,
+        items: group.length,
+        signal: options.signal,
+      });
+      const missing = parse(response, 200, ({ text }) => parseMissing(text));
+      for (const id of group) {
+        const isDeleted = !missing.has(BigInt(id));
+        // An earlier try may have deleted the plant although its response was lost.
+        if (!isDeleted && !response.isRepeated) results.push({ status: 404 });
+        else results.push({ status: 204, confirmed: isDeleted });
+      }
     }
     return results;
-  }
-
-  async #deleteOne(id: bigint | number, options: CallOptions): Promise<DeleteResult> {
-    try {
-      return { status: 204, ...(await this.delete(id, options)) };
-    } catch (error) {
-      if (!hasCode(error, "not-found")) throw error;
-      return { status: 404, code: "not-found", detail: error.detail };
-    }
   }
 
   async #find(id: bigint | number, options: CallOptions): Promise<StoredPlant | undefined> {
@@ -331,8 +360,8 @@ export class PlantStore {
     const request = {
       url: this.#url + path,
       headers,
-      // If silently resent, a deletion would find no plant, and a conditional put its own.
-      isRepeatable: method !== "DELETE" && method !== "PUT",
+      // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
+      isRepeatable: method === "GET" || idempotencyKey !== undefined,
       responseBytesMax: problemBytesMax + items * itemBytesMax,
     };
     const sendWith = async (authorization: Promise<string>) => {

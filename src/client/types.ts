@@ -67,8 +67,19 @@ export interface ListOptions extends CallOptions {
   readonly after?: bigint | number | undefined;
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
+  /** Only plants that contain each of these words in their name or tag, in any case. */
+  readonly q?: string | undefined;
+  /** `desc`: by descending id, the newest first. */
+  readonly order?: "asc" | "desc" | undefined;
   /** How many plants to fetch at a time: 1,000 by default. */
   readonly pageSize?: number | undefined;
+}
+
+export interface TagsOptions extends CallOptions {
+  /** How many tags in total; all by default. */
+  readonly limit?: number | undefined;
+  /** A tag; the list starts after it. */
+  readonly after?: string | undefined;
 }
 
 export type Plant = { readonly [Field in keyof wire.Plant]-?: NonNullable<wire.Plant[Field]> };
@@ -104,10 +115,13 @@ export type CreateResult =
       readonly detail: string;
     };
 
-/** What became of one of many deletions. */
-export type DeleteResult =
-  | (Deletion & { readonly status: 204 })
-  | { readonly status: 404; readonly code: "not-found"; readonly detail: string };
+/** What became of one of many deletions: 404 if there was no such plant. */
+export type DeleteResult = (Deletion & { readonly status: 204 }) | { readonly status: 404 };
+
+export interface TagCount extends Omit<wire.TagCount, "plants"> {
+  /** How many plants have the tag. */
+  readonly plants: number;
+}
 
 /** What the token stands for; without `expiresAt` it doesn't expire. */
 export interface Me extends Omit<wire.Me, "plants"> {

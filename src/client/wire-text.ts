@@ -1,10 +1,17 @@
 /** Plants, results, ids and keys as text, as they travel. */
 import { PlantStoreProblem } from "./problem-error.ts";
 import type { ClientResponse } from "./send.ts";
-import type { CreateResult, Plant, PlantDraft, StoredPlant } from "./types.ts";
+import type {
+  CreateResult,
+  ListOptions,
+  Plant,
+  PlantDraft,
+  StoredPlant,
+  TagCount,
+} from "./types.ts";
 
 /** What the service accepts in one request. */
-const batchPlantsMax = 10_000;
+export const batchPlantsMax = 10_000;
 const batchBytesMax = 1024 * 1024;
 const bracketBytes = 2;
 
@@ -68,7 +75,20 @@ export async function* toGroups<Item>(
     yield group;
     group = [];
   }
-  yield group;
+  if (group.length > 0) yield group;
+}
+
+/** The ids without a plant. */
+export function parseMissing(text: string): Set<bigint> {
+  // The only texts in it are the names of its members.
+  const { missing } = JSON.parse(text.replace(/-?\d+/g, '"$&"'));
+  return new Set(missing.map(parseId));
+}
+
+export function parseTags(text: string): TagCount[] {
+  const tags: TagCount[] = JSON.parse(text);
+  if (tags.every(({ tag, plants }) => typeof tag === "string" && plants > 0)) return tags;
+  throw new TypeError("A field is missing.");
 }
 
 export function parseResults(text: string, count: number): CreateResult[] {
@@ -131,6 +151,24 @@ export function requireTexts(item: object): Pick<Plant, "name" | "tag"> {
   throw new TypeError("A field is missing.");
 }
 
+export function renderQuery(
+  values: Readonly<Record<string, string | number | undefined>>,
+): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined) query.set(name, String(value));
+  }
+  return query;
+}
+
+export const leadsNowhere = "The link to the next page doesn't lead on.";
+
+/** The query of the link to the page after this one. */
+export function parseLink(headers: Headers): URLSearchParams | undefined {
+  const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
+  return query === undefined ? undefined : new URLSearchParams(query);
+}
+
 /**
  * The id in the link to the page after this one. The rest of the link isn't followed: the token
  * goes nowhere else, and a proxy that rewrites paths does no harm.
@@ -138,15 +176,19 @@ export function requireTexts(item: object): Pick<Plant, "name" | "tag"> {
 export function parseNext(
   headers: Headers,
   plants: readonly Plant[],
-  after: bigint | number | undefined,
+  { after, order, q }: Pick<ListOptions, "after" | "order" | "q">,
 ): bigint | undefined {
-  const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
-  if (query === undefined) return undefined;
-  const next = parseId(new URLSearchParams(query).get("after"));
-  const last = plants.at(-1);
-  // Otherwise a broken service could keep the client busy forever.
-  if (last && (after === undefined || next > after) && next >= last.id) return next;
-  throw new TypeError("The link to the next page doesn't lead on.");
+  const link = parseLink(headers);
+  if (link === undefined) return undefined;
+  const next = parseId(link.get("after"));
+  const last = plants.at(-1)?.id;
+  const leadsOn = (from: bigint | number) => (order === "desc" ? next < from : next > from);
+  // Otherwise a broken service could keep the client busy forever. A search may find nothing in a
+  // page, and goes on after plants that it doesn't show.
+  const isNew = after === undefined || leadsOn(after);
+  const isRest = last === undefined ? q !== undefined : next === last || leadsOn(last);
+  if (isNew && isRest) return next;
+  throw new TypeError(leadsNowhere);
 }
 
 /** Throws if it is a number that may have been rounded already. */

@@ -18,6 +18,13 @@ export type Plant = {
   readonly tag: string;
 };
 
+export type TagCount = {
+  /** Empty for plants without a tag. */
+  readonly tag: string;
+  /** How many plants have the tag. */
+  readonly plants: bigint;
+};
+
 export type Me = {
   readonly user: string;
   readonly garden: string;

@@ -1,6 +1,6 @@
 /** The form that adds a plant. */
 import { makeIdempotencyKey, type Plant, type PlantDraft, toRefusal } from "./api.ts";
-import { find, show } from "./elements.ts";
+import { find, show, whileBusy } from "./elements.ts";
 import { FormFields } from "./form-fields.ts";
 
 export interface AddEvents {
@@ -29,7 +29,7 @@ export class AddForm {
     this.#form.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
-      void this.#submit();
+      void whileBusy(this.#button, () => this.#submit());
     });
   }
 
@@ -47,17 +47,16 @@ export class AddForm {
   reset(): void {
     this.#pendingKeys.clear();
     this.#form.reset();
-    this.#fields.showErrors([]);
     this.#setOpen(false);
   }
 
   #setOpen(isOpen: boolean): void {
+    if (!isOpen) this.#fields.showErrors([]);
     show(this.#form, isOpen);
     this.#opener.setAttribute("aria-expanded", String(isOpen));
   }
 
   async #submit(): Promise<void> {
-    if (this.#button.disabled) return;
     const fields = this.#fields;
     const name = fields.input("name").value;
     const tag = fields.input("tag").value;
@@ -70,7 +69,6 @@ export class AddForm {
     const key = this.#pendingKeys.get(draftText) ?? makeIdempotencyKey();
     this.#pendingKeys.set(draftText, key);
     fields.showErrors([]);
-    this.#button.disabled = true;
     try {
       const plant = await this.#events.create(draft, key);
       this.#pendingKeys.clear();
@@ -81,8 +79,6 @@ export class AddForm {
       if (isOutcomeKnown(error)) this.#pendingKeys.delete(draftText);
       if (this.#events.onError(error)) return;
       fields.showFailure(error, "It’s safe to add it again: it will be stored once.");
-    } finally {
-      this.#button.disabled = false;
     }
   }
 }

@@ -1,5 +1,6 @@
 /** The service that this page came from, through the typed client. */
 import {
+  type CreateResult,
   type Me,
   type Page,
   type Plant,
@@ -8,61 +9,186 @@ import {
   PlantStoreProblem,
   PlantStoreUnreachable,
   type StoredPlant,
+  type TagCount,
 } from "../client/plant-store.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
-export type { Me, Page, Plant, PlantDraft, StoredPlant };
+export type { CreateResult, Me, Page, Plant, PlantDraft, StoredPlant, TagCount };
 
 export type Api = ReturnType<typeof connect>;
 
-/** What the page needs to show a garden. */
-export interface Opening {
+/** Which plants a list has, and in which order. */
+export interface Query {
+  readonly tag?: string | undefined;
+  /** Words that a plant has in its name or tag. */
+  readonly q?: string | undefined;
+  /** By id; ascending if absent. */
+  readonly order?: "desc" | undefined;
+}
+
+/** What is known of a garden besides its plants. */
+export interface Summary {
   readonly me: Me;
-  readonly first: Page;
+  /** Every tag, unless there are more than `tagsMax`. */
+  readonly tags: readonly TagCount[];
 }
 
 /** For people who scroll. */
-const pageSize = 500;
-/** For a filter, which needs all plants. */
-export const largePageSize = 5_000;
+export const pageSize = 500;
+/** For a selection or an export. */
+const pageSizeMax = 5_000;
+export const tagsMax = 5_000;
+
+export const editedFields = ["name", "tag"] as const;
+type EditedField = (typeof editedFields)[number];
+
+/** Somebody else has changed the plant; absent: deleted it. */
+export class Conflict extends Error {
+  constructor(readonly theirs: StoredPlant | undefined) {
+    super("Somebody else was faster.");
+  }
+}
 
 export function connect(token: string, signal: AbortSignal) {
   const url = new URL(".", document.baseURI).href;
   // Somebody is waiting: few retries, and no long waits for a rate limit.
   const retryPolicy = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
   const store = new PlantStore({ url, token, ...retryPolicy });
-  const page = (after?: bigint, tag?: string, limit = pageSize) =>
-    store.page({ limit, after, tag, signal });
+
+  /** Absent: there is no such plant. */
+  async function find(id: bigint, call = { signal }): Promise<StoredPlant | undefined> {
+    try {
+      return await store.get(id, call);
+    } catch (error) {
+      if (toRefusal(error)?.code !== "not-found") throw error;
+      return undefined;
+    }
+  }
+
+  async function findNamed({ q, tag }: Query, call: { signal: AbortSignal }) {
+    const id = toId(q);
+    const plant = id === undefined ? undefined : await find(id, call);
+    return tag === undefined || plant?.tag === tag ? plant : undefined;
+  }
+
   return {
-    page,
-    async open(): Promise<Opening> {
-      const [me, first] = await Promise.all([store.me({ signal }), page()]);
-      return { me, first };
+    find,
+    me: () => store.me({ signal }),
+    async summarize(): Promise<Summary> {
+      const [me, tags] = await Promise.all([
+        store.me({ signal }),
+        Array.fromAsync(store.tags({ limit: tagsMax, signal })),
+      ]);
+      return { me, tags };
+    },
+    /** Words that are a number find the plant with this id, too. */
+    async page(query: Query, after: bigint | undefined, limit: number, stop: AbortSignal) {
+      const call = { signal: AbortSignal.any([signal, stop]) };
+      const [page, named] = await Promise.all([
+        store.page({ ...query, after, limit, ...call }),
+        after === undefined ? findNamed(query, call) : undefined,
+      ]);
+      const others = page.plants.filter(({ id }) => id !== named?.id);
+      return named ? { ...page, plants: [...others, named] } : page;
+    },
+    /** Every plant of a list, many at a time. */
+    async *pages(query: Query, stop: AbortSignal = signal) {
+      const call = { signal: AbortSignal.any([signal, stop]) };
+      const named = await findNamed(query, call);
+      for await (const page of store.pages({ ...query, pageSize: pageSizeMax, ...call })) {
+        yield page.filter(({ id }) => id !== named?.id);
+      }
+      if (named) yield [named];
+    },
+    /**
+     * Which of these plants are still what was shown. They are in the order of their list, among
+     * `span` plants that come after an id.
+     */
+    async readAgain(
+      { q, ...query }: Query,
+      shown: readonly Plant[],
+      after: bigint | undefined,
+      span: number,
+    ): Promise<Plant[]> {
+      const byId = new Map(shown.map((plant) => [plant.id, plant]));
+      const found: Plant[] = [];
+      const size = Math.min(span, pageSizeMax);
+      // The plant with the id that somebody searched for needn't have the words.
+      const words = toId(q) === undefined ? q : undefined;
+      for await (const page of store.pages({ ...query, q: words, after, pageSize: size, signal })) {
+        for (const plant of page) {
+          const before = byId.get(plant.id);
+          if (before && isSame(plant, before)) found.push(plant);
+        }
+        if (page.some(({ id }) => id === shown.at(-1)?.id)) break;
+      }
+      return found;
     },
     create: (draft: PlantDraft, idempotencyKey: string) =>
       store.create(draft, { idempotencyKey, signal }),
-    /** Absent: there is no such plant. */
-    async find(id: bigint): Promise<StoredPlant | undefined> {
-      try {
-        return await store.get(id, { signal });
-      } catch (error) {
-        if (toRefusal(error)?.code !== "not-found") throw error;
-        return undefined;
-      }
-    },
-    /** Replaces the plant if it still is what the ETag stands for. */
-    put: ({ id, name, tag }: Plant, ifMatch: string) =>
-      store.put(id, { name, tag }, { ifMatch, signal }),
     /** For an import, which is stopped separately. */
     store,
-    /** Plants that are already gone are no error. */
-    deleteMany: (ids: readonly bigint[], stop: AbortSignal) =>
-      store.deleteMany(ids, { signal: AbortSignal.any([signal, stop]) }),
-    /** Every plant, or those of a tag, a page at a time. */
-    pages: (tag: string | undefined, stop: AbortSignal) =>
-      store.pages({ tag, signal: AbortSignal.any([signal, stop]) }),
-    delete: (id: bigint) => store.delete(id, { signal }),
+    /**
+     * Saves the fields that differ from `base`, and keeps what others change in the other fields.
+     * Throws a conflict if somebody else has changed the same field, or deleted the plant.
+     */
+    async save(base: Plant, mine: Plant): Promise<StoredPlant> {
+      const changed = editedFields.filter((field) => mine[field] !== base[field]);
+      try {
+        return await store.update(
+          base.id,
+          (theirs) => {
+            const isSafe = (field: EditedField) =>
+              [base[field], mine[field]].includes(theirs[field]);
+            if (!changed.every(isSafe)) throw new Conflict(theirs);
+            return Object.fromEntries(changed.map((field) => [field, mine[field]]));
+          },
+          { signal },
+        );
+      } catch (error) {
+        if (toRefusal(error)?.code === "not-found") throw new Conflict(undefined);
+        throw error;
+      }
+    },
+    /** Adds a plant again that somebody else has deleted. */
+    async addAgain({ id, name, tag }: Plant): Promise<StoredPlant> {
+      try {
+        return await store.put(id, { name, tag }, { ifNoneMatch: "*", signal });
+      } catch (error) {
+        if (toRefusal(error)?.code !== "precondition-failed") throw error;
+        throw new Conflict(await find(id));
+      }
+    },
+    /** Deletes the plant if it still is what was shown. Otherwise throws a conflict. */
+    async delete(shown: Plant): Promise<void> {
+      const stored = await find(shown.id);
+      if (!stored || !isSame(stored, shown)) throw new Conflict(stored);
+      try {
+        await store.delete(shown.id, { ifMatch: stored.etag || undefined, signal });
+      } catch (error) {
+        const code = toRefusal(error)?.code;
+        if (code !== "precondition-failed" && code !== "not-found") throw error;
+        throw new Conflict(await find(shown.id));
+      }
+    },
+    /** Resolves to those that were there. */
+    async deleteMany(ids: readonly bigint[], stop: AbortSignal = signal): Promise<bigint[]> {
+      const results = await store.deleteMany(ids, { signal: AbortSignal.any([signal, stop]) });
+      return ids.filter((_, index) => results[index]?.status === 204);
+    },
+    /** Plants that were deleted, with their ids. */
+    restore: (plants: readonly Plant[], idempotencyKey: string) =>
+      store.createMany(plants, { idempotencyKey, signal }),
   };
+}
+
+/** Whether people would call it the same plant. */
+export function isSame(a: Plant, b: Plant): boolean {
+  return editedFields.every((field) => a[field] === b[field]);
+}
+
+function toId(text = ""): bigint | undefined {
+  return /^-?\d{1,18}$/.test(text) ? BigInt(text) : undefined;
 }
 
 /** The service's own refusal; absent if nothing came, or something from a proxy. */

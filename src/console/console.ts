@@ -1,7 +1,7 @@
 /** Starts the page: signing in and out. The rest is the garden view's. */
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { type Api, connect, describeError, type Opening, toRefusal } from "./api.ts";
-import { find, leaveRoomForNotices, show } from "./elements.ts";
+import { type Api, connect, describeError, type Me, toRefusal } from "./api.ts";
+import { find, leaveRoomForNotices, show, whileBusy } from "./elements.ts";
 import { drawFern } from "./fern.ts";
 import { GardenView } from "./garden-view.ts";
 
@@ -15,10 +15,6 @@ const expired = "Your token has expired or was revoked. Sign in with another one
 
 const refused = "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked.";
 
-/** How long signing out waits for pending deletions. */
-const signOutMs = 5_000;
-const lateNote = "Signed out. The last deletions got no response, so they may not have happened.";
-
 drawFern(find<SVGElement>("fern"));
 leaveRoomForNotices();
 find("sign-in-form").addEventListener("submit", (event) => {
@@ -26,9 +22,11 @@ find("sign-in-form").addEventListener("submit", (event) => {
   void signIn(tokenInput.value);
 });
 tokenInput.addEventListener("input", () => showError(""));
-find("sign-out").addEventListener("click", async () => {
-  const isLate = new Promise<string>((resolve) => setTimeout(resolve, signOutMs, lateNote));
-  signOut(await Promise.race([view.finish(), isLate]));
+find("sign-out").addEventListener("click", () => signOut());
+// The address has what is shown, so it must not change.
+find("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  find("main").focus();
 });
 
 /** In the tab's storage only if its owner ticked the box, to survive a reload. */
@@ -38,23 +36,21 @@ if (keptToken) enter(connect(keptToken, calls.signal));
 else showSignIn();
 
 async function signIn(text: string): Promise<void> {
-  if (button.disabled) return;
   const token = cleanToken(text);
   if (token === "") return showError("Paste a token first.");
   const error = findTokenError(token);
   if (error !== undefined) return showError(`This ${error}`);
   showError("");
-  button.disabled = true;
-  try {
-    const api = connect(token, calls.signal);
-    const opening = await api.open();
-    if (keepBox.checked) tabStorage()?.setItem(storageKey, token);
-    enter(api, opening);
-  } catch (error) {
-    showError(describeSignInError(error));
-  } finally {
-    button.disabled = false;
-  }
+  await whileBusy(button, async () => {
+    try {
+      const api = connect(token, calls.signal);
+      const me = await api.me();
+      if (keepBox.checked) tabStorage()?.setItem(storageKey, token);
+      enter(api, me);
+    } catch (error) {
+      showError(describeSignInError(error));
+    }
+  });
 }
 
 function describeSignInError(error: unknown): string {
@@ -62,19 +58,19 @@ function describeSignInError(error: unknown): string {
   return isRefused ? refused : describeError(error);
 }
 
-function enter(api: Api, opening?: Opening): void {
+function enter(api: Api, me?: Me): void {
   tokenInput.value = "";
   showView("garden");
-  view.open(api, opening);
+  view.open(api, me);
 }
 
-/** Forgets everything, and shows the reason if there is one. */
-function signOut(reason: string | Node = ""): void {
+/** Forgets everything. With a reason, the same person is expected back. */
+function signOut(reason = ""): void {
   calls.abort();
   calls = new AbortController();
   tabStorage()?.removeItem(storageKey);
-  view.close();
-  find("sign-in-reason").replaceChildren(reason);
+  view.close(reason !== "");
+  find("sign-in-reason").textContent = reason;
   show(find("sign-in-reason"), reason !== "");
   showError("");
   showSignIn();

@@ -1,109 +1,101 @@
-/**
- * Deletions that can still be undone. Nothing is sent until the time is up, so undoing one leaves
- * the plant and its id untouched, and closing the page deletes nothing.
- */
-
+/** What was deleted here and can be restored: the same plants, with the same ids. */
 import { renderCount } from "../plant-file/words.ts";
-import type { Plant } from "./api.ts";
-import { announce, find, message, show } from "./elements.ts";
+import { type Api, describeError, makeIdempotencyKey, type Plant } from "./api.ts";
+import { announce, find, message, notify, show, whileBusy } from "./elements.ts";
 
-const undoMs = 6_000;
+/** For one plant. The message about several stays until somebody dismisses it. */
+const undoMs = 20_000;
+
+interface Deletion {
+  readonly plants: readonly Plant[];
+  /** Sent with every try to restore them, so that none is restored twice. */
+  readonly key: string;
+}
 
 export interface DeletionEvents {
-  /** Deletes the plant and reports the outcome; false if the plant may still exist. */
-  readonly send: (plant: Plant) => Promise<boolean>;
-  /** Puts plants back into the list. */
-  readonly restore: (plants: readonly Plant[]) => void;
+  readonly api: () => Api;
+  readonly onRestored: (plants: readonly Plant[]) => void;
+  /** True if the page has handled the error, and the message need not show it. */
+  readonly onError: (error: unknown) => boolean;
 }
 
 export class Deletions {
   readonly #events: DeletionEvents;
   readonly #box = find("undo");
-  #waiting: Plant[] = [];
-  /** Ids of plants that are waiting or being deleted. */
-  readonly #pending = new Set<bigint>();
-  /** Resolves to the plants that may still exist, once everything begun was sent. */
-  #sending: Promise<Plant[]> | undefined;
-  #dropping = new AbortController();
+  readonly #button = find<HTMLButtonElement>("undo-button");
+  /** The last one is undone first. */
+  #deletions: Deletion[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(events: DeletionEvents) {
     this.#events = events;
-    find("undo-button").addEventListener("click", () => this.undo());
+    this.#button.addEventListener("click", () => void this.undo());
+    find("undo-close").addEventListener("click", () => this.forget());
   }
 
-  get pendingIds(): ReadonlySet<bigint> {
-    return this.#pending;
+  add(plants: readonly Plant[]): void {
+    this.#deletions.push({ plants, key: makeIdempotencyKey() });
+    this.#draw();
+    announce(find("undo-text").textContent);
   }
 
-  start(plant: Plant): void {
-    this.#waiting.push(plant);
-    this.#pending.add(plant.id);
-    const more = this.#waiting.length - 1;
-    const text = find("undo-text");
-    text.replaceChildren(
-      message`Deleting “${this.#waiting[0]?.name ?? ""}”`,
-      `${more === 0 ? "" : ` and ${more} more`} in ${undoMs / 1_000} seconds. `,
-      "Closing the page cancels it.",
-    );
-    announce(text.textContent);
-    show(this.#box, true);
-    this.#startClock();
-  }
-
-  undo(): void {
-    if (this.#waiting.length === 0) return;
-    const plants = this.#takeWaiting();
-    for (const { id } of plants) this.#pending.delete(id);
-    this.#events.restore(plants);
-    announce(`${renderCount(plants.length, "plant")} kept.`);
-  }
-
-  /** Sends what is waiting now. Resolves to the plants that may still exist. */
-  finish(): Promise<Plant[]> {
-    const sending = this.#send(this.#takeWaiting(), this.#sending);
-    this.#sending = sending;
-    void sending.then(() => {
-      if (this.#sending === sending) this.#sending = undefined;
-    });
-    return sending;
-  }
-
-  /** Drops everything that isn't under way. */
-  forget(): void {
-    this.#takeWaiting();
-    this.#pending.clear();
-    this.#sending = undefined;
-    this.#dropping.abort();
-    this.#dropping = new AbortController();
-  }
-
-  async #send(plants: readonly Plant[], before?: Promise<Plant[]>): Promise<Plant[]> {
-    // After signing out, the same ids may be plants of the next person.
-    const { signal } = this.#dropping;
-    const left = [...((await before) ?? [])];
-    for (const plant of plants) {
-      if (signal.aborted || !(await this.#events.send(plant))) left.push(plant);
-      if (!signal.aborted) this.#pending.delete(plant.id);
-    }
-    return left;
-  }
-
-  #takeWaiting(): Plant[] {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+  async undo(): Promise<void> {
+    const deletion = this.#deletions.at(-1);
+    if (!deletion) return;
     this.#stopClock();
-    show(this.#box, false);
-    return waiting;
+    await whileBusy(this.#button, () => this.#restore(deletion));
+  }
+
+  /** From now on nothing can be restored. */
+  forget(): void {
+    this.#deletions = [];
+    this.#draw();
+  }
+
+  async #restore(deletion: Deletion): Promise<void> {
+    const { plants, key } = deletion;
+    const [first] = plants;
+    try {
+      const results = await this.#events.api().restore(plants, key);
+      const restored = plants.filter((_, index) => results[index]?.status === 201);
+      this.#deletions = this.#deletions.filter((each) => each !== deletion);
+      this.#draw();
+      this.#events.onRestored(restored);
+      const refusal = results.find((result) => result.status !== 201);
+      if (refusal) {
+        const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
+        notify(message`Restored ${count}. ${refusal.detail}`, "trouble");
+      } else if (plants.length === 1) notify(message`“${first?.name ?? ""}” is back.`);
+      else notify(message`${renderCount(plants.length, "plant")} are back.`);
+    } catch (error) {
+      if (this.#events.onError(error)) return;
+      this.#draw();
+      const advice = "It’s safe to undo again.";
+      notify(message`Nothing may have been restored. ${describeError(error)} ${advice}`, "trouble");
+    }
+  }
+
+  #draw(): void {
+    const plants = this.#deletions.at(-1)?.plants ?? [];
+    const [first] = plants;
+    this.#stopClock();
+    show(this.#box, first !== undefined);
+    if (!first) return;
+    const isOne = plants.length === 1;
+    find("undo-text").replaceChildren(
+      isOne
+        ? message`“${first.name}” was deleted.`
+        : `${renderCount(plants.length, "plant")} were deleted.`,
+    );
+    if (isOne) this.#startClock();
   }
 
   #startClock(): void {
-    this.#stopClock();
     this.#box.classList.add("ticking");
     this.#timer = setTimeout(() => {
       // The clock starts over for anyone reading the message or reaching for the button.
-      if (this.#box.matches(":hover, :focus-within")) this.#startClock();
-      else void this.finish();
+      if (this.#box.matches(":hover, :focus-within")) this.#draw();
+      else this.forget();
     }, undoMs);
   }
 

@@ -7,6 +7,9 @@ export function find<Kind extends Element = HTMLElement>(id: string): Kind {
   return element as unknown as Kind;
 }
 
+/** How many characters of a name a message has. */
+const nameMax = 50;
+
 type Attributes = Readonly<Record<string, string | number>>;
 
 export function make<Tag extends keyof HTMLElementTagNameMap>(
@@ -39,17 +42,40 @@ export function show(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown;
 }
 
+/** Runs what a button started. Until it ends, the button is off, and spins after a moment. */
+export async function whileBusy(button: HTMLButtonElement, work: () => Promise<void>) {
+  if (button.disabled) return;
+  button.disabled = true;
+  button.ariaBusy = "true";
+  try {
+    await work();
+  } finally {
+    button.disabled = false;
+    button.ariaBusy = null;
+  }
+}
+
 /**
  * A message with names in it. Each name is isolated, so that one written right to left doesn't
- * reorder the words around it.
+ * reorder the words around it, and cut if it is in quotes.
  */
-export function message(texts: TemplateStringsArray, ...names: string[]): DocumentFragment {
+export function message(
+  texts: TemplateStringsArray,
+  ...names: readonly (string | Node)[]
+): DocumentFragment {
   const fragment = document.createDocumentFragment();
   for (const [index, text] of texts.entries()) {
-    if (index > 0) fragment.append(make("bdi", {}, names[index - 1] ?? ""));
     fragment.append(text);
+    const name = names[index] ?? "";
+    if (name instanceof Node) fragment.append(name);
+    else if (name) fragment.append(make("bdi", {}, text.endsWith("“") ? cut(name) : name));
   }
   return fragment;
+}
+
+function cut(name: string): string {
+  const characters = [...name];
+  return characters.length <= nameMax ? name : `${characters.slice(0, nameMax - 1).join("")}…`;
 }
 
 /** For screen readers only: for what can be seen elsewhere. */
@@ -84,14 +110,19 @@ export function leaveRoomForNotices(): void {
 const noticeMs = 7_000;
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** A message at the foot of the page. News goes away by itself; trouble stays until dismissed. */
-export function notify(text: Node, kind: "news" | "trouble" = "news"): void {
+/**
+ * A message at the foot of the page. News goes away by itself; trouble stays until dismissed.
+ * Returns a function that hides the message, unless another one is there by then.
+ */
+export function notify(text: Node, kind: "news" | "trouble" = "news"): () => void {
   hideNotice();
-  find("notice-text").replaceChildren(text);
+  const notice = make("span", {}, text);
+  find("notice-text").replaceChildren(notice);
   find("notice").classList.toggle("trouble", kind === "trouble");
   show(find("notice"), true);
   announce(find("notice-text").textContent);
   if (kind === "news") noticeTimer = setTimeout(hideNotice, noticeMs);
+  return () => notice.isConnected && hideNotice();
 }
 
 export function hideNotice(): void {

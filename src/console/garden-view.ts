@@ -1,15 +1,18 @@
 /** The page of an open garden: loads plants, shows them, and keeps up with what changes them. */
 
+import { createMatcher } from "../domain/search.ts";
 import { renderCount } from "../plant-file/words.ts";
 import { AddForm } from "./add-form.ts";
+import { Address, type Place } from "./address.ts";
 import {
   type Api,
   describeError,
-  largePageSize,
+  isSame,
   type Me,
-  type Opening,
   type Plant,
-  type PlantDraft,
+  pageSize,
+  type Query,
+  type Summary,
   toRefusal,
 } from "./api.ts";
 import { Deletions } from "./deletions.ts";
@@ -23,155 +26,156 @@ import {
   show,
 } from "./elements.ts";
 import { Garden } from "./garden.ts";
-import { describeLoaded, drawWords } from "./garden-words.ts";
+import { drawWords, isFiltered } from "./garden-words.ts";
 import { ListView } from "./list-view.ts";
 import { PlantCard } from "./plant-card.ts";
-import { readTagFromAddress, TagsView, writeTagToAddress } from "./tags-view.ts";
+import { Selection } from "./selection.ts";
+import { SelectionBar } from "./selection-bar.ts";
+import { TagsView } from "./tags-view.ts";
 import { Transfers } from "./transfers.ts";
 
 /** The next page is loaded when the end of the list is this close to the window. */
 const loadAheadPixels = 1_600;
+/** How long somebody who types pauses before the service searches. */
+const typingMs = 200;
 
 export class GardenView {
   readonly #onExpired: () => void;
   readonly #filterInput = find<HTMLInputElement>("filter");
   readonly #moreButton = find("load-more");
+  readonly #address = new Address((place) => this.#follow(place));
+  readonly #selection = new Selection();
   readonly #card = new PlantCard({
     api: () => this.#openApi(),
-    onRead: (id, plant) => (plant ? this.#put([plant], 0) : this.#remove(id)),
-    onSaved: (plant) => this.#showSaved(plant),
+    onRead: (id, plant) => this.#showRead(id, plant),
+    onSaved: (plant, isMerged) => this.#showSaved(plant, isMerged),
+    onDeleted: (plant) => this.#showDeleted([plant]),
+    onMove: (plant) => this.#address.go({ ...this.#address.place, plant }),
     onClosed: (id) => {
       // The row that opened it may have been redrawn or removed.
-      const isFocused = this.#list.focus(this.#list.indexOf(id), "opener");
-      if (!isFocused) this.#filterInput.focus();
+      if (!this.#list.focus(this.#list.indexOf(id))) this.#filterInput.focus();
     },
     onError: (error) => this.#handle(error),
   });
-  readonly #list = new ListView({
-    onOpen: (plant) => this.#card.open(plant),
-    onDelete: (plant) => this.#delete(plant),
+  readonly #selectionBar = new SelectionBar(this.#selection, {
+    api: () => this.#openApi(),
+    garden: () => this.#garden,
+    onChange: () => this.#draw(),
+    onDeleted: (plants) => this.#showDeleted(plants),
+    onStale: () => void this.#refresh(),
+    onError: (error) => this.#handle(error),
   });
-  readonly #tags = new TagsView((tag) => this.#chooseTag(tag));
+  readonly #list = new ListView(this.#selection, {
+    onOpen: ({ id }) => this.#address.go({ ...this.#address.place, plant: id }),
+    onDelete: (plant) => this.#canWrite && void this.#card.delete(plant),
+    onToggle: (index, isRange) => {
+      this.#selection.toggle(this.#garden.plants, index, isRange);
+      this.#draw();
+    },
+    onLeave: () => this.#filterInput.focus(),
+  });
+  readonly #tags = new TagsView((tag) => this.#address.go({ ...this.#coming.query, tag }));
   readonly #deletions = new Deletions({
-    send: (plant) => this.#sendDeletion(plant),
-    restore: (plants) => this.#restore(plants),
+    api: () => this.#openApi(),
+    onRestored: (plants) => this.#showRestored(plants),
+    onError: (error) => this.#handle(error),
   });
   readonly #add = new AddForm({
-    create: (draft, key) => this.#create(draft, key),
+    create: (draft, key) => this.#openApi().create(draft, key),
     onAdded: (plant) => this.#showAdded(plant),
     onError: (error) => this.#handle(error),
   });
   readonly #transfers = new Transfers({
     api: () => this.#openApi(),
-    tag: () => this.#shown.tag,
-    onImporting: () => this.#deletions.finish(),
+    query: () => this.#garden.query,
     onChanged: () => void this.#refresh(),
     onError: (error) => this.#handle(error),
   });
   // Under load several entries arrive together; the last one is current.
   readonly #end = new IntersectionObserver(
-    (entries) => entries.at(-1)?.isIntersecting && this.#loadAhead(),
+    (entries) => entries.at(-1)?.isIntersecting && this.#loadMore(),
     { rootMargin: `${loadAheadPixels}px` },
   );
 
   #api: Api | undefined;
-  #me: Me | undefined;
-  #all = Garden.ofAll();
-  /** The same, or the plants of the chosen tag. */
-  #shown = this.#all;
-  /** Whether the first page of all plants is here. */
-  #isOpened = false;
-  #filterText = "";
-  #refreshes = 0;
+  /** Whose drafts are kept, after the token expired. */
+  #owner = "";
+  #summary: Summary | undefined;
+  #summaries = 0;
+  /** The list that is shown. */
+  #garden = makeGarden({});
+  /** The same, or the one that is about to be shown. */
+  #coming = this.#garden;
+  /** Ends the requests for it. */
+  #loading = new AbortController();
+  #typingTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Hides the message that a refresh has failed. */
+  #hideTrouble = () => {};
 
   constructor(onExpired: () => void) {
     this.#onExpired = onExpired;
-    this.#filterInput.addEventListener("input", () => this.#setFilterText(this.#filterInput.value));
-    this.#filterInput.addEventListener("keydown", ({ key }) => {
-      if (key !== "Escape") return;
-      if (this.#filterText !== "" || this.#shown.tag !== undefined) this.#showAll();
-      else this.#filterInput.blur();
+    const input = this.#filterInput;
+    input.addEventListener("input", () => {
+      clearTimeout(this.#typingTimer);
+      this.#typingTimer = setTimeout(() => this.#search(), typingMs);
+    });
+    input.addEventListener("keydown", (event) => this.#pressInFilter(event));
+    find("garden-title").addEventListener("keydown", (event) => this.#enterList(event));
+    find("newest").addEventListener("click", () => {
+      const { order, ...query } = this.#coming.query;
+      this.#address.go({ ...query, order: order ? undefined : "desc" });
     });
     find("clear-filter").addEventListener("click", () => this.#showAll());
     find("refresh").addEventListener("click", () => void this.#refresh());
     find("first-add").addEventListener("click", () => this.#add.open());
-    find("retry").addEventListener("click", () => void this.#load());
-    this.#moreButton.addEventListener("click", () => void this.#load());
+    for (const id of ["retry", "load-more"]) {
+      find(id).addEventListener("click", () => void this.#load());
+    }
     find("notice-close").addEventListener("click", hideNotice);
     listenForShortcuts({
-      "/": () => this.#filterInput.focus(),
-      n: () => this.#me?.scope === "write" && this.#add.open(),
+      "/": () => input.focus(),
+      n: () => this.#canWrite && this.#add.open(),
+      x: () => this.#canWrite && this.#selectionBar.toggle(),
       r: () => void this.#refresh(),
-      z: () => this.#deletions.undo(),
+      z: () => void this.#deletions.undo(),
     });
   }
 
-  /** Loads the first page unless it is given. */
-  open(api: Api, opening?: Opening): void {
+  /** Shows what the address says, and what was typed before the token expired. */
+  open(api: Api, me?: Me): void {
     this.#api = api;
-    if (opening) this.#begin(opening);
-    else void this.#load();
+    if (!me || toOwner(me) !== this.#owner) this.#forgetDrafts();
+    const { plant, ...query } = this.#address.place;
+    this.#filterInput.value = query.q ?? "";
+    void this.#start(query);
     find("garden-title").focus();
+    if (plant !== undefined) void this.#card.open(plant, undefined);
   }
 
-  #begin({ me, first }: Opening): void {
-    this.#me = me;
-    this.#all.addPage(first);
-    this.#all.stored = me.plants - this.#deletions.pendingIds.size;
-    this.#all.isLoading = false;
-    this.#isOpened = true;
-    const tag = readTagFromAddress();
-    this.#chooseTag(tag);
-  }
-
-  /** Reloads the garden. The old list stays until the new one is here. */
-  async #refresh(): Promise<void> {
-    const api = this.#api;
-    const number = ++this.#refreshes;
-    const isLatest = () => api !== undefined && api === this.#api && number === this.#refreshes;
-    const before = [...this.#deletions.pendingIds];
-    try {
-      const opening = await api?.open();
-      if (!opening || !isLatest()) return;
-      // The response may still list plants that were deleted while it was on its way.
-      const pending = [...before, ...this.#deletions.pendingIds];
-      this.#all = Garden.ofAll(pending.filter((id) => this.#all.isRemoved(id)));
-      this.#shown = this.#all;
-      this.#begin(opening);
-      announce(`Loaded ${describeLoaded(this.#all)}.`);
-    } catch (error) {
-      if (!isLatest() || this.#handle(error)) return;
-      notify(message`The list couldn’t be refreshed. ${describeError(error)}`, "trouble");
-    }
-  }
-
-  /** Sends pending deletions. Resolves to a message if some may have failed. */
-  async finish(): Promise<Node | string> {
-    const left = await this.#deletions.finish();
-    if (left.length === 0) return "";
-    const names = left.map(({ name }, index) =>
-      index === 0 ? message`“${name}”` : message`, “${name}”`,
-    );
-    const text = document.createDocumentFragment();
-    text.append("Signed out. These plants may not have been deleted: ", ...names, ".");
-    return text;
-  }
-
-  /** Forgets everything. */
-  close(): void {
+  /** Forgets everything, except what was typed before the token expired. */
+  close(isExpired: boolean): void {
+    this.#owner = isExpired && this.#summary ? toOwner(this.#summary.me) : "";
     this.#api = undefined;
-    this.#me = undefined;
-    this.#all = Garden.ofAll();
-    this.#shown = this.#all;
-    this.#isOpened = false;
-    this.#clearFilter();
-    writeTagToAddress(undefined);
+    this.#summary = undefined;
+    this.#loading.abort();
+    clearTimeout(this.#typingTimer);
+    this.#garden = makeGarden({});
+    this.#coming = this.#garden;
+    this.#selection.setOn(false);
     this.#deletions.forget();
-    this.#add.reset();
     this.#transfers.reset();
-    this.#card.close();
+    this.#card.suspend();
+    if (!isExpired) {
+      this.#forgetDrafts();
+      this.#address.replace({});
+    }
     hideNotice();
     this.#draw();
+  }
+
+  #forgetDrafts(): void {
+    this.#add.reset();
+    this.#card.dismiss();
   }
 
   #openApi(): Api {
@@ -179,200 +183,246 @@ export class GardenView {
     return this.#api;
   }
 
-  /** A plant that is about to be deleted still has its id. */
-  async #create(draft: PlantDraft, key: string): Promise<Plant> {
-    const { id } = draft;
-    if (id !== undefined && this.#deletions.pendingIds.has(BigInt(id))) {
-      await this.#deletions.finish();
-    }
-    return this.#openApi().create(draft, key);
+  get #canWrite(): boolean {
+    return this.#summary?.me.scope === "write";
   }
 
-  /** Loads the next page, and further ones for as long as a filter is set. */
-  async #load(): Promise<void> {
-    const garden = this.#shown;
-    if (garden.isLoading) return;
-    const api = this.#openApi();
+  /** Shows what the address says now. */
+  #follow({ plant, ...query }: Place): void {
+    if (!this.#api) return;
+    if (toQ(this.#filterInput.value) !== query.q) this.#filterInput.value = query.q ?? "";
+    if (!isSameQuery(query, this.#coming.query)) void this.#start(query);
+    if (plant === this.#card.id) return;
+    const known = this.#garden.plants.find(({ id }) => id === plant);
+    if (plant === undefined) this.#card.close();
+    else void this.#card.open(plant, known);
+  }
+
+  #search(): void {
+    clearTimeout(this.#typingTimer);
+    const { query } = this.#coming;
+    const q = toQ(this.#filterInput.value);
+    if (q === query.q) return;
+    // Back ends a search as a whole, not letter by letter.
+    if (q !== undefined && query.q !== undefined) this.#address.replace({ ...query, q });
+    else this.#address.go({ ...query, q });
+  }
+
+  #pressInFilter(event: KeyboardEvent): void {
+    if (event.key === "Enter") this.#search();
+    if (event.key === "Escape") {
+      if (this.#filterInput.value !== "" || isFiltered(this.#coming.query)) this.#showAll();
+      else this.#filterInput.blur();
+    }
+    this.#enterList(event);
+  }
+
+  #enterList(event: KeyboardEvent): void {
+    if (event.key !== "ArrowDown") return;
+    event.preventDefault();
+    this.#list.focusFirst();
+  }
+
+  #showAll(): void {
+    this.#filterInput.value = "";
+    clearTimeout(this.#typingTimer);
+    this.#address.go({ order: this.#coming.query.order });
+    this.#filterInput.focus();
+  }
+
+  /** Starts a list. What is shown stays until its first page is here. */
+  async #start(query: Query, limit = pageSize): Promise<void> {
+    this.#loading.abort();
+    this.#loading = new AbortController();
+    this.#coming = makeGarden(query);
+    if (!this.#garden.isLoaded) this.#garden = this.#coming;
+    await this.#load(limit);
+  }
+
+  /** Loads everything again that was loaded. */
+  async #refresh(): Promise<void> {
+    if (!this.#api) return;
+    const limit = Math.max(this.#garden.size, pageSize);
+    await Promise.all([this.#start(this.#coming.query, limit), this.#recount()]);
+  }
+
+  /** Loads the next page. */
+  async #load(limit = pageSize): Promise<void> {
+    const api = this.#api;
+    const garden = this.#coming;
+    const { signal } = this.#loading;
+    if (!api || garden.isLoading) return;
+    const isFirst = !garden.isLoaded;
     garden.isLoading = true;
     garden.loadError = undefined;
     this.#draw();
     try {
-      if (!this.#isOpened) {
-        const opening = await api.open();
-        if (api === this.#api && garden === this.#all) this.#begin(opening);
-        return;
-      }
-      const limit = this.#filterText === "" ? undefined : largePageSize;
-      garden.addPage(await api.page(garden.next, garden.tag, limit));
+      const [page, summary] = await Promise.all([
+        api.page(garden.query, garden.next, limit, signal),
+        this.#summary ?? api.summarize(),
+      ]);
+      if (signal.aborted) return;
+      this.#summary ??= summary;
+      garden.addPage(page);
     } catch (error) {
+      if (signal.aborted || this.#handle(error)) return;
       garden.loadError = error;
-      if (api === this.#api) this.#handle(error);
     } finally {
       garden.isLoading = false;
-      if (garden === this.#shown) {
-        this.#draw();
-        if (!this.#loadRestIfFiltered()) this.#announceShown();
-      }
     }
-  }
-
-  #announceShown(): void {
-    if (this.#filterText !== "") announce(find("filter-note").textContent);
-    else if (this.#shown.tag !== undefined) {
+    if (isFirst) this.#arrive(garden);
+    this.#draw();
+    if (isFirst && garden.isLoaded) {
       announce(`${find("garden-title").textContent} ${find("garden-note").textContent}`);
     }
   }
 
-  #loadAhead(): void {
-    const { next, loadError } = this.#shown;
-    if (next !== undefined && !loadError && this.#filterText === "") void this.#load();
+  /** A list is here, or the reason why it isn't. */
+  #arrive(garden: Garden): void {
+    const isRefresh = isSameQuery(garden.query, this.#garden.query);
+    this.#hideTrouble();
+    if (isRefresh && garden.loadError !== undefined && garden !== this.#garden) {
+      this.#coming = this.#garden;
+      const why = describeError(garden.loadError);
+      this.#hideTrouble = notify(message`The list couldn’t be refreshed. ${why}`, "trouble");
+      return;
+    }
+    if (!isRefresh) {
+      this.#selection.setAll(false);
+      const top = find("toolbar").getBoundingClientRect().bottom;
+      const listTop = find("table").getBoundingClientRect().top;
+      if (listTop < top) scrollBy({ top: listTop - top, behavior: "instant" });
+    }
+    this.#garden = garden;
   }
 
-  /** Otherwise a filter would find only what happens to be loaded. */
-  #loadRestIfFiltered(): boolean {
-    const { next, loadError } = this.#shown;
-    if (next === undefined || loadError || this.#filterText === "") return false;
-    void this.#load();
-    return true;
+  #loadMore(): void {
+    const { next, loadError } = this.#garden;
+    const isCurrent = this.#garden === this.#coming;
+    if (isCurrent && next !== undefined && loadError === undefined) void this.#load();
+  }
+
+  /** Counts plants and tags again. */
+  async #recount(): Promise<void> {
+    const api = this.#openApi();
+    const number = ++this.#summaries;
+    try {
+      const summary = await api.summarize();
+      if (api !== this.#api || number !== this.#summaries) return;
+      this.#summary = summary;
+      this.#draw();
+    } catch (error) {
+      // The numbers stay as they are. Whatever is asked for next shows what is wrong.
+      if (api === this.#api) this.#handle(error);
+    }
   }
 
   /** Handles what concerns the whole page; false if the error is something else. */
   #handle(error: unknown): boolean {
     // Nobody is waiting for it after signing out.
     if (!this.#api) return true;
-    const code = toRefusal(error)?.code;
-    if (code === "unauthenticated") {
-      this.#onExpired();
-      return true;
+    if (toRefusal(error)?.code !== "unauthenticated") return false;
+    this.#onExpired();
+    return true;
+  }
+
+  /** Shows plants as they are now, without those that are gone. */
+  #update(plants: readonly Plant[], gone: readonly Pick<Plant, "id">[]): void {
+    for (const garden of new Set([this.#garden, this.#coming])) {
+      garden.put(plants);
+      garden.remove(gone);
     }
-    return false;
-  }
-
-  #setFilterText(text: string): void {
-    this.#filterText = text;
-    this.#scrollToTop();
+    this.#selection.drop(gone);
     this.#draw();
-    this.#loadRestIfFiltered();
-    this.#announceShown();
+    void this.#recount();
   }
 
-  /** The service filters by tag, so this finds all plants of a tag in a garden of any size. */
-  #chooseTag(tag: string | undefined): void {
-    this.#shown = tag === undefined ? this.#all : this.#all.ofTag(tag);
-    writeTagToAddress(tag);
-    this.#scrollToTop();
-    if (tag === undefined) this.#setFilterText(this.#filterText);
-    else void this.#load();
+  /** Somebody has looked at one plant. */
+  #showRead(id: bigint, plant: Plant | undefined): void {
+    const known = this.#garden.plants.find((each) => each.id === id);
+    if (!known || (plant && isSame(plant, known))) return;
+    this.#update(plant ? [plant] : [], plant ? [] : [known]);
   }
 
-  #scrollToTop(): void {
-    const top = find("table").getBoundingClientRect().top;
-    if (top < 0) scrollBy({ top, behavior: "instant" });
-  }
-
-  #clearFilter(): void {
-    this.#filterText = "";
-    this.#filterInput.value = "";
-  }
-
-  #showAll(): void {
-    this.#clearFilter();
-    this.#chooseTag(undefined);
-    this.#filterInput.focus();
-  }
-
-  /** Shows plants that certainly exist, of which `added` are new to the garden. */
-  #put(plants: readonly Plant[], added = plants.length): void {
-    for (const garden of [this.#all, this.#shown]) garden.put(plants);
-    this.#count(added);
-    this.#draw();
-  }
-
-  #remove(id: bigint): void {
-    for (const garden of [this.#all, this.#shown]) garden.remove(id);
-    this.#count(-1);
-    this.#draw();
-  }
-
-  #count(change: number): void {
-    if (this.#all.stored !== undefined) this.#all.stored += change;
-  }
-
-  #showSaved(plant: Plant): void {
-    this.#put([plant], 0);
+  #showSaved(plant: Plant, isMerged: boolean): void {
+    this.#update([plant], []);
     this.#list.reveal(plant.id);
-    notify(message`“${plant.name}” was saved.`);
+    const more = isMerged ? " Somebody else’s change is in it, too." : "";
+    notify(message`“${plant.name}” was saved.${more}`);
   }
 
   #showAdded(plant: Plant): void {
-    this.#put([plant]);
-    if (!this.#shown.select(this.#filterText).includes(plant)) {
-      this.#clearFilter();
-      this.#chooseTag(undefined);
-    }
+    this.#update([plant], []);
     this.#list.reveal(plant.id);
-    notify(message`“${plant.name}” was added with the id ${String(plant.id)}.`);
+    const link = this.#address.link(String(plant.id), () => ({
+      ...this.#garden.query,
+      plant: plant.id,
+    }));
+    notify(message`“${plant.name}” was added with the id ${link}.`);
   }
 
-  #delete(plant: Plant): void {
-    const place = this.#list.indexOf(plant.id);
-    this.#remove(plant.id);
-    if (!this.#list.focus(place)) this.#filterInput.focus();
-    this.#deletions.start(plant);
+  #showDeleted(plants: readonly Plant[]): void {
+    const [first] = plants;
+    if (!first) return;
+    const index = this.#list.indexOf(first.id);
+    this.#update([], plants);
+    if (!this.#list.focus(Math.max(0, index))) this.#filterInput.focus();
+    this.#deletions.add(plants);
   }
 
-  #restore(plants: readonly Plant[]): void {
-    this.#put(plants);
+  #showRestored(plants: readonly Plant[]): void {
+    this.#update(plants, []);
     const [first] = plants;
     if (!first) return;
     this.#list.focus(this.#list.indexOf(first.id));
     this.#list.reveal(first.id);
   }
 
-  async #sendDeletion(plant: Plant): Promise<boolean> {
-    const api = this.#api;
-    try {
-      await api?.delete(plant.id);
-      notify(message`“${plant.name}” was deleted.`);
-      return true;
-    } catch (error) {
-      if (api !== this.#api) return false;
-      const refusal = toRefusal(error);
-      if (refusal?.code === "not-found") {
-        notify(message`“${plant.name}” had already been deleted.`);
-        return true;
-      }
-      this.#put([plant]);
-      if (this.#handle(error)) return false;
-      const outcome = refusal ? "was not deleted" : "may not have been deleted";
-      notify(message`“${plant.name}” ${outcome}. ${describeError(error)}`, "trouble");
-      return false;
-    }
-  }
-
   #draw(): void {
-    const garden = this.#shown;
-    const plants = garden.select(this.#filterText);
-    this.#list.setPlants(plants, { canDelete: this.#me?.scope === "write" });
-    this.#tags.draw(this.#all, garden);
-    const found = plants.length;
-    drawWords(garden, { found, filterText: this.#filterText, me: this.#me });
+    const garden = this.#garden;
+    const { order, tag } = garden.query;
+    drawWords(garden, this.#summary);
+    this.#selectionBar.draw(garden, this.#summary);
+    this.#list.draw(garden.plants);
+    this.#tags.draw(this.#summary?.tags ?? [], tag);
+    find("newest").ariaPressed = String(order === "desc");
+    show(find("busy"), this.#coming !== garden);
     this.#drawEnd(garden);
   }
 
-  #drawEnd({ size, next, isLoading, loadError }: Garden): void {
-    const hasMore = next !== undefined;
+  #drawEnd({ size, next, isLoading, loadError, query }: Garden): void {
     const hasFailed = loadError !== undefined && size > 0;
     const note = find("more-note");
+    const found = `${renderCount(size)} found so far`;
     note.textContent = hasFailed
       ? `Couldn’t load more plants. ${describeError(loadError)}`
-      : `Loading… ${renderCount(size, "plant")} so far`;
-    // With a filter, the note above the list says so.
-    show(note, size > 0 && (hasFailed || (isLoading && this.#filterText === "")));
+      : `Loading… ${query.q === undefined ? `${renderCount(size, "plant")} so far` : found}`;
+    show(note, hasFailed || (isLoading && next !== undefined));
     this.#moreButton.textContent = hasFailed ? "Try again" : "Load more";
-    show(this.#moreButton, hasMore && !isLoading);
+    show(this.#moreButton, next !== undefined && !isLoading);
     // Observe again: an end that stays in view would not be reported twice.
     this.#end.disconnect();
     this.#end.observe(this.#moreButton);
   }
+}
+
+/** Words that are a number find the plant with this id, too. */
+function makeGarden(query: Query): Garden {
+  const { tag, q } = query;
+  const hasWords = q === undefined ? () => true : createMatcher(q);
+  const matches = (plant: Plant) =>
+    (tag === undefined || plant.tag === tag) && (hasWords(plant) || String(plant.id) === q);
+  return new Garden(query, matches);
+}
+
+function isSameQuery(a: Query, b: Query): boolean {
+  return a.tag === b.tag && a.q === b.q && a.order === b.order;
+}
+
+function toQ(text: string): string | undefined {
+  return text.trim() || undefined;
+}
+
+function toOwner({ user, garden }: Me): string {
+  return JSON.stringify([user, garden]);
 }

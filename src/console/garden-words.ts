@@ -1,44 +1,44 @@
-/** What the page says about a garden: whose it is, which plants are shown, what a filter found. */
+/** What the page says about a garden: whose it is, and which of its plants are shown. */
 
 import { renderCount } from "../plant-file/words.ts";
-import { describeError, type Me } from "./api.ts";
+import { describeError, type Me, type Query, type Summary, tagsMax } from "./api.ts";
 import { find, message, show } from "./elements.ts";
 import type { Garden } from "./garden.ts";
 
-export interface Shown {
-  /** How many plants the filter found. */
-  readonly found: number;
-  readonly filterText: string;
-  readonly me: Me | undefined;
-}
-
 /** Everything about the garden but its plants and tags. */
-export function drawWords(garden: Garden, { found, filterText, me }: Shown): void {
-  const { size } = garden;
-  const canWrite = me?.scope === "write";
-  const hasMore = garden.next !== undefined;
-  const isFirstLoad = garden.isLoading && size === 0;
-  const isTrouble = garden.loadError !== undefined && size === 0;
-  const isNothing = size === 0 && !hasMore && !isFirstLoad && !isTrouble;
-  const isEmpty = isNothing && garden.tag === undefined;
-  const isNoMatch = found === 0 && (size > 0 || (isNothing && !isEmpty));
-  find("me").replaceChildren(me ? describeMe(me) : "");
-  find("garden-title").textContent = size === 0 ? "Your garden" : describeSize(garden);
-  find("garden-note").replaceChildren(...describeExtent(garden));
-  find("filter-note").textContent = filterText && describeMatches(garden, found);
-  find("no-match-title").textContent = hasMore ? "Nothing found yet" : "No plants found";
-  find("no-match-note").textContent = describeNoMatch(garden);
-  find("trouble-note").textContent = isTrouble ? describeError(garden.loadError) : "";
+export function drawWords(garden: Garden, summary: Summary | undefined): void {
+  const { size, isComplete, loadError } = garden;
+  const canWrite = summary?.me.scope === "write";
+  const isTrouble = loadError !== undefined && size === 0;
+  const isEmpty = isComplete && size === 0 && !isFiltered(garden.query);
+  find("me").replaceChildren(summary ? describeMe(summary.me) : "");
+  find("garden-title").textContent = describeSize(garden, summary);
+  find("garden-note").replaceChildren(...describeExtent(garden, summary));
+  find("no-match-note").replaceChildren(describeNoMatch(garden.query));
+  find("trouble-note").textContent = isTrouble ? describeError(loadError) : "";
   find("empty-note").textContent = canWrite
     ? "This garden is empty. A plant needs a name; tag and id are optional."
     : "This garden is empty, and this token can only read.";
-  show(find("table"), found > 0);
+  show(find("table"), size > 0);
   show(find("empty"), isEmpty);
-  show(find("no-match"), isNoMatch);
+  show(find("no-match"), isComplete && size === 0 && !isEmpty);
   show(find("trouble"), isTrouble);
-  show(find("loading"), isFirstLoad);
+  show(find("loading"), !garden.isLoaded && !isTrouble);
   document.body.classList.toggle("read-only", !canWrite);
-  document.body.classList.toggle("bare", size === 0 && garden.tag === undefined);
+  document.body.classList.toggle("bare", size === 0 && !isFiltered(garden.query));
+}
+
+export function isFiltered({ tag, q }: Query): boolean {
+  return tag !== undefined || q !== undefined;
+}
+
+/** How many plants the list has, loaded or not; absent if nobody knows yet. */
+export function countPlants(garden: Garden, summary: Summary | undefined): number | undefined {
+  const { tag, q } = garden.query;
+  if (garden.isComplete) return garden.size;
+  if (q !== undefined || !summary) return undefined;
+  if (tag === undefined) return summary.me.plants;
+  return summary.tags.find((each) => each.tag === tag)?.plants;
 }
 
 function describeMe({ user, garden, scope, expiresAt }: Me): Node {
@@ -50,44 +50,32 @@ function describeMe({ user, garden, scope, expiresAt }: Me): Node {
   return message`${user} · garden ${garden} · ${access} · ${expiry}`;
 }
 
-/** `15,100 plants`; `First 500 plants` if nobody knows how many have the chosen tag. */
-function describeSize({ size, total }: Garden): string {
-  return total === undefined ? `First ${renderCount(size, "plant")}` : renderCount(total, "plant");
+/** `20,000 plants`; `First 500 plants` if nobody knows how many there are. */
+function describeSize(garden: Garden, summary: Summary | undefined): string {
+  const { size } = garden;
+  if (size === 0 && !isFiltered(garden.query)) return "Your garden";
+  const count = countPlants(garden, summary);
+  return count === undefined ? `First ${renderCount(size, "plant")}` : renderCount(count, "plant");
 }
 
 /** Which plants the title counts. */
-function describeExtent(garden: Garden): (Node | string)[] {
+function describeExtent(garden: Garden, summary: Summary | undefined): (Node | string)[] {
+  const { tag, q } = garden.query;
+  const tags = summary?.tags.filter((each) => each.tag !== "").length ?? 0;
   const parts: (Node | string)[] = [];
-  if (garden.tag === "") parts.push("without a tag");
-  else if (garden.tag !== undefined) parts.push(message`tagged “${garden.tag}”`);
-  if (garden.next !== undefined) {
-    const isCounted = garden.total !== undefined;
-    const loaded = isCounted ? `${renderCount(garden.size)} loaded, ` : "";
-    parts.push(`${loaded}more as you scroll`);
+  if (q !== undefined) parts.push(message`with “${q}”`);
+  if (tag === "") parts.push("without a tag");
+  else if (tag !== undefined) parts.push(message`tagged “${tag}”`);
+  if (garden.next !== undefined && q !== undefined) parts.push("more as you scroll");
+  if (!isFiltered(garden.query) && tags > 0) {
+    parts.push(`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`);
   }
-  const tags = garden.countTags().filter(([tag]) => tag !== "").length;
-  if (garden.tag === undefined && tags > 0) parts.push(renderCount(tags, "tag"));
   return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
 }
 
-/** `the first 500 of 15,100 plants`, `the first 500 plants`, `all 12 plants`. */
-export function describeLoaded({ size, next, total }: Garden): string {
-  if (next === undefined)
-    return size < 2 ? renderCount(size, "plant") : `all ${renderCount(size, "plant")}`;
-  const of = total === undefined ? "" : `${renderCount(size)} of `;
-  return `the first ${of}${renderCount(total ?? size, "plant")}`;
-}
-
-function describeMatches(garden: Garden, shown: number): string {
-  const { size, next, loadError } = garden;
-  const found = renderCount(shown);
-  if (next === undefined) return `${found} of ${renderCount(size, "plant")}`;
-  const rest = loadError === undefined ? ". Loading the rest…" : "";
-  return `${found} among ${describeLoaded(garden)}${rest}`;
-}
-
-function describeNoMatch({ size, next, loadError }: Garden): string {
-  if (size === 0) return "No plant has this tag.";
-  if (next === undefined) return "No name, tag or id matches.";
-  return loadError === undefined ? "Loading the rest of your plants…" : "";
+function describeNoMatch({ tag, q }: Query): Node | string {
+  if (q === undefined) return "No plant has this tag.";
+  if (tag === undefined) return message`No name or tag has “${q}”.`;
+  const which = tag === "" ? "without a tag" : message`tagged “${tag}”`;
+  return message`No plant ${which} has “${q}” in its name.`;
 }

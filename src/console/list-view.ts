@@ -4,6 +4,7 @@
  */
 import type { Plant } from "./api.ts";
 import { find, make } from "./elements.ts";
+import type { Selection } from "./selection.ts";
 
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
@@ -11,6 +12,9 @@ const overscan = 12;
 export interface ListEvents {
   readonly onOpen: (plant: Plant) => void;
   readonly onDelete: (plant: Plant) => void;
+  readonly onToggle: (index: number, isRange: boolean) => void;
+  /** An arrow key leads out of the list, past its first row. */
+  readonly onLeave: () => void;
 }
 
 export class ListView {
@@ -18,25 +22,36 @@ export class ListView {
   readonly #rows = find("rows");
   readonly #shown = new Map<Plant, HTMLElement>();
   readonly #events: ListEvents;
+  readonly #selection: Selection;
   #plants: readonly Plant[] = [];
-  #canDelete = true;
+  #isSelecting = false;
   #isDrawing = false;
 
-  constructor(events: ListEvents) {
+  constructor(selection: Selection, events: ListEvents) {
+    this.#selection = selection;
     this.#events = events;
     addEventListener("scroll", () => this.#drawSoon(), { passive: true });
     addEventListener("resize", () => this.#drawSoon());
-    this.#rows.addEventListener("keydown", (event) => this.#moveByKey(event));
+    this.#rows.addEventListener("click", (event) => this.#click(event));
+    this.#rows.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  setPlants(plants: readonly Plant[], options: { canDelete: boolean }): void {
+  draw(plants: readonly Plant[]): void {
+    const focused = this.#focusedId();
+    if (plants !== this.#plants) {
+      this.#table.setAttribute("aria-rowcount", String(plants.length + 1));
+      const idCharacters = plants.reduce((most, { id }) => Math.max(most, String(id).length), 2);
+      this.#table.style.setProperty("--id-characters", String(idCharacters));
+    }
     this.#plants = plants;
-    if (options.canDelete !== this.#canDelete) this.#clear();
-    this.#canDelete = options.canDelete;
-    this.#table.setAttribute("aria-rowcount", String(plants.length + 1));
-    const idCharacters = plants.reduce((most, { id }) => Math.max(most, String(id).length), 2);
-    this.#table.style.setProperty("--id-characters", String(idCharacters));
+    if (this.#selection.isOn !== this.#isSelecting) this.#clear();
+    this.#isSelecting = this.#selection.isOn;
+    this.#table.classList.toggle("selecting", this.#isSelecting);
     this.#draw();
+    // The row may be another element by now.
+    if (focused !== undefined && this.#focusedId() === undefined) {
+      this.focus(this.indexOf(focused));
+    }
   }
 
   /** The index of a plant in the list, or -1. */
@@ -54,23 +69,34 @@ export class ListView {
   }
 
   /** Focuses the row at this index, or the last one; false if there is none. */
-  focus(index: number, part: "action" | "opener" = "action"): boolean {
+  focus(index: number): boolean {
     const place = Math.min(index, this.#plants.length - 1);
     const plant = this.#plants[place];
     if (!plant) return false;
     this.#scrollTo(place);
-    // "Delete", if it is offered.
-    const buttons = [...(this.#shown.get(plant)?.querySelectorAll("button") ?? [])];
-    const button = buttons.at(part === "opener" ? 0 : -1);
-    button?.focus({ preventScroll: true });
-    return button !== undefined;
+    this.#shown
+      .get(plant)
+      ?.querySelector<HTMLElement>("button, input")
+      ?.focus({ preventScroll: true });
+    return true;
+  }
+
+  /** Focuses the first row that can be seen. */
+  focusFirst(): void {
+    const above = this.#top() - this.#rows.getBoundingClientRect().top;
+    this.focus(Math.max(0, Math.ceil(above / this.#rowHeight())));
+  }
+
+  /** Where the list comes out from under the toolbar. */
+  #top(): number {
+    return Math.max(0, find("toolbar").getBoundingClientRect().bottom);
   }
 
   #scrollTo(index: number): void {
     const height = this.#rowHeight();
     const top = this.#rows.getBoundingClientRect().top + index * height;
     const bottom = find("notices").getBoundingClientRect().top;
-    const isVisible = top > height && top + 2 * height < bottom;
+    const isVisible = top >= this.#top() && top + height <= bottom;
     if (!isVisible) scrollBy({ top: top - innerHeight / 2, behavior: "instant" });
     this.#draw();
   }
@@ -105,6 +131,8 @@ export class ListView {
       const row = this.#shown.get(plant) ?? this.#makeRow(plant);
       row.setAttribute("aria-rowindex", String(place + 2));
       row.style.transform = `translateY(${place * height}px)`;
+      const box = row.querySelector("input");
+      if (box) box.checked = this.#selection.has(plant);
       // In document order, for screen readers and the Tab key.
       if (!row.isConnected) {
         if (before) before.after(row);
@@ -119,47 +147,66 @@ export class ListView {
     const from = Math.max(0, first);
     const to = Math.min(this.#plants.length, last);
     const places = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-    for (const [plant, row] of this.#shown) {
-      if (!row.contains(document.activeElement)) continue;
-      const place = this.#plants.indexOf(plant);
-      if (place >= to) places.push(place);
-      else if (place >= 0 && place < from) places.unshift(place);
-    }
+    const focused = this.#focusedId();
+    const place = focused === undefined ? -1 : this.indexOf(focused);
+    if (place >= to) places.push(place);
+    else if (place >= 0 && place < from) places.unshift(place);
     return places;
   }
 
+  #focusedId(): bigint | undefined {
+    for (const [{ id }, row] of this.#shown) if (row.contains(document.activeElement)) return id;
+    return undefined;
+  }
+
+  /** The whole row is a button, or, while people select, a checkbox. */
   #makeRow(plant: Plant): HTMLElement {
     const { id, name, tag } = plant;
-    const opener = make(
-      "button",
-      { type: "button", class: "opener", "aria-haspopup": "dialog" },
-      make("bdi", {}, name),
-    );
-    opener.addEventListener("click", () => this.#events.onOpen(plant));
+    const text = make("bdi", {}, name);
+    const opener = { type: "button", class: "opener", "aria-haspopup": "dialog" };
     const row = make(
       "div",
-      { class: "row", role: "row" },
+      { class: "row", role: "row", title: tag === "" ? name : `${name}\n${tag}` },
       make("span", { class: "number", role: "cell" }, String(id)),
-      make("span", { class: "name", role: "cell", title: name }, opener),
-      make("span", { class: "tag", role: "cell", title: tag }, make("bdi", {}, tag)),
+      make(
+        "span",
+        { class: "name", role: "cell" },
+        this.#isSelecting ? text : make("button", opener, text),
+      ),
+      make("span", { class: "tag", role: "cell" }, make("bdi", {}, tag)),
     );
-    const action = make("span", { class: "action", role: "cell" });
-    if (this.#canDelete) {
-      const button = make("button", { type: "button", "aria-label": `Delete ${name}` }, "Delete");
-      button.addEventListener("click", () => this.#events.onDelete(plant));
-      action.append(button);
+    if (this.#isSelecting) {
+      const box = make("input", { type: "checkbox", "aria-label": `Select ${name}` });
+      row.prepend(make("span", { class: "box", role: "cell" }, box));
     }
-    row.append(action);
     this.#shown.set(plant, row);
     return row;
   }
 
-  #moveByKey(event: KeyboardEvent): void {
+  #click(event: MouseEvent): void {
+    const index = this.#indexAt(event);
+    const plant = this.#plants[index];
+    if (!plant) return;
+    if (this.#isSelecting) {
+      this.focus(index);
+      this.#events.onToggle(index, event.shiftKey);
+    } else this.#events.onOpen(plant);
+  }
+
+  #press(event: KeyboardEvent): void {
+    const index = this.#indexAt(event);
+    const plant = this.#plants[index];
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const row = (event.target as Element).closest(".row");
-    if (!step || !row) return;
-    event.preventDefault();
-    this.focus(Math.max(0, Number(row.getAttribute("aria-rowindex")) - 2 + step));
+    if (step) {
+      event.preventDefault();
+      if (index + step < 0) this.#events.onLeave();
+      else this.focus(index + step);
+    } else if (event.key === "Delete" && plant && !this.#isSelecting) this.#events.onDelete(plant);
+  }
+
+  #indexAt({ target }: Event): number {
+    const row = (target as Element).closest(".row");
+    return row ? Number(row.getAttribute("aria-rowindex")) - 2 : -1;
   }
 
   #clear(): void {

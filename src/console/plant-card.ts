@@ -1,10 +1,17 @@
-/** One plant in full, in a dialog: buttons that copy its fields, and a form that changes them. */
-import { type Api, describeError, type Plant, type StoredPlant, toRefusal } from "./api.ts";
-import { find, message, notify, show } from "./elements.ts";
+/** One plant in a dialog: its fields, which can be copied, and what changes or deletes it. */
+import {
+  type Api,
+  Conflict,
+  describeError,
+  editedFields,
+  isSame,
+  type Plant,
+  type StoredPlant,
+} from "./api.ts";
+import { find, message, notify, show, whileBusy } from "./elements.ts";
 import { FormFields } from "./form-fields.ts";
 
 const fields = ["id", "name", "tag"] as const;
-const editedFields = ["name", "tag"] as const;
 
 const gone = "Somebody deleted this plant in the meantime.";
 const changed = "Somebody changed this plant in the meantime.";
@@ -14,7 +21,11 @@ export interface CardEvents {
   readonly api: () => Api;
   /** What the service has now; without a plant, it was deleted. */
   readonly onRead: (id: bigint, plant: Plant | undefined) => void;
-  readonly onSaved: (plant: Plant) => void;
+  /** `isMerged`: somebody else's change of another field is in it, too. */
+  readonly onSaved: (plant: Plant, isMerged: boolean) => void;
+  readonly onDeleted: (plant: Plant) => void;
+  /** The card shows this plant now; absent: it is closed. */
+  readonly onMove: (id: bigint | undefined) => void;
   readonly onClosed: (id: bigint) => void;
   /** True if the page has handled the error, and the card need not show it. */
   readonly onError: (error: unknown) => boolean;
@@ -25,104 +36,185 @@ export class PlantCard {
   readonly #dialog = find<HTMLDialogElement>("plant");
   readonly #form = find<HTMLFormElement>("edit");
   readonly #inputs = new FormFields("edit", editedFields);
-  readonly #editButton = find<HTMLButtonElement>("plant-edit");
+  readonly #deleteButton = find<HTMLButtonElement>("plant-delete");
+  readonly #closeButton = find("plant-close");
   readonly #saveButton = find<HTMLButtonElement>("edit-save");
-  readonly #cancelButton = find<HTMLButtonElement>("edit-cancel");
-  /** The plant in the dialog; absent while that is closed. */
+  #id: bigint | undefined;
+  /** The plant as it was last shown here; absent until it is read, and once it is gone. */
   #plant: Plant | undefined;
-  /** What the service had when somebody last looked at it here. */
-  #etag = "";
+  /** Whether the plant that is being edited was deleted. */
+  #isGone = false;
+  /** The plant whose form was open when the token expired. */
+  #draft: Plant | undefined;
 
   constructor(events: CardEvents) {
     this.#events = events;
-    for (const button of [find("plant-close"), this.#cancelButton]) {
+    for (const button of [this.#closeButton, find("edit-cancel")]) {
       button.addEventListener("click", () => this.close());
     }
     this.#dialog.addEventListener("close", () => {
-      const id = this.#plant?.id;
-      this.#plant = undefined;
-      if (id !== undefined) events.onClosed(id);
+      const id = this.#id;
+      if (id === undefined) return;
+      this.dismiss();
+      events.onMove(undefined);
+      events.onClosed(id);
     });
-    this.#editButton.addEventListener("click", () => void this.#edit());
+    find("plant-edit").addEventListener("click", () => this.#edit());
+    find("edit-resume").addEventListener("click", () => this.#inputs.input("name").focus());
+    this.#deleteButton.addEventListener("click", () => {
+      const plant = this.#plant;
+      if (plant) void whileBusy(this.#deleteButton, () => this.delete(plant));
+    });
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
-      void this.#save();
+      void whileBusy(this.#saveButton, () => this.#save());
     });
     for (const field of fields) {
       find(`copy-${field}`).addEventListener("click", () => {
         const isCopied = copy(find(`plant-${field}`));
         const copied = `The ${field} was copied.`;
-        find("plant-note").textContent = isCopied ? copied : "Press Ctrl+C or ⌘C to copy it.";
+        find("copy-note").textContent = isCopied ? copied : "Press Ctrl+C or ⌘C to copy it.";
       });
     }
   }
 
-  open(plant: Plant): void {
-    this.#plant = plant;
-    for (const field of fields) find(`plant-${field}`).textContent = String(plant[field]);
-    find<HTMLButtonElement>("copy-tag").disabled = plant.tag === "";
-    find("plant-note").textContent = "";
-    this.#editButton.disabled = false;
-    this.#showForm(false);
-    this.#dialog.showModal();
+  /** The plant in the dialog; absent while that is closed. */
+  get id(): bigint | undefined {
+    return this.#id;
+  }
+
+  /** Shows what is known at once, and then what the service has. */
+  async open(id: bigint, known: Plant | undefined): Promise<void> {
+    this.#id = id;
+    const draft = this.#draft?.id === id ? this.#draft : undefined;
+    this.#show(draft ?? known);
+    if (draft) this.#showForm();
+    if (!this.#dialog.open) this.#dialog.showModal();
+    try {
+      const plant = await this.#events.api().find(id);
+      this.#events.onRead(id, plant);
+      if (this.#id !== id || !this.#form.hidden) return;
+      if (!plant) this.#show(undefined, known ? gone : `There is no plant ${id}.`);
+      else if (!known || !isSame(plant, known)) this.#show(plant);
+    } catch (error) {
+      if (this.#events.onError(error) || this.#id !== id) return;
+      this.#show(known, describeError(error));
+    }
   }
 
   close(): void {
     this.#dialog.close();
   }
 
-  #showForm(isShown: boolean): void {
-    show(this.#form, isShown);
-    show(find("plant-view"), !isShown);
+  /** Closes it without an event. */
+  dismiss(): void {
+    this.#id = undefined;
+    this.#draft = undefined;
+    this.#dialog.close();
   }
 
-  /** Starts from what the service has now: the list may be old. */
-  async #edit(): Promise<void> {
-    const opened = this.#plant;
-    if (!opened) return;
-    this.#editButton.disabled = true;
+  /** A form that is open stays as it is for when the same plant is opened again. */
+  suspend(): void {
+    const draft = this.#form.hidden || this.#id === undefined ? undefined : this.#plant;
+    this.dismiss();
+    this.#draft = draft;
+  }
+
+  /**
+   * Deletes the plant if it still is what was shown. Otherwise shows what it has become, and the
+   * same button deletes that.
+   */
+  async delete(plant: Plant): Promise<void> {
+    const { api, onRead, onDeleted, onError } = this.#events;
     try {
-      const plant = await this.#read(opened.id);
-      if (opened !== this.#plant) return;
-      if (!plant) {
-        find("plant-note").textContent = gone;
-        return;
-      }
-      this.#plant = plant;
-      this.#etag = plant.etag;
-      for (const field of editedFields) this.#inputs.input(field).value = plant[field];
-      this.#inputs.showErrors([]);
-      this.#ask("", "Save", "Cancel");
-      this.#showForm(true);
-      this.#inputs.input("name").focus();
+      await api().delete(plant);
+      this.#leave(plant.id);
+      onDeleted(plant);
     } catch (error) {
-      if (this.#events.onError(error) || opened !== this.#plant) return;
-      find("plant-note").textContent = describeError(error);
-      this.#editButton.disabled = false;
+      if (onError(error)) return;
+      if (error instanceof Conflict) {
+        onRead(plant.id, error.theirs);
+        if (error.theirs) this.#showChanged(plant, error.theirs);
+        else {
+          this.#leave(plant.id);
+          notify(message`“${plant.name}” had already been deleted.`);
+        }
+      } else {
+        const why = describeError(error);
+        notify(message`“${plant.name}” may not have been deleted. ${why}`, "trouble");
+      }
     }
   }
 
-  async #save(): Promise<void> {
-    const opened = this.#plant;
-    // The Enter key submits a form whose button is hidden, too.
-    if (!opened || this.#saveButton.disabled || this.#saveButton.hidden) return;
-    const mine = { id: opened.id, name: this.#typed("name"), tag: this.#typed("tag") };
+  #showChanged(plant: Plant, theirs: Plant): void {
+    this.#events.onMove(plant.id);
+    const tag = plant.tag === "" ? "" : message`, tagged “${plant.tag}”`;
+    this.#show(theirs, message`${changed} It was “${plant.name}”${tag}.`);
+    this.#deleteButton.textContent = "Delete it anyway";
+    this.#closeButton.textContent = "Keep it";
+    this.#closeButton.focus();
+  }
+
+  #leave(id: bigint): void {
+    if (this.#id !== id) return;
+    this.dismiss();
+    this.#events.onMove(undefined);
+  }
+
+  #show(plant: Plant | undefined, note: string | Node = ""): void {
+    this.#plant = plant;
+    for (const field of fields) find(`plant-${field}`).textContent = String(plant?.[field] ?? "");
+    if (!plant) find("plant-name").textContent = `Plant ${this.#id}`;
+    find<HTMLButtonElement>("copy-tag").disabled = !plant?.tag;
+    find("copy-note").textContent = "";
+    find("plant-note").replaceChildren(note);
+    show(find("plant-note"), note !== "");
+    for (const id of ["plant-fields", "plant-edit", "plant-delete"])
+      show(find(id), plant !== undefined);
+    this.#deleteButton.textContent = "Delete";
+    this.#closeButton.textContent = "Close";
+    show(this.#form, false);
+    show(find("plant-view"), true);
+  }
+
+  #edit(): void {
+    const plant = this.#plant;
+    if (!plant) return;
+    for (const field of editedFields) this.#inputs.input(field).value = plant[field];
+    this.#showForm();
+    this.#inputs.input("name").focus();
+  }
+
+  #showForm(): void {
     this.#inputs.showErrors([]);
-    this.#saveButton.disabled = true;
+    this.#ask("", "Save");
+    this.#isGone = false;
+    show(find("plant-view"), false);
+    show(this.#form, true);
+  }
+
+  async #save(): Promise<void> {
+    const base = this.#plant;
+    const id = this.#id;
+    if (!base || id === undefined) return;
+    const mine = { id, name: this.#typed("name"), tag: this.#typed("tag") };
+    const isGone = this.#isGone;
+    const api = this.#events.api();
+    this.#inputs.showErrors([]);
     try {
-      const stored = await this.#put(mine);
-      const isOpen = opened === this.#plant;
-      if (stored?.name === mine.name && stored.tag === mine.tag) {
-        if (isOpen) this.close();
-        this.#events.onSaved(stored);
-      } else if (isOpen) this.#showConflict(stored);
-      else notify(message`“${mine.name}” was not saved. ${stored ? changed : gone}`, "trouble");
+      const saved = await (isGone ? api.addAgain(mine) : api.save(base, mine));
+      if (this.#id === id) this.close();
+      this.#events.onSaved(saved, !isSame(saved, mine));
     } catch (error) {
       if (this.#events.onError(error)) return;
-      if (opened === this.#plant) this.#inputs.showFailure(error, retry);
+      const isOpen = this.#id === id;
+      if (error instanceof Conflict) {
+        const { theirs } = error;
+        this.#events.onRead(id, theirs);
+        if (isOpen) this.#showConflict(base, mine, theirs);
+        else notify(message`“${mine.name}” was not saved. ${theirs ? changed : gone}`, "trouble");
+      } else if (isOpen) this.#inputs.showFailure(error, retry);
       else notify(message`“${mine.name}” may not have been saved.`, "trouble");
-    } finally {
-      this.#saveButton.disabled = false;
     }
   }
 
@@ -133,45 +225,33 @@ export class PlantCard {
     return value === before.replace(/[\r\n]/g, "") ? before : value;
   }
 
-  /** Resolves to what the service has then: mine, somebody else's version, or no plant. */
-  async #put(mine: Plant): Promise<StoredPlant | undefined> {
-    try {
-      return await this.#events.api().put(mine, this.#etag);
-    } catch (error) {
-      if (toRefusal(error)?.code !== "precondition-failed") throw error;
-      return this.#read(mine.id);
-    }
-  }
-
-  async #read(id: bigint): Promise<StoredPlant | undefined> {
-    const plant = await this.#events.api().find(id);
-    this.#events.onRead(id, plant);
-    return plant;
-  }
-
-  /** The next save replaces this version and no later one. */
-  #showConflict(theirs: StoredPlant | undefined): void {
+  /** The next save replaces this version and no later one. What only they changed is theirs. */
+  #showConflict(base: Plant, mine: Plant, theirs: StoredPlant | undefined): void {
+    this.#isGone = theirs === undefined;
     if (theirs) {
-      this.#etag = theirs.etag;
-      const question = `${changed} Which version should stay?`;
-      this.#ask(question, "Save yours instead", "Keep theirs", theirs);
-    } else this.#ask(`${gone} Your changes weren’t saved.`, "", "Close");
-    // So that Enter, pressed once more, replaces nothing.
-    this.#cancelButton.focus();
+      this.#plant = theirs;
+      this.#ask(`${changed} Which version should stay?`, "Save yours instead");
+      for (const field of editedFields) {
+        if (mine[field] === base[field]) this.#inputs.input(field).value = theirs[field];
+        else if (mine[field] !== theirs[field]) {
+          const text = theirs[field] === "" ? "Theirs: none" : message`Theirs: “${theirs[field]}”`;
+          find(`edit-${field}-theirs`).replaceChildren(text);
+        }
+      }
+    } else this.#ask(`${gone} Your changes aren’t saved.`, "Add it again");
+    // Pressing Enter once more then loses neither version.
+    find("edit-resume").focus();
   }
 
-  /** What to do with the form: without a label there is nothing to save. */
-  #ask(note: string, save: string, cancel: string, theirs?: Plant): void {
-    for (const field of editedFields) {
-      const value = theirs?.[field];
-      const text = value ? message`Theirs: “${value}”` : "Theirs: none";
-      find(`edit-${field}-theirs`).replaceChildren(theirs ? text : "");
-    }
+  /** What to do with the form. With a note, something is in the way of saving it. */
+  #ask(note: string, save: string): void {
+    for (const field of editedFields) find(`edit-${field}-theirs`).textContent = "";
     find("edit-note").textContent = note;
     show(find("edit-note"), note !== "");
+    show(find("edit-resume"), note !== "");
     this.#saveButton.textContent = save;
-    show(this.#saveButton, save !== "");
-    this.#cancelButton.textContent = cancel;
+    this.#saveButton.classList.toggle("primary", note === "");
+    find("edit-cancel").textContent = note === "" ? "Cancel" : "Discard yours";
   }
 }
 

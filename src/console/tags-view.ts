@@ -1,124 +1,98 @@
-/** Plants by tag: chips that filter, and a small bar chart. */
+/** Plants by tag: how many there are, as bars that choose a tag. On a phone they are chips. */
 import { renderCount } from "../plant-file/words.ts";
+import type { TagCount } from "./api.ts";
 import { find, make } from "./elements.ts";
-import type { Garden, TagCount } from "./garden.ts";
-import { describeLoaded } from "./garden-words.ts";
 
-const barsMax = 7;
-const chipsMax = 14;
-const allChipsMax = 400;
+const fewMax = 12;
+const manyMax = 400;
+
+/** `bed 2` before `bed 11`. */
+const collator = new Intl.Collator("en", { numeric: true });
 
 export class TagsView {
-  readonly #chart = find("chart");
-  readonly #chips = find("chips");
-  readonly #known = find("known-tags");
+  readonly #box = find("tags");
   readonly #onChoose: (tag: string | undefined) => void;
+  #counts: readonly TagCount[] = [];
+  #chosen: string | undefined;
   #areAllShown = false;
-  /** What was drawn, to draw only what changed. */
-  #drawn: readonly unknown[] = [];
 
   constructor(onChoose: (tag: string | undefined) => void) {
     this.#onChoose = onChoose;
-    // On a phone the space is better used for the list.
-    find<HTMLDetailsElement>("chart-box").open = matchMedia("(min-width: 60rem)").matches;
+    this.#box.addEventListener("keydown", (event) => this.#moveByKey(event));
   }
 
-  /** The tags of all plants loaded so far, and the chosen one. */
-  draw(all: Garden, shown: Garden): void {
-    const state = [all.countTags(), all.next, all.total, shown.tag, shown.size, shown.isLoading];
-    if (state.every((part, index) => part === this.#drawn[index])) return;
-    this.#drawn = state;
-    const counts = countWithChosen(all, shown);
-    find("chart-note").textContent = `Counts ${describeLoaded(all)}`;
-    this.#chart.replaceChildren(...drawChart(counts));
-    this.#drawChips(counts, shown.tag);
-    const tags = counts.map(([tag]) => tag).filter(Boolean);
-    this.#known.replaceChildren(
-      ...tags.slice(0, allChipsMax).map((tag) => make("option", { value: tag })),
-    );
+  /** Draws only what has changed. */
+  draw(counts: readonly TagCount[], chosen: string | undefined): void {
+    if (counts === this.#counts && chosen === this.#chosen) return;
+    this.#counts = counts;
+    this.#chosen = chosen;
+    this.#draw();
   }
 
-  #drawChips(counts: readonly TagCount[], chosen: string | undefined): void {
+  #draw(): void {
     const hadFocus = (document.activeElement as HTMLElement | null)?.dataset.tag;
-    const most = counts.slice(0, this.#areAllShown ? allChipsMax : chipsMax);
-    const chosenOne = counts.find(([tag]) => tag === chosen);
-    if (chosenOne && !most.includes(chosenOne)) most.push(chosenOne);
-    const chips = most.map(([tag, plants]) => {
-      const isChosen = tag === chosen;
-      const chip = make(
-        "button",
-        { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
-        make("bdi", { class: tag === "" ? "untagged" : "" }, nameTag(tag)),
-        make("span", { class: "amount" }, renderCount(plants)),
-      );
-      chip.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));
-      return chip;
-    });
-    if (counts.length > chipsMax) chips.push(this.#makeToggle(counts, chosen));
-    this.#chips.replaceChildren(...chips);
-    chips.find((chip) => hadFocus !== undefined && chip.dataset.tag === hadFocus)?.focus();
+    const sorted = this.#counts.toSorted(
+      (a, b) => b.plants - a.plants || collator.compare(a.tag, b.tag),
+    );
+    const shown = sorted.slice(0, this.#areAllShown ? manyMax : fewMax);
+    const chosen = this.#chosen;
+    if (chosen !== undefined && !shown.some(({ tag }) => tag === chosen)) {
+      shown.push(sorted.find(({ tag }) => tag === chosen) ?? { tag: chosen, plants: 0 });
+    }
+    const most = sorted[0]?.plants ?? 1;
+    const buttons = shown.map((count) => this.#makeButton(count, most));
+    if (sorted.length > fewMax) buttons.push(this.#makeToggle());
+    this.#box.replaceChildren(...buttons);
+    const focused = buttons.find(
+      ({ dataset }) => hadFocus !== undefined && dataset.tag === hadFocus,
+    );
+    const chosenButton = buttons.find(({ ariaPressed }) => ariaPressed === "true");
+    this.#makeReachable(focused ?? chosenButton ?? buttons[0]);
+    focused?.focus();
+    const known = sorted.slice(0, manyMax).filter(({ tag }) => tag !== "");
+    find("known-tags").replaceChildren(...known.map(({ tag }) => make("option", { value: tag })));
   }
 
-  #makeToggle(counts: readonly TagCount[], chosen: string | undefined): HTMLButtonElement {
-    const label = this.#areAllShown ? "Fewer tags" : `All ${renderCount(counts.length, "tag")}`;
+  #makeButton({ tag, plants }: TagCount, most: number): HTMLButtonElement {
+    const isChosen = tag === this.#chosen;
+    const button = make(
+      "button",
+      { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
+      make("bdi", { class: tag === "" ? "untagged" : "" }, tag === "" ? "no tag" : tag),
+      " ",
+      make("span", { class: "amount" }, renderCount(plants)),
+    );
+    button.style.setProperty("--share", String(plants / most));
+    button.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));
+    return button;
+  }
+
+  #makeToggle(): HTMLButtonElement {
+    const label = this.#areAllShown ? "Fewer tags" : "All tags";
     const toggle = make("button", { type: "button", class: "link", "data-tag": "toggle" }, label);
     toggle.addEventListener("click", () => {
       this.#areAllShown = !this.#areAllShown;
-      this.#drawChips(counts, chosen);
+      this.#draw();
     });
     return toggle;
   }
-}
 
-/** Of the chosen tag, more plants may be loaded than are in the list of all. */
-function countWithChosen(all: Garden, shown: Garden): readonly TagCount[] {
-  const counts = all.countTags();
-  const { tag } = shown;
-  if (tag === undefined || shown.isLoading) return counts;
-  const isListed = counts.some(([each]) => each === tag);
-  if (!isListed) return [...counts, [tag, shown.size]];
-  return counts.map((each) => (each[0] === tag ? [tag, shown.size] : each));
-}
-
-/** In the address, so that a reload and a bookmark keep it; browsers don't send this part. */
-export function readTagFromAddress(): string | undefined {
-  return new URLSearchParams(location.hash.slice(1)).get("tag") ?? undefined;
-}
-
-export function writeTagToAddress(tag: string | undefined): void {
-  const hash = tag === undefined ? "" : `#${new URLSearchParams({ tag })}`;
-  history.replaceState(null, "", location.pathname + location.search + hash);
-}
-
-function nameTag(tag: string): string {
-  return tag === "" ? "no tag" : tag;
-}
-
-/** A bar for each of the most frequent tags; the remaining ones are summed up below them. */
-function drawChart(counts: readonly TagCount[]): HTMLElement[] {
-  const bars = counts.slice(0, barsMax);
-  const rest = counts.slice(barsMax);
-  const most = bars[0]?.[1] ?? 1;
-  const lines = bars.map(([tag, plants]) => drawLine(nameTag(tag), plants, plants / most));
-  if (rest.length > 0) {
-    const plants = rest.reduce((sum, [, each]) => sum + each, 0);
-    lines.push(drawLine(renderCount(rest.length, "other tag"), plants));
+  /** One Tab passes all of them; arrows move between them. */
+  #makeReachable(button: HTMLElement | undefined): void {
+    for (const each of this.#box.querySelectorAll("button")) {
+      each.tabIndex = each === button ? 0 : -1;
+    }
   }
-  return lines;
-}
 
-function drawLine(label: string, plants: number, share?: number): HTMLElement {
-  const line = make(
-    "li",
-    {},
-    make("bdi", {}, label),
-    " ",
-    make("span", { class: "amount" }, renderCount(plants)),
-  );
-  if (share !== undefined) {
-    const bar = make("div", { class: "bar" });
-    bar.style.setProperty("--share", String(share));
-    line.append(bar);
+  #moveByKey(event: KeyboardEvent): void {
+    const buttons = [...this.#box.querySelectorAll("button")];
+    const at = buttons.indexOf(event.target as HTMLButtonElement);
+    const steps = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+    const step = steps[event.key as keyof typeof steps];
+    const next = step && buttons[at + step];
+    if (!next) return;
+    event.preventDefault();
+    this.#makeReachable(next);
+    next.focus();
   }
-  return line;
 }

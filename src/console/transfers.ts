@@ -5,7 +5,7 @@ import { PlantFileError } from "../plant-file/records.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
-import { type Api, describeError } from "./api.ts";
+import { type Api, describeError, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
 import {
   type CardAction,
@@ -16,16 +16,14 @@ import {
 
 const chunkBytes = 64 * 1024;
 const listedMax = 1_000;
-/** Few enough that the progress moves. */
-const undoneAtOnce = 100;
+/** What the service deletes in one request. */
+const undoneAtOnce = 10_000;
 const progressMs = 100;
 
 export interface TransferEvents {
   readonly api: () => Api;
-  /** The tag to export; all plants if absent. */
-  readonly tag: () => string | undefined;
-  /** Called before the first plant is sent. */
-  readonly onImporting: () => Promise<unknown>;
+  /** The plants to export. */
+  readonly query: () => Query;
   /** Plants were added or deleted. */
   readonly onChanged: () => void;
   /** True if the page has handled the error, and the card need not show it. */
@@ -136,8 +134,6 @@ export class Transfers {
     });
     await this.#run(message`Import “${name}”`, async (stop, showProgress) => {
       stop.addEventListener("abort", () => importer.cancel());
-      // A row may have the id of a plant that is still to be deleted.
-      await this.#events.onImporting();
       const valid = check.rows - check.invalid;
       const show = () => {
         const done = importer.stored + importer.alreadyThere + importer.refused.length;
@@ -210,17 +206,17 @@ export class Transfers {
 
   /** Each page becomes a blob at once: browsers keep those outside of the page's memory. */
   async #export(): Promise<void> {
-    const tag = this.#events.tag();
+    const query = this.#events.query();
     await this.#run(message`Export`, async (stop, showProgress) => {
       const renderer = new PlantRenderer("csv");
       const parts = [new Blob([renderer.header()])];
       let exported = 0;
-      for await (const page of this.#events.api().pages(tag, stop)) {
+      for await (const page of this.#events.api().pages(query, stop)) {
         parts.push(new Blob([renderer.page(page)]));
         exported += page.length;
         showProgress(`${renderCount(exported, "plant")} so far`);
       }
-      download(new Blob(parts, { type: "text/csv" }), nameFile(tag));
+      download(new Blob(parts, { type: "text/csv" }), nameFile(query));
       const warning = renderer.warning === undefined ? "" : ` ${renderer.warning}`;
       return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
     });
@@ -231,9 +227,9 @@ function* toChunks(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-function nameFile(tag: string | undefined): string {
-  if (tag === undefined) return "plants.csv";
-  return tag === "" ? "untagged-plants.csv" : `plants-${tag}.csv`;
+function nameFile({ tag, q }: Query): string {
+  const which = tag === "" ? ["untagged-plants"] : ["plants", tag];
+  return `${[...which, q].filter(Boolean).join("-")}.csv`;
 }
 
 function download(file: Blob, name: string): void {

@@ -39,7 +39,7 @@ function findTextError(text: string, rule: TextRule): string | undefined {
 }
 
 /** One check for all rules of a text, in the order in which they are reported. */
-function fits(rule: TextRule) {
+export function fits(rule: TextRule) {
   return v.check<string, (issue: v.CheckIssue<string>) => string>(
     (text) => findTextError(text, rule) === undefined,
     (issue) => findTextError(issue.input, rule) ?? "must fit",
@@ -62,7 +62,7 @@ export const tagSchema = v.pipe(
   v.metadata({ maxLength: tagCodePointsMax }),
 );
 
-const id = v.pipe(
+export const plantIdSchema = v.pipe(
   v.bigint("must be an integer"),
   v.minValue(plantIdMin, `must not be less than ${plantIdMin}`),
   v.maxValue(plantIdMax, `must not be more than ${plantIdMax}`),
@@ -74,13 +74,13 @@ export const plantDraftSchema = v.object(
   {
     name,
     tag: v.optional(tagSchema, ""),
-    id: v.optional(id),
+    id: v.optional(plantIdSchema),
   },
   (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
 );
 
 /** A plant as a client sees it: with its id if the client asks for it. */
-export const plantSchema = v.object({ id: v.optional(id), name, tag: tagSchema });
+export const plantSchema = v.object({ id: v.optional(plantIdSchema), name, tag: tagSchema });
 
 export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;
 

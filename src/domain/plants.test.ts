@@ -90,6 +90,25 @@ describe("an outcome of the writer", () => {
     },
   );
 
+  test("that fails a later slice of deletions says that a part may be deleted", async () => {
+    const failure = new PlantStoreError("storage-full", "Nothing was changed.");
+    const failing = (kind: "deleted" | "missing") => {
+      let calls = 0;
+      const writeAll = async (writes: readonly Write[]): Promise<Outcome[]> => {
+        if (calls++ > 0) throw failure;
+        return writes.map(() => ({ kind }));
+      };
+      const writer = { write: () => Promise.reject(failure), writeAll };
+      const ids = Array.from({ length: 257 }, (_, index) => BigInt(index));
+      return new Plants(storage, writer, async () => {}).deleteMany(alice, ids).catch((e) => e);
+    };
+    expect(await failing("deleted")).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/may have been deleted\. Send it again: that is safe\./),
+    });
+    expect(await failing("missing")).toBe(failure);
+  });
+
   test.each<[Outcome, code: string, message: RegExp]>([
     [{ kind: "exhausted" }, "conflict", /No id/],
     [{ kind: "full", limit: "keys", max: 10_000 }, "storage-full", /Retry without .* or wait/],

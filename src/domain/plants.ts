@@ -5,14 +5,23 @@
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import {
-  nameCodePointsMax,
-  type Plant,
-  type PlantDraft,
-  type PlantId,
-  plantIdMin,
-  tagCodePointsMax,
-} from "./plant.ts";
-import type { CreateWrite, Outcome, PlantReader, PlantWriter, Preconditions } from "./storage.ts";
+  type PlantScan,
+  type Scan,
+  scanMatches,
+  scanPlants,
+  scanTags,
+  type TagCount,
+} from "./lists.ts";
+import { type Plant, type PlantDraft, type PlantId, plantIdMin } from "./plant.ts";
+import { createMatcher } from "./search.ts";
+import type {
+  CreateWrite,
+  Order,
+  Outcome,
+  PlantReader,
+  PlantWriter,
+  Preconditions,
+} from "./storage.ts";
 
 export interface Created extends Plant {
   /** An earlier request with the same idempotency key had created the plant. */
@@ -25,42 +34,13 @@ export interface Put extends Plant {
 }
 
 export interface ListQuery {
-  readonly limit?: number | undefined;
-  readonly after?: PlantId | undefined;
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
+  readonly order?: Order | undefined;
+  /** Only plants that this search finds. */
+  readonly search?: string | undefined;
 }
 
-export interface Listing {
-  readonly first: readonly Plant[];
-  /** The pages after `first`, perhaps none; absent if the list is short and sent whole. */
-  readonly rest?: Source<readonly Plant[]> | undefined;
-  /** The query that goes on where `limit` cut the list short; absent when the list is complete. */
-  readonly next?: ListQuery | undefined;
-}
-
-/** An async generator would keep its last item in memory while suspended. */
-export interface Source<Item> {
-  /** Absent after the last item. */
-  next(): Promise<Item | undefined>;
-  /** Call it when no further items are needed. */
-  close(): void;
-}
-
-/** A page is read at one moment and sent as one chunk: 1,000 plants, or fewer with long names. */
-const pagePlantsMax = 1_000;
-/** A list with a limit up to this is read at one moment if it fits into a page's text. */
-const snapshotPlantsMax = 2_000;
-/** Of names and tags, in UTF-16 units: 40 to 100 KiB as JSON. */
-const pageTextMax = 32 * 1024;
-/** A list with more text is a stream even if it is one page, because only streams are counted. */
-const wholeTextMax = 16 * 1024;
-/** A client that reads slowly holds a page in memory, so many such clients get smaller pages. */
-const openPagesTextMax = 2 * 1024 * 1024;
-const pageTextMin = 2 * 1024;
-/** Two units for each code point of a plant. */
-const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
-const seekPlantsMax = 4_000;
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
 /**
  * How many plants of a bulk go into one commit: few enough that others' writes get in between, and
@@ -74,7 +54,7 @@ export class Plants {
   readonly #reader: PlantReader;
   readonly #writer: PlantWriter;
   readonly #nowMs: () => number;
-  readonly #lists: Lists;
+  readonly #turn: (garden: string) => Promise<unknown>;
 
   /** `turn` resolves when a garden may go on with long work. */
   constructor(
@@ -86,7 +66,7 @@ export class Plants {
     this.#reader = reader;
     this.#writer = writer;
     this.#nowMs = nowMs;
-    this.#lists = new Lists(reader, turn);
+    this.#turn = turn;
   }
 
   /**
@@ -125,7 +105,12 @@ export class Plants {
         }
       }
     } catch (error) {
-      throw hasCreated ? toPartialFailure(error, idempotencyKey) : error;
+      if (!hasCreated) throw error;
+      const advice =
+        idempotencyKey === undefined
+          ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
+          : "Send it again with the same Idempotency-Key.";
+      throw toPartialFailure(error, "stored", advice);
     }
   }
 
@@ -137,10 +122,15 @@ export class Plants {
     return plant;
   }
 
-  async list({ garden }: Caller, { limit, after, tag }: ListQuery): Promise<Listing> {
-    const scope = { garden, tag };
-    if (limit === undefined) return this.#lists.all(scope, after);
-    return this.#lists.page(scope, after, limit);
+  /** The plants of the caller's garden, by id. */
+  list({ garden }: Caller, { tag, order, search }: ListQuery): PlantScan {
+    const plants = scanPlants(this.#reader, garden, { tag, order });
+    return search === undefined ? plants : scanMatches(plants, createMatcher(search));
+  }
+
+  /** The tags of the caller's garden. */
+  tags({ garden }: Caller): Scan<TagCount, string> {
+    return scanTags(this.#reader, garden, this.#turn);
   }
 
   /** How many plants the caller's garden holds now. */
@@ -176,6 +166,29 @@ export class Plants {
     const outcome = await this.#writer.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
+  }
+
+  /**
+   * Deletes plants in slices of one commit each. Returns the ids that the garden has no plant for.
+   * Fails only if the storage does: then some of the plants may be deleted, and doing it again is
+   * safe.
+   */
+  async deleteMany(caller: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
+    const missing: PlantId[] = [];
+    for (let first = 0; first < ids.length; first += slicePlants) {
+      const slice = ids.slice(first, first + slicePlants);
+      try {
+        const base = this.#writeBase(caller);
+        const outcomes = await this.#writer.writeAll(
+          slice.map((id) => ({ kind: "delete", ...base, id })),
+        );
+        missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
+      } catch (error) {
+        if (missing.length === first) throw error;
+        throw toPartialFailure(error, "deleted", "Send it again: that is safe.");
+      }
+    }
+    return missing;
   }
 
   #toWrite(
@@ -216,14 +229,10 @@ function endOfSlice(drafts: readonly PlantDraft[], start: number): number {
   return end;
 }
 
-/** Whatever the storage says of one slice, others may be stored. */
-function toPartialFailure(error: unknown, idempotencyKey: string | undefined): unknown {
+/** Whatever the storage says of one slice, others may be stored or deleted. */
+function toPartialFailure(error: unknown, done: "stored" | "deleted", advice: string): unknown {
   if (!(error instanceof PlantStoreError)) return error;
-  const advice =
-    idempotencyKey === undefined
-      ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
-      : "Send it again with the same Idempotency-Key.";
-  const message = `The database failed during this request. Some of the plants may have been stored. ${advice}`;
+  const message = `The database failed during this request. Some of the plants may have been ${done}. ${advice}`;
   return new PlantStoreError("unavailable", message, { cause: error });
 }
 
@@ -253,147 +262,4 @@ function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): 
       : `The garden may hold ${max} idempotency keys, and does. Retry without an Idempotency-Key, ` +
         "or wait: keys are forgotten after 24 hours.";
   return new PlantStoreError("storage-full", message, { limit });
-}
-
-/** Which plants are listed: all of a garden, or those with a tag. */
-interface ListScope {
-  readonly garden: string;
-  readonly tag: string | undefined;
-}
-
-/** Reads lists page by page, and keeps the pages of all open lists within bounds. */
-class Lists {
-  readonly #reader: PlantReader;
-  readonly #turn: (garden: string) => Promise<unknown>;
-  #open = 0;
-
-  constructor(reader: PlantReader, turn: (garden: string) => Promise<unknown>) {
-    this.#reader = reader;
-    this.#turn = turn;
-  }
-
-  async all(scope: ListScope, after: PlantId | undefined): Promise<Listing> {
-    const page = await this.#read(scope, after, pagePlantsMax);
-    if (page.isLast) return this.#onePage(page.plants);
-    return { first: page.plants, rest: this.#readOn(scope, page.plants.at(-1)?.id) };
-  }
-
-  /** One plant more than requested shows whether the limit cut the list short. */
-  async page(scope: ListScope, after: PlantId | undefined, limit: number): Promise<Listing> {
-    const count = Math.min(limit, snapshotPlantsMax) + 1;
-    const { plants, isLast } = await this.#read(scope, after, count);
-    // A page of 0 would link to itself forever, so its link asks for pages of 1.
-    if (limit === 0) {
-      return { first: [], next: plants.length > 0 ? { limit: 1, after } : undefined };
-    }
-    if (plants.length > limit) {
-      const first = plants.slice(0, limit);
-      return this.#onePage(first, { limit, after: first.at(-1)?.id });
-    }
-    return isLast ? this.#onePage(plants) : this.#continue(scope, plants, limit);
-  }
-
-  #onePage(first: readonly Plant[], next?: ListQuery): Listing {
-    if (textOf(first) <= wholeTextMax) return { first, next };
-    return { first, rest: { next: async () => undefined, close: this.#countOpen() }, next };
-  }
-
-  /**
-   * The rest of a list with a limit that does not fit into its first page. The last plant within
-   * the limit is found first, because `next` goes out in a header, before the plants.
-   */
-  async #continue(scope: ListScope, first: readonly Plant[], limit: number): Promise<Listing> {
-    const position = first.at(-1)?.id;
-    const count = limit - first.length;
-    const last = (await this.#seekInSteps(scope, position, count)) ?? position;
-    const isCut = (await this.#list(scope, last, 1)).length > 0;
-    const next = isCut ? { limit, after: last } : undefined;
-    if (last === position) return { first, next };
-    return { first, rest: this.#readOn(scope, position, { last, count }), next };
-  }
-
-  /** In steps of a bounded size, so that other requests run in between. */
-  async #seekInSteps(
-    scope: ListScope,
-    after: PlantId | undefined,
-    count: number,
-  ): Promise<PlantId | undefined> {
-    let last: PlantId | undefined;
-    for (let remaining = count; remaining > 0; remaining -= seekPlantsMax) {
-      const step = Math.min(remaining, seekPlantsMax);
-      const found = await this.#reader.seek(scope.garden, last ?? after, step, scope.tag);
-      if (found === undefined) break;
-      last = found;
-      await this.#turn(scope.garden);
-    }
-    return last;
-  }
-
-  /** The pages after a position, up to a last plant or to the end of the garden. */
-  #readOn(
-    scope: ListScope,
-    after: PlantId | undefined,
-    bound: { readonly last?: PlantId | undefined; readonly count?: number } = {},
-  ): Source<readonly Plant[]> {
-    const { last, count = Number.POSITIVE_INFINITY } = bound;
-    let remaining = count;
-    let position = after;
-    let isOpen = true;
-    const countClosed = this.#countOpen();
-    const close = () => {
-      isOpen = false;
-      countClosed();
-    };
-    return {
-      next: async () => {
-        if (!isOpen) return undefined;
-        const { plants, isLast } = await this.#read(scope, position, pagePlantsMax);
-        const page = last === undefined ? plants : plants.filter(({ id }) => id <= last);
-        remaining -= page.length;
-        if (remaining < 0) {
-          // Plants were added before `last` while the list went out. Sending them would exceed the
-          // limit, and dropping others would break `next`: the response breaks off, and the client
-          // asks again.
-          throw new PlantStoreError("unavailable", "The garden changed while it was listed.");
-        }
-        position = page.at(-1)?.id;
-        if (isLast || page.length < plants.length || position === last) close();
-        return page;
-      },
-      close,
-    };
-  }
-
-  /** Reads a page. `isLast` is true only if the garden surely has no more plants. */
-  async #read(scope: ListScope, after: PlantId | undefined, count: number) {
-    const share = Math.max(pageTextMin, openPagesTextMax / (this.#open + 1));
-    const textMax = Math.min(pageTextMax, share);
-    if (count * plantTextMax <= textMax) {
-      const plants = await this.#list(scope, after, count);
-      return { plants, isLast: plants.length < count };
-    }
-    const plants = await this.#list(scope, after, count, textMax);
-    const isLast = plants.length < count && textOf(plants) <= textMax - plantTextMax;
-    return { plants, isLast };
-  }
-
-  /** Counts an open list until the function that it returns is called. */
-  #countOpen(): () => void {
-    let isOpen = true;
-    this.#open++;
-    return () => {
-      if (isOpen) this.#open--;
-      isOpen = false;
-    };
-  }
-
-  #list({ garden, tag }: ListScope, after: PlantId | undefined, count: number, textMax?: number) {
-    return this.#reader.list(garden, after, count, { textMax, tag });
-  }
-}
-
-function textOf(plants: readonly Plant[]): number {
-  let text = 0;
-  for (const { name, tag } of plants) text += name.length + tag.length;
-  return text;
 }

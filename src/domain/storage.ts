@@ -78,7 +78,10 @@ export type Outcome =
   | { readonly kind: "missing" };
 
 export interface PlantReader {
-  /** The first `count` plants of the garden after `after` (from the first on, if absent), by id. */
+  /**
+   * The first `count` plants of the garden after `after` (from the first on, if absent), by id. In
+   * descending order, the highest id is the first.
+   */
   list(
     garden: string,
     after: PlantId | undefined,
@@ -91,8 +94,14 @@ export interface PlantReader {
     garden: string,
     after: PlantId | undefined,
     count: number,
-    tag?: string,
+    options?: Pick<ListOptions, "tag" | "order">,
   ): Promise<PlantId | undefined>;
+
+  /**
+   * Counts `count` plants of the garden from a position on, by tag. Tags are in code point order,
+   * and the plants of a tag are in the order of their ids. If fewer are counted, there are no more.
+   */
+  countByTag(garden: string, from: TagPosition, count: number): Promise<readonly CountedTag[]>;
 
   /** Exactly how many plants the garden holds now: in the same time, however many there are. */
   countPlants(garden: string): Promise<number>;
@@ -139,6 +148,22 @@ export interface ListOptions {
   readonly textMax?: number | undefined;
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
+  /** Ascending unless given. */
+  readonly order?: Order | undefined;
+}
+
+export type Order = "asc" | "desc";
+
+export interface TagPosition {
+  readonly tag: string;
+  readonly id: PlantId;
+}
+
+/** How many of the counted plants have this tag, and which of them is the last. */
+export interface CountedTag {
+  readonly tag: string;
+  readonly plants: number;
+  readonly lastId: PlantId;
 }
 
 /** Resolves once the writes are on stable storage. */

@@ -1,30 +1,36 @@
 /**
- * Many plants in one request: an array of plants in, an array of results out. Both are parsed and
- * rendered a few plants at a time, so that other requests run in between: parsing 1 MiB at once
- * took up to 90 ms.
+ * Many plants in one request: an array of plants or ids in, an array of results out. Both are
+ * parsed and rendered a few plants at a time, so that other requests run in between: parsing 1 MiB
+ * of plants at once took up to 90 ms.
  */
+import * as v from "valibot";
 import { errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
-import { type PlantDraft, plantDraftSchema } from "../domain/plant.ts";
-import { refusalOf, type Source } from "../domain/plants.ts";
+import { type PlantDraft, type PlantId, plantDraftSchema, plantIdSchema } from "../domain/plant.ts";
+import { refusalOf } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
-import { itemsOf } from "../json-text.ts";
+import { exactInteger, itemsOf, memberText } from "../json-text.ts";
 import { problemInfo } from "./problem.ts";
-import { validateObject } from "./validation.ts";
+import type { Source } from "./stream.ts";
+import { oneErrorEach, validateObject } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
 export const bulkBytesMax = 1024 * 1024;
+export const idsBytesMax = 256 * 1024;
 /** More than any valid plant needs, with each character escaped. */
 export const plantCharactersMax = 4_096;
 /** How much of a body is worked on in one slice: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
 const turnPlantsMax = 48;
+const turnIdsMax = 1_000;
 const chunkCharacters = 16 * 1024;
 /** Roughly what a response takes while it's being sent: a chunk, its bytes, the stream. */
 const streamBytes = 64 * 1024;
 /** Roughly what a plant takes besides its name and tag, which the body's length covers. */
 const draftBytes = 96;
-/** With fewer plants, the response is sent whole. */
-const streamedPlantsMin = 64;
+/** With fewer results, the response is sent whole. */
+const streamedResultsMin = 64;
+/** Roughly what an id takes in a set and in an array. */
+const idBytes = 64;
 
 /** Lets other requests run. */
 type Turn = () => Promise<unknown>;
@@ -65,16 +71,68 @@ export async function readBulk(
   return drafts;
 }
 
+const idsSchema = v.object(
+  { ids: v.custom<unknown>(Array.isArray, "must be an array of ids") },
+  () => "is required",
+);
+
+/**
+ * The ids of plants to delete, each of them once. Adds what is wrong to `errors`; the ids count
+ * only if nothing is. Fails with `too-large` if there are too many.
+ */
+export async function readIds(
+  text: string,
+  errors: ValidationError[],
+  turn: Turn,
+): Promise<PlantId[]> {
+  const ids = new Set<PlantId>();
+  validateObject(idsSchema, text, errors);
+  if (errors.length > 0) return [];
+  const pace = new Pace(turnIdsMax);
+  let count = 0;
+  for (const item of itemsOf(memberText(text, "ids"))) {
+    if (count === bulkPlantsMax) {
+      throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} ids.`);
+    }
+    const pointer = `/ids/${count++}`;
+    const parsed = v.safeParse(plantIdSchema, exactInteger(item), oneErrorEach);
+    if (parsed.success) ids.add(parsed.output);
+    else errors.push({ pointer, detail: `${parsed.issues[0].message}.` });
+    if (errors.length >= errorsMax) break;
+    if (pace.isTurnOver(item)) await turn();
+  }
+  if (count === 0) errors.push({ pointer: "/ids", detail: "must not be empty." });
+  return [...ids];
+}
+
+/** What ids take in memory until the response is sent. */
+export function reservedBytesOf(ids: readonly PlantId[]): number {
+  return ids.length * idBytes + streamBytes;
+}
+
+export function renderDeletions(
+  deleted: number,
+  missing: readonly PlantId[],
+): string | Source<string> {
+  const render = (index: number) => String(missing[index]);
+  return renderResults(`{"deleted":${deleted},"missing":[`, missing.length, render, "]}");
+}
+
 /** Measures how much was done since the last turn. */
 class Pace {
-  #plants = 0;
+  readonly #itemsMax: number;
+  #items = 0;
   #characters = 0;
 
+  constructor(itemsMax = turnPlantsMax) {
+    this.#itemsMax = itemsMax;
+  }
+
   isTurnOver(item: string): boolean {
-    this.#plants++;
+    this.#items++;
     this.#characters += item.length;
-    if (this.#plants < turnPlantsMax && this.#characters < turnCharactersMax) return false;
-    this.#plants = 0;
+    if (this.#items < this.#itemsMax && this.#characters < turnCharactersMax) return false;
+    this.#items = 0;
     this.#characters = 0;
     return true;
   }
@@ -123,18 +181,7 @@ export class BulkResults {
   }
 
   render(): string | Source<string> {
-    const count = this.#states.length;
-    let index = 0;
-    const renderNext = (): string | undefined => {
-      if (index === count) return undefined;
-      let text = "";
-      while (text.length < chunkCharacters && index < count) {
-        text += `${index === 0 ? "[" : ","}${this.#renderResult(index++)}`;
-      }
-      return index === count ? `${text}]` : text;
-    };
-    if (count >= streamedPlantsMin) return { next: async () => renderNext(), close() {} };
-    return renderNext() ?? "";
+    return renderResults("[", this.#states.length, (index) => this.#renderResult(index), "]");
   }
 
   #renderResult(index: number): string {
@@ -151,6 +198,28 @@ export class BulkResults {
         return renderRefusal(this.#refusals[state - refused] as PlantStoreError);
     }
   }
+}
+
+/** In chunks, as they are sent; whole if there are few. */
+function renderResults(
+  opening: string,
+  count: number,
+  render: (index: number) => string,
+  closing: string,
+): string | Source<string> {
+  let index = 0;
+  let isDone = false;
+  const renderNext = (): string | undefined => {
+    if (isDone) return undefined;
+    let text = index === 0 ? opening : "";
+    while (text.length < chunkCharacters && index < count) {
+      text += `${index === 0 ? "" : ","}${render(index++)}`;
+    }
+    isDone = index === count;
+    return isDone ? text + closing : text;
+  };
+  if (count >= streamedResultsMin) return { next: async () => renderNext(), close() {} };
+  return renderNext() ?? "";
 }
 
 function renderRefusal({ code, message: detail }: PlantStoreError): string {

@@ -15,12 +15,12 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
-import type { Source } from "../domain/plants.ts";
 import type { GardenEvent, PlantStorage } from "../domain/storage.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Reply } from "./operation.ts";
 import { renderEvent } from "./response.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { Source } from "./stream.ts";
 
 const lookMs = 250;
 /** In looks: a token is checked every second, and each listener gets a comment every 15 seconds. */

@@ -312,6 +312,8 @@ const problemSchema = {
 
 const bulkBounds = { minItems: 1, maxItems: bulkPlantsMax };
 
+const plantIdJson = { type: "integer", format: "int64" } as const;
+
 const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
   Plant: { ...describeSchema(plantSchema), description: "With its `id` if `include=id` was sent." },
@@ -334,6 +336,35 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     },
     additionalProperties: false,
   },
+  PlantIds: {
+    type: "object",
+    required: ["ids"],
+    properties: { ids: { type: "array", items: plantIdJson, ...bulkBounds } },
+    additionalProperties: false,
+  },
+  Deletions: {
+    type: "object",
+    required: ["deleted", "missing"],
+    properties: {
+      deleted: { type: "integer", format: "int32", description: "How many plants were deleted." },
+      missing: {
+        type: "array",
+        items: plantIdJson,
+        description: "The ids without a plant, in the order in which they were sent.",
+      },
+    },
+    additionalProperties: false,
+  },
+  TagCount: {
+    type: "object",
+    required: ["tag", "plants"],
+    properties: {
+      tag: { type: "string", description: "Empty for plants without a tag." },
+      plants: { type: "integer", format: "int64", description: "How many plants have the tag." },
+    },
+    additionalProperties: false,
+  },
+  TagCountList: { type: "array", items: refer("schemas", "TagCount") },
   EventList: { type: "array", items: refer("schemas", "Event") },
   Event: {
     type: "object",
@@ -384,7 +415,7 @@ function describeSchema(schema: v.GenericSchema): Json {
     typeMode: "input",
     ignoreActions: ["check", "min_value", "max_value"],
     overrideSchema: ({ valibotSchema, jsonSchema }) => {
-      if (valibotSchema.type === "bigint") return { type: "integer", format: "int64" };
+      if (valibotSchema.type === "bigint") return plantIdJson;
       // openapi-typescript makes a property with a default required.
       const { default: _, ...withoutDefault } = jsonSchema;
       return withoutDefault;

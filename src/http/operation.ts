@@ -3,14 +3,17 @@ import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
-import type { Plants, Source } from "../domain/plants.ts";
+import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
+import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
+import type { Source } from "./stream.ts";
 
 /** What operations run on. */
 export interface Context {
   readonly plants: Plants;
+  readonly lists: Lists;
   readonly events: Events;
   /** See `EventFeed.open`. */
   readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
@@ -121,6 +124,10 @@ export type SchemaName =
   | "PlantDraftList"
   | "Result"
   | "ResultList"
+  | "PlantIds"
+  | "Deletions"
+  | "TagCount"
+  | "TagCountList"
   | "Event"
   | "EventList"
   | "Me"

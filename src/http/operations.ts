@@ -8,7 +8,17 @@ import {
   plantIdMin,
 } from "../domain/plant.ts";
 import { preconditionFailed } from "../domain/plants.ts";
-import { BulkResults, bulkBytesMax, bulkPlantsMax, plantCharactersMax, readBulk } from "./bulk.ts";
+import {
+  BulkResults,
+  bulkBytesMax,
+  bulkPlantsMax,
+  idsBytesMax,
+  plantCharactersMax,
+  readBulk,
+  readIds,
+  renderDeletions,
+  reservedBytesOf,
+} from "./bulk.ts";
 import { wantsStream } from "./event-stream.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
@@ -17,8 +27,9 @@ import {
   ifNoneMatch,
   integerText,
   keyText,
-  literalText,
+  searchText,
   tagText,
+  wordText,
 } from "./parameters.ts";
 import {
   entityTag,
@@ -28,6 +39,7 @@ import {
   plantLocation,
   renderEvent,
   renderList,
+  renderListing,
   renderPlant,
   toContentHashes,
 } from "./response.ts";
@@ -42,10 +54,21 @@ const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
 const include = {
   in: "query",
-  schema: literalText("id", "must be id, which is all that can be included"),
+  schema: wordText(["id"], "must be id, which is all that can be included"),
   description: "`id`: plants in the response have their ids.",
   example: "id",
 } as const;
+
+const limit = {
+  in: "query",
+  schema: integerText(0n, BigInt(limitMax), { format: "int32", minimum: 0, maximum: limitMax }),
+  description: "The maximum number of items to return. Default: all.",
+  example: 20,
+} as const;
+
+const linkHeader = (example: string) => ({
+  Link: { description: 'The next page (`rel="next"`), if `limit` cut the list short.', example },
+});
 
 const plantBody = {
   bytesMax: 64 * 1024,
@@ -181,6 +204,86 @@ const createPlants = plantOperation({
   },
 });
 
+const deletePlants = plantOperation({
+  name: "deletePlants",
+  method: "POST",
+  path: "/plants/bulk-delete",
+  scope: "write",
+  summary: "Delete many plants",
+  description:
+    `Up to ${bulkPlantsMax} ids, at most 256 KiB. Responds once the deletions are on stable ` +
+    "storage, and lists the ids without a plant. If the storage fails midway, some of the plants " +
+    "may be deleted; sending the request again is safe.",
+  parameters: {},
+  body: {
+    bytesMax: idsBytesMax,
+    parse: (text, errors, { turn }) => readIds(text, errors, turn),
+    schema: "PlantIds",
+    // The API reference fills the example in, so these are ids that the service never assigns.
+    examples: { two: { value: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001] } } },
+  },
+  success: {
+    status: 200,
+    description: "The plants are gone.",
+    contentType: "application/json",
+    schema: "Deletions",
+    examples: { one: { value: { deleted: 1, missing: [9_000_000_000_000_001] } } },
+  },
+  problems: ["too-large", "unsupported-media-type", "storage-full"],
+  async run({ plants }, { caller, body: ids, reserved }) {
+    reserved?.add(reservedBytesOf(ids));
+    const missing = await plants.deleteMany(caller, ids);
+    return jsonReply(200, renderDeletions(ids.length - missing.length, missing));
+  },
+});
+
+const listTags = plantOperation({
+  name: "listTags",
+  method: "GET",
+  path: "/tags",
+  scope: "read",
+  summary: "Count plants by tag",
+  description:
+    "The tags of the garden's plants in code point order, each with the number of its plants. " +
+    "Plants without a tag are counted under the empty one. Without `limit`, all tags are streamed.",
+  parameters: {
+    limit,
+    after: {
+      in: "query",
+      schema: tagText,
+      description: "A tag. The list starts after it.",
+      example: "hall",
+    },
+  },
+  success: {
+    status: 200,
+    description: "The tags.",
+    headers: linkHeader('</tags?limit=20&after=shade>; rel="next"'),
+    contentType: "application/json",
+    schema: "TagCountList",
+    examples: {
+      two: {
+        value: [
+          { tag: "", plants: 12 },
+          { tag: "shade", plants: 1668 },
+        ],
+      },
+    },
+  },
+  isCacheable: true,
+  async run({ plants, lists, basePath }, { caller, parameters }) {
+    const { after } = parameters;
+    const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
+    const listing = await lists.read(caller.garden, plants.tags(caller), { limit, after });
+    const Link = listing.next && linkToNext(`${basePath}/tags`, { ...listing.next });
+    return jsonReply(
+      200,
+      renderListing(listing, (tag) => tag),
+      Link ? { Link } : undefined,
+    );
+  },
+});
+
 const listPlants = plantOperation({
   name: "listPlants",
   method: "GET",
@@ -188,19 +291,12 @@ const listPlants = plantOperation({
   scope: "read",
   summary: "List plants",
   description:
-    "The plants of the token's garden, by ascending id. Without `limit`, all of them are " +
-    "streamed. If `limit` cuts the list short, `Link` has the next page.",
+    "The plants of the token's garden, by id. Without `limit`, all of them are streamed. If " +
+    "`limit` cuts the list short, `Link` has the next page. A page of a search ends after " +
+    "20,000 plants that were looked at, so it may have fewer plants than `limit`, even none; " +
+    "`Link` goes on.",
   parameters: {
-    limit: {
-      in: "query",
-      schema: integerText(0n, BigInt(limitMax), {
-        format: "int32",
-        minimum: 0,
-        maximum: limitMax,
-      }),
-      description: "The maximum number of plants to return. Default: all.",
-      example: 20,
-    },
+    limit,
     after: {
       in: "query",
       schema: plantIdText,
@@ -213,17 +309,26 @@ const listPlants = plantOperation({
       description: "Only plants with exactly this tag; empty: only plants without a tag.",
       example: "living room",
     },
+    q: {
+      in: "query",
+      schema: searchText,
+      description:
+        "A search: only plants that contain each of its words in their name or tag. Case and " +
+        "accents don't matter.",
+      example: "monstera",
+    },
+    order: {
+      in: "query",
+      schema: wordText(["asc", "desc"], "must be asc or desc"),
+      description: "By ascending id (the default), or by descending id: the newest first.",
+      example: "desc",
+    },
     include,
   },
   success: {
     status: 200,
     description: "The plants.",
-    headers: {
-      Link: {
-        description: 'The next page (`rel="next"`), if `limit` cut the list short.',
-        example: '</plants?limit=20&after=27>; rel="next"',
-      },
-    },
+    headers: linkHeader('</plants?limit=20&after=27>; rel="next"'),
     contentType: "application/json",
     schema: "PlantList",
     examples: {
@@ -232,16 +337,22 @@ const listPlants = plantOperation({
     },
   },
   isCacheable: true,
-  async run({ plants, basePath }, { caller, parameters, isHead }) {
-    const { after, tag, include } = parameters;
+  async run({ plants, lists, basePath }, { caller, parameters, isHead }) {
+    const { after, tag, q, order, include } = parameters;
     const requested = parameters.limit === undefined ? undefined : Number(parameters.limit);
     // The end of a long page takes as long to find as its plants to send, and HEAD sends none.
     const limit = isHead && requested && requested > headLimitMax ? undefined : requested;
-    const listing = await plants.list(caller, { limit, after, tag });
-    const headers = listing.next && { Link: linkToNext(basePath, listing.next, { include, tag }) };
+    const scan = plants.list(caller, { tag, order, search: q });
+    const listing = await lists.read(caller.garden, scan, { limit, after });
+    const { next } = listing;
+    const headers = next && {
+      Link: linkToNext(`${basePath}/plants`, { ...next, tag, q, order, include }),
+    };
     const reply = jsonReply(200, renderList(listing, include), headers);
-    const lastId = listing.next?.after;
-    return { ...reply, isBeforeAppends: lastId !== undefined && lastId <= assignedIdMax };
+    // In descending order, new plants come first.
+    const isBeforeAppends =
+      order !== "desc" && next?.after !== undefined && next.after <= assignedIdMax;
+    return { ...reply, isBeforeAppends };
   },
 });
 
@@ -298,7 +409,7 @@ const putPlant = plantOperation({
     "If-Match": ifMatch,
     "If-None-Match": {
       in: "header",
-      schema: literalText("*", "must be * here"),
+      schema: wordText(["*"], "must be * here"),
       description: "`*`: only if there is no such plant.",
       example: "*",
     },
@@ -478,10 +589,12 @@ const getMe = plantOperation({
 export const operations: readonly DocumentedOperation[] = [
   createPlant,
   createPlants,
+  deletePlants,
   listPlants,
   getPlant,
   putPlant,
   deletePlant,
+  listTags,
   listEvents,
   getMe,
   ...serviceOperations,

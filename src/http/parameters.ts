@@ -1,6 +1,7 @@
 /** What a parameter is, and how its text is parsed: integers, fixed words, keys. */
 import * as v from "valibot";
 import { tagCodePointsMax, tagSchema } from "../domain/plant.ts";
+import { searchCodePointsMax, searchSchema } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
 export type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
@@ -28,18 +29,23 @@ export function integerText(min: bigint, max: bigint, jsonSchema: Record<string,
   );
 }
 
-/** One fixed word. */
-export function literalText<const Word extends string>(word: Word, message: string) {
+/** One of some fixed words. */
+export function wordText<const Word extends string>(words: readonly Word[], message: string) {
   return v.pipe(
     v.string(),
-    v.literal(word, message),
-    v.metadata({ jsonSchema: { type: "string", enum: [word] } }),
+    v.picklist(words, message),
+    v.metadata({ jsonSchema: { type: "string", enum: words } }),
   );
 }
 
 export const tagText = v.pipe(
   tagSchema,
   v.metadata({ jsonSchema: { type: "string", maxLength: tagCodePointsMax } }),
+);
+
+export const searchText = v.pipe(
+  searchSchema,
+  v.metadata({ jsonSchema: { type: "string", minLength: 1, maxLength: searchCodePointsMax } }),
 );
 
 /** Of a response; the pattern of what the service sends. */

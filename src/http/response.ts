@@ -1,8 +1,9 @@
 /** Renders plants, links and locations. */
 import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
-import type { Listing, ListQuery, Source } from "../domain/plants.ts";
 import type { GardenEvent } from "../domain/storage.ts";
+import type { Listing } from "./listing.ts";
 import type { Reply } from "./operation.ts";
+import type { Source } from "./stream.ts";
 
 export function jsonReply(
   status: number,
@@ -25,18 +26,28 @@ export function renderPlant(plant: Plant, include: Include): string {
   return JSON.stringify(show(plant, include));
 }
 
-/** A short list is sent whole; a longer one is rendered at the client's pace. */
-export function renderList(listing: Listing, include: Include): Reply["body"] {
-  const first = renderItems(listing.first, include);
-  return listing.rest ? renderPages(first, listing.rest, include) : `[${first}]`;
+export function renderList(listing: Listing<Plant, PlantId>, include: Include): Reply["body"] {
+  return renderListing(listing, (plant) => show(plant, include));
 }
 
-function renderPages(
+type Show<Item> = (item: Item) => unknown;
+
+/** A short list is sent whole; a longer one is rendered at the client's pace. */
+export function renderListing<Item>(
+  { first, rest }: Listing<Item, unknown>,
+  show: Show<Item>,
+): Reply["body"] {
+  const text = renderItems(first, show);
+  return rest ? renderPages(text, rest, show) : `[${text}]`;
+}
+
+function renderPages<Item>(
   first: string,
-  rest: Source<readonly Plant[]>,
-  include: Include,
+  rest: Source<readonly Item[]>,
+  show: Show<Item>,
 ): Source<string> {
   let opening = `[${first}`;
+  let isEmpty = first === "";
   let isOpen = true;
   return {
     async next() {
@@ -47,17 +58,23 @@ function renderPages(
         return text;
       }
       const page = await rest.next();
-      if (page) return page.length > 0 ? `,${renderItems(page, include)}` : "";
-      isOpen = false;
-      return "]";
+      if (!page) {
+        isOpen = false;
+        return "]";
+      }
+      // A search may find nothing for long. A space keeps the connection from being idle.
+      if (page.length === 0) return " ";
+      const separator = isEmpty ? "" : ",";
+      isEmpty = false;
+      return separator + renderItems(page, show);
     },
     close: () => rest.close(),
   };
 }
 
 /** Without the brackets. */
-function renderItems(plants: readonly Plant[], include: Include): string {
-  return JSON.stringify(plants.map((plant) => show(plant, include))).slice(1, -1);
+function renderItems<Item>(items: readonly Item[], show: Show<Item>): string {
+  return JSON.stringify(items.map(show)).slice(1, -1);
 }
 
 function show({ id, name, tag }: Plant, include: Include): Readonly<Record<string, unknown>> {
@@ -102,14 +119,12 @@ export function matchesTag(
   return tags === "*" || tags.some((each) => each.replace(ignored, "") === tag);
 }
 
+/** The link to the next page; parameters that are absent are left out. */
 export function linkToNext(
-  basePath: string,
-  next: ListQuery,
-  { include, tag }: { readonly include: Include; readonly tag: string | undefined },
+  path: string,
+  parameters: Readonly<Record<string, string | number | bigint | undefined>>,
 ): string {
-  let target = `${basePath}/plants?limit=${next.limit}`;
-  if (next.after !== undefined) target += `&after=${next.after}`;
-  if (tag !== undefined) target += `&tag=${encodeURIComponent(tag)}`;
-  if (include) target += `&include=${include}`;
-  return `<${target}>; rel="next"`;
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  return `<${path}?${query.join("&")}>; rel="next"`;
 }

@@ -2,7 +2,14 @@
  * Sends a response chunk by chunk, at the client's pace: the next chunk is made when the last one
  * has left, so a slow reader holds no more than one in memory.
  */
-import type { Source } from "../domain/plants.ts";
+
+/** An async generator would keep its last item in memory while suspended. */
+export interface Source<Item> {
+  /** Absent after the last item. */
+  next(): Promise<Item | undefined>;
+  /** Call it when no further items are needed. */
+  close(): void;
+}
 
 const encoder = new TextEncoder();
 

@@ -5,9 +5,9 @@
 import * as v from "valibot";
 import { memoizeAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Source } from "../domain/plants.ts";
 import type { Operation, Reply } from "./operation.ts";
 import type { PageSource } from "./page-sources.ts";
+import type { Source } from "./stream.ts";
 
 /** Only what this service sends. */
 const sharedPolicy = [

@@ -7,6 +7,7 @@ import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
 import { EventFeed, type StreamCounts } from "../http/event-stream.ts";
+import { Lists } from "../http/listing.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -97,6 +98,7 @@ export function assemble(
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),
+      lists: new Lists(turn),
       events,
       openStream: (...values) => feed.open(...values),
       turn,

@@ -3,7 +3,7 @@
  * it is in domain/storage.ts.
  */
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
-import type { PlantStorage, TokenStorage } from "../domain/storage.ts";
+import type { Order, PlantStorage, TokenStorage } from "../domain/storage.ts";
 
 export interface Storage extends PlantStorage, TokenStorage {
   /** Absent where there is no pool of connections. */
@@ -104,8 +104,12 @@ export const defaultConnectionLimits: ConnectionLimits = {
   statementTimeoutMs: 5_000,
 };
 
-/** Where a read goes on after an id; absent after the highest possible one. */
-export function idAfter(after: PlantId | undefined): PlantId | undefined {
+/** Where a read goes on after an id; absent after the last possible one. */
+export function idAfter(after: PlantId | undefined, order: Order = "asc"): PlantId | undefined {
+  if (order === "desc") {
+    if (after === undefined) return plantIdMax;
+    return after > plantIdMin ? after - 1n : undefined;
+  }
   if (after === undefined) return plantIdMin;
   return after < plantIdMax ? after + 1n : undefined;
 }

@@ -62,7 +62,7 @@ export async function harvest(service: RunningService, token: string): Promise<s
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.fill("#token", token);
   await page.click("#sign-in-button");
-  await page.waitForSelector("#garden:not([hidden])");
+  await page.waitForSelector("#garden:not([hidden]):has(#loading[hidden])");
 }
 
 export async function signOut(page: Page): Promise<void> {
@@ -117,9 +117,23 @@ export function shownNames(page: Page): Promise<string[]> {
   return page.locator("#rows .name").allTextContents();
 }
 
-/** Deletes plants, which can still be undone. */
+export async function openCard(page: Page, name: string): Promise<void> {
+  await page.click(`.row:has-text('${name}')`);
+  await page.waitForSelector("#plant[open]");
+}
+
+/** Deletes plants one by one. Each deletion has been sent when this returns. */
 export async function deletePlants(page: Page, ...names: readonly string[]): Promise<void> {
-  for (const name of names) await page.click(`[aria-label='Delete ${name}']`);
+  for (const name of names) {
+    await openCard(page, name);
+    await page.click("#plant-delete");
+    await page.waitForSelector(`#undo:has-text('“${name}” was deleted.')`);
+  }
+}
+
+/** Waits for the title, which says how many plants are shown. */
+export async function waitForTitle(page: Page, title: string): Promise<void> {
+  await page.waitForSelector(`#garden-title:text-is('${title}')`);
 }
 
 export const somePlants = [

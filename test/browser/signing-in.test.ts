@@ -3,7 +3,15 @@ import { describe, expect } from "bun:test";
 import { makeToken } from "../../src/auth/opaque-token.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { inspect } from "./browser.ts";
-import { revokeTokens, signIn, signOut, somePlants, useConsole } from "./signed-in.ts";
+import {
+  makeGarden,
+  openCard,
+  revokeTokens,
+  signIn,
+  signOut,
+  somePlants,
+  useConsole,
+} from "./signed-in.ts";
 
 // Each thread hears of a revocation by itself, and a page may have another one than the test.
 const testGarden = useConsole(["--threads", "1"]);
@@ -94,21 +102,47 @@ describe("signing in", () => {
   );
 
   testGarden(
-    "is asked for again, with the reason, when the token is revoked, and nothing is kept",
+    "is asked for again, with the reason, when the token is revoked, and keeps only what was typed",
     { plants: somePlants },
-    async ({ page, service, call }) => {
-      await page.waitForSelector("#rows .row");
-      await revokeTokens(service);
-      await waitFor(async () => (await call("GET /plants")).status === 401 || undefined);
+    async ({ page, service, call, token: firstToken }) => {
+      const { user } = await (await call("GET /me")).json();
+      let token = firstToken;
+      const signInAgain = async (name: string) => {
+        token = await makeGarden(service, [], { user: name, garden: name });
+        await signIn(page, token);
+      };
+      const isRefused = async () => (await service.call("GET /me", { token })).status === 401;
+      const expire = async (button: string) => {
+        await revokeTokens(service);
+        await waitFor(async () => (await isRefused()) || undefined);
+        await page.click(button);
+        await page.waitForSelector("#sign-in-reason:not([hidden])");
+      };
       await page.click("#open-add");
       await page.fill("#add-name", "Hedera helix");
-      await page.click("#add-button");
-      await page.waitForSelector("#sign-in-reason:not([hidden])");
+      await expire("#add-button");
       expect(await page.textContent("#sign-in-reason")).toContain("expired or was revoked");
       expect(await page.isVisible("#garden")).toBe(false);
       expect(await page.textContent("#garden")).not.toContain("Monstera");
-      expect(await page.inputValue("#add-name")).toBe("");
       await inspect(page, "expired");
+      await signInAgain(user);
+      await page.click("#add-button");
+      await page.waitForSelector("#notice:has-text('“Hedera helix” was added')");
+
+      await openCard(page, "Hedera helix");
+      await page.click("#plant-edit");
+      await page.fill("#edit-tag", "wall");
+      await expire("#edit-save");
+      await signInAgain(user);
+      expect(await page.inputValue("#edit-tag")).toBe("wall");
+      await page.click("#edit-save");
+      await page.waitForSelector("#notice:has-text('“Hedera helix” was saved')");
+
+      // Somebody else finds nothing of it.
+      await page.fill("#add-name", "Acer");
+      await expire("#add-button");
+      await signInAgain("somebody");
+      expect(await page.inputValue("#add-name")).toBe("");
     },
   );
 });

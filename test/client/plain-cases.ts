@@ -102,6 +102,37 @@ export const plainCases: ClientCases = {
     assert.deepEqual(await list("shade & sun"), ["Plant 2"]);
   },
 
+  async "finds plants by words, and lists the newest first"(world) {
+    const store = openStore(world);
+    const names = ["Royal fern", "Ivy", "Crème fern", "Tree fern"];
+    await store.createMany(names.map((name) => ({ name, tag: "a&b" })));
+    const find = async (options: Parameters<typeof store.list>[0]) =>
+      (await collect(store.list({ pageSize: 1, ...options }))).map(({ name }) => name);
+    assert.deepEqual(await find({ q: "FERN" }), ["Royal fern", "Crème fern", "Tree fern"]);
+    assert.deepEqual(await find({ q: "creme a&b", order: "desc" }), ["Crème fern"]);
+    assert.deepEqual(await find({ order: "desc", limit: 3 }), names.slice(1).toReversed());
+    assert.deepEqual(await find({ order: "desc", after: 3 }), ["Ivy", "Royal fern"]);
+  },
+
+  async "counts plants by tag, page by page"(world) {
+    const store = openStore(world);
+    const tags = Array.from(
+      { length: 1_002 },
+      (_, index) => `tag ${String(index).padStart(4, "0")}`,
+    );
+    await store.createMany([...tags, "", "tag 0000"].map((tag) => ({ name: "Fern", tag })));
+    const counts = await collect(store.tags());
+    assert.deepEqual(counts.slice(0, 3), [
+      { tag: "", plants: 1 },
+      { tag: "tag 0000", plants: 2 },
+      { tag: "tag 0001", plants: 1 },
+    ]);
+    assert.equal(counts.length, 1_003);
+    const some = await collect(store.tags({ after: "tag 0999", limit: 1 }));
+    assert.deepEqual(some, [{ tag: "tag 1000", plants: 1 }]);
+    assert.deepEqual(await collect(store.tags({ limit: 0 })), []);
+  },
+
   async "throws a typed problem with all validation errors"(world) {
     const store = openStore(world);
     const problemOf = (call: Promise<unknown>) => failure(call, PlantStoreProblem);

@@ -177,6 +177,31 @@ export const scriptedCases: ClientCases = {
       ),
   ),
 
+  "follows the link of a search that found nothing, and no link that leads back": scripted(
+    [
+      { status: 200, headers: { link: '</plants?after=9>; rel="next"' }, body: "[]" },
+      { status: 200, headers: { link: '</plants?after=5>; rel="next"' }, body: pageOf(7) },
+      { status: 200, headers: { link: '</plants?after=7>; rel="next"' }, body: "[]" },
+    ],
+    async (store, { requests }) => {
+      const search = collect(store.list({ q: "fern", order: "desc" }));
+      assert.equal((await failure(search, PlantStoreProblem)).code, "unexpected");
+      assert.equal(requests.length, 3);
+    },
+  ),
+
+  "counts no tags in a circle": scripted(
+    ["a", "b", "a"].map((tag) => ({
+      status: 200,
+      headers: { link: `</tags?after=${tag}>; rel="next"` },
+      body: `[{"tag":"${tag}","plants":1}]`,
+    })),
+    async (store, { requests }) => {
+      assert.equal((await failure(collect(store.tags()), PlantStoreProblem)).code, "unexpected");
+      assert.equal(requests.length, 3);
+    },
+  ),
+
   "asks for a token before the first call and after a 401, once for all calls": scripted(
     [createdAnswer, expired, expired, createdAnswer, createdAnswer, expired, expired],
     async (_, { url, requests }) => {
@@ -229,6 +254,8 @@ export const scriptedCases: ClientCases = {
         () => store.put(1, draft),
         () => store.update(1, draft),
         () => store.delete(1),
+        () => store.deleteMany([1]),
+        () => collect(store.tags()),
       ]) {
         const { code } = await failure(call(), PlantStoreProblem);
         assert.deepEqual([answer.body, code], [answer.body, "unexpected"]);

@@ -57,6 +57,36 @@ describe("plants", () => {
     expect((await run(["plants", "list"])).out).toBe("[]\n");
   });
 
+  test("are found by words, counted by tag, exported and deleted by tag or words", async () => {
+    const run = await openGarden(service, { user: "finder" });
+    const rows = ["Royal fern,pond", "Ivy,", "Tree fern,shade", "Moss,shade"];
+    const file = join(folder.path, "found.csv");
+    writeFileSync(file, `name,tag\n${rows.join("\n")}\n`);
+    await run(["import", file, "--concurrency", "1"]);
+    const names = async (...flags: string[]) =>
+      JSON.parse((await run(["plants", "list", ...flags])).out).map(
+        ({ name }: { name: string }) => name,
+      );
+    expect(await names("--search", "FERN", "--newest")).toEqual(["Tree fern", "Royal fern"]);
+    expect(await names("--newest", "--limit", "1")).toEqual(["Moss"]);
+    expect(JSON.parse((await run(["plants", "tags"])).out)).toEqual([
+      { tag: "", plants: 1 },
+      { tag: "pond", plants: 1 },
+      { tag: "shade", plants: 2 },
+    ]);
+    const shady = await run(["export", "--tag", "shade", "--format", "jsonl"]);
+    expect(shady.out.trim().split("\n")).toHaveLength(2);
+    const refused = await run(["plants", "delete", "--tag", "shade"]);
+    expect(refused).toMatchObject({ exitCode: 2, out: "" });
+    expect(refused.errors).toContain('To delete 2 plants with the tag "shade" without being asked');
+    const deleted = await run(["plants", "delete", "--tag", "shade", "--search", "moss", "--yes"]);
+    expect(deleted).toMatchObject({ exitCode: 0, out: '{"deleted":1,"missing":0}\n' });
+    await run(["plants", "delete", "--search", "fern", "--yes"]);
+    expect(await names()).toEqual(["Ivy"]);
+    const none = await run(["plants", "delete", "--search", "fern"]);
+    expect(none).toMatchObject({ exitCode: 0, out: '{"deleted":0,"missing":0}\n' });
+  });
+
   test("are changed in part, and only if that changes them", async () => {
     const run = await openGarden(service, { user: "edith" });
     await run(["plants", "add", "Fern", "--tag", "shade", "--id=-7"]);
@@ -71,6 +101,9 @@ describe("plants", () => {
   test.each<[line: string, exitCode: number, named: string]>([
     ["plants delete 12345", 3, "There is no plant 12345."],
     ["plants delete 7 007", 2, '"007"'],
+    ["plants delete", 2, "Which plants?"],
+    ["plants delete 7 --tag x", 2, "not both"],
+    ["plants list --search=", 2, "q must"],
     ["plants edit 12345 --tag x", 3, "There is no plant 12345."],
     ["plants edit 7 --name=", 2, "name must"],
     ["plants add Fern --id 7", 5, "7"],

@@ -3,7 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { realProgram, startService } from "./running-service.ts";
+import { realProgram, startService, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -15,7 +15,11 @@ afterAll(async () => {
 });
 
 /** What the terminal gets, without carriage returns. */
-async function runAtTerminal(line: string, variables: Readonly<Record<string, string>> = {}) {
+async function runAtTerminal(
+  line: string,
+  variables: Readonly<Record<string, string>> = {},
+  answer?: string,
+) {
   const decoder = new TextDecoder();
   let text = "";
   const child = Bun.spawn([process.execPath, realProgram, ...line.split(" ")], {
@@ -36,6 +40,10 @@ async function runAtTerminal(line: string, variables: Readonly<Record<string, st
       },
     },
   });
+  if (answer !== undefined) {
+    await waitFor(() => text.includes("[y/N]") || undefined);
+    child.terminal?.write(`${answer}\n`);
+  }
   await child.exited;
   // The last bytes may arrive after the exit.
   await Bun.sleep(100);
@@ -73,6 +81,16 @@ test("a token is described in one sentence by token create and whoami", async ()
   const [token = ""] = other.split("\n");
   const variables = { PLANTSTORE_TOKEN: token, TZ: "Asia/Kolkata" };
   expect(await runAtTerminal("whoami", variables)).toBe(`${sentence} It has 0 plants.\n`);
+});
+
+test("plants delete says how many, and deletes them only after a yes", async () => {
+  for (const id of [101, 102]) await addPlant({ id, name: "Fern", tag: "old" });
+  const line = "plants delete --tag old";
+  const question = 'Delete 2 plants with the tag "old"? [y/N] ';
+  expect(await runAtTerminal(line, {}, "no")).toBe(`${question}no\nNothing was deleted.\n`);
+  expect(await runAtTerminal("plants tags")).toMatch(/^PLANTS +TAG\n(?:.*\n)*2 +old\n/);
+  expect(await runAtTerminal(line, {}, "y")).toBe(`${question}y\nDeleted 2 plants.\n`);
+  expect(await runAtTerminal("plants list --tag old")).toStartWith("There are no plants");
 });
 
 /** Clears the screen, sets a color, reverses the text, hides a letter, breaks the line. */

@@ -88,6 +88,9 @@ describe("a cached list", () => {
   test("shows every change to its page, and the last page what was added at the end", async () => {
     const token = await world.plant("changing", [1n, 2n, 3n]);
     const expectPages = async (first: number[], last: number[]) => {
+      const newest = await listOften(token, "limit=1&order=desc");
+      expect(newest).toEqual(last.slice(-1));
+      expect(await listOften(token, "limit=1&q=plant")).toEqual(first.slice(0, 1));
       expect(await listOften(token, "limit=2")).toEqual(first);
       expect(await listOften(token, "limit=9&after=2")).toEqual(last);
     };

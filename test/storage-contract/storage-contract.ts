@@ -1,7 +1,7 @@
 /** The promises of src/domain/storage.ts as tests. Every engine runs them; none is named here. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
-import type { Outcome, Write } from "../../src/domain/storage.ts";
+import type { ListOptions, Outcome, Write } from "../../src/domain/storage.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { describeEvents } from "./events-contract.ts";
@@ -61,9 +61,64 @@ export function describeStorage(
         expect(await tagged("a", undefined, 9, 1)).toEqual([2n]);
         expect(await tagged("")).toEqual([1n]);
         expect(await tagged("c")).toEqual([]);
-        expect(await storage.seek("home", undefined, 2, "a")).toBe(4n);
-        expect(await storage.seek("home", 4n, 2, "a")).toBe(6n);
-        expect(await storage.seek("home", 6n, 2, "a")).toBeUndefined();
+        expect(await storage.seek("home", undefined, 2, { tag: "a" })).toBe(4n);
+        expect(await storage.seek("home", 4n, 2, { tag: "a" })).toBe(6n);
+        expect(await storage.seek("home", 6n, 2, { tag: "a" })).toBeUndefined();
+      });
+
+      test("lists plants in descending order, of its garden or with a tag, in pages", async () => {
+        const tags = ["a", "b", "a", "a"];
+        await apply(
+          ...tags.map((tag) => create({ tag })),
+          ...[plantIdMin, plantIdMax].map((id) => create({ id, tag: "a " })),
+          create({ tag: "a", garden: "other" }),
+        );
+        const listed = async (
+          after: bigint | undefined,
+          count: number,
+          options: ListOptions = {},
+        ) =>
+          (await storage.list("home", after, count, { ...options, order: "desc" })).map(
+            ({ id }) => id,
+          );
+        expect(await listed(undefined, 9)).toEqual([plantIdMax, 4n, 3n, 2n, 1n, plantIdMin]);
+        expect(await listed(4n, 2)).toEqual([3n, 2n]);
+        expect(await listed(4n, 9, { textMax: 10 })).toEqual([3n, 2n]);
+        expect(await listed(plantIdMin, 9)).toEqual([]);
+        expect(await listed(undefined, 9, { tag: "a" })).toEqual([4n, 3n, 1n]);
+        expect(await listed(4n, 9, { tag: "a", textMax: 1 })).toEqual([3n]);
+        const order = "desc";
+        expect(await storage.seek("home", undefined, 2, { order })).toBe(4n);
+        expect(await storage.seek("home", 3n, 9, { order })).toBe(plantIdMin);
+        expect(await storage.seek("home", plantIdMin, 1, { order })).toBeUndefined();
+        expect(await storage.seek("home", undefined, 2, { order, tag: "a" })).toBe(3n);
+      });
+
+      test("counts plants by tag in code point order, so many at a time", async () => {
+        const tags = ["b", "", "a", "\u{1f33f}", "\uff21", "a", "B", "a"];
+        await apply(
+          ...tags.map((tag) => create({ tag })),
+          create({ id: plantIdMin, tag: "" }),
+          create({ tag: "a", garden: "other" }),
+        );
+        const counted = (tag: string, id: bigint, count: number) =>
+          storage.countByTag("home", { tag, id }, count);
+        const all = [
+          { tag: "", plants: 2, lastId: 2n },
+          { tag: "B", plants: 1, lastId: 7n },
+          { tag: "a", plants: 3, lastId: 8n },
+          { tag: "b", plants: 1, lastId: 1n },
+          { tag: "\uff21", plants: 1, lastId: 5n },
+          { tag: "\u{1f33f}", plants: 1, lastId: 4n },
+        ];
+        expect(await counted("", plantIdMin, 99)).toEqual(all);
+        expect(await counted("a", plantIdMin, 2)).toEqual([{ tag: "a", plants: 2, lastId: 6n }]);
+        expect(await counted("a", 7n, 2)).toEqual([
+          { tag: "a", plants: 1, lastId: 8n },
+          { tag: "b", plants: 1, lastId: 1n },
+        ]);
+        expect(await counted("a\u0001", plantIdMin, 99)).toEqual(all.slice(3));
+        expect(await counted("\u{1f33f}", 5n, 9)).toEqual([]);
       });
 
       test("keeps gardens apart, even in a group of deletions only", async () => {

@@ -1,4 +1,4 @@
-/** List, get and delete: order, limit, after, tag, include, next page; deletions last. */
+/** List, get and delete, one or many: limit, after, tag and next page; what is gone is gone. */
 import {
   as,
   create,
@@ -10,8 +10,10 @@ import {
   plants,
   rowsOf,
   type Sent,
+  type Step,
   shown,
   times,
+  tooLarge,
 } from "../row.ts";
 
 /** With a limit: a service that accepts the value must not send a whole garden. */
@@ -306,4 +308,84 @@ const deleteRows = rowsOf("delete", {
   ],
 });
 
-export const rows = [...listRows, ...tagRows, ...getRows, ...deleteRows];
+const bulkDelete = "POST /plants/bulk-delete";
+const deleteMany = (ids: readonly string[], deleted: number, missing: readonly string[]): Step => [
+  { request: bulkDelete, body: { ids } },
+  { json: { deleted, missing }, headers: jsonType },
+];
+const idsMax = 10_000;
+const idsBytesMax = 256 * 1024;
+/** Short enough that 10,000 of them fit. */
+const manyIds = (count: number) => Array.from({ length: count }, (_, index) => index - 20_000);
+const padded = (padTo: number): Sent => ({ request: bulkDelete, body: { ids: ["{1}"] }, padTo });
+
+const deleteManyRows = rowsOf("delete many", {
+  "the plants are gone, and ids without a plant are listed in their order": [
+    ...plants(3),
+    deleteMany(["{9}", "{3}", "{1}", "{8}"], 2, ["{9}", "{8}"]),
+    ...times(4, list("", shown(2))),
+    deleteMany(["{3}", "{2}"], 1, ["{3}"]),
+  ],
+  "an id that is given twice counts once": [
+    create(plant(1)),
+    deleteMany(["{1}", "{2}", "{1}", "{2}"], 1, ["{2}"]),
+  ],
+  "ids are exact beyond 2^53, and 1.0 is 1": [
+    create(plant(1, { id: "{far}" })),
+    deleteMany(["{far+1}"], 0, ["{far+1}"]),
+    deleteMany(["{far}", "-9223372036854775808"], 1, ["-9223372036854775808"]),
+    [
+      { request: bulkDelete, body: '{"ids":[1.0,1e1,9223372036854775807]}' },
+      { json: { deleted: 0, missing: ["1", "10", "9223372036854775807"] } },
+    ],
+  ],
+  "a plant of another garden is missing, and stays": [
+    create(plant(1)),
+    [
+      as("second", bulkDelete, { body: { ids: ["{1}"] } }),
+      { json: { deleted: 0, missing: ["{1}"] } },
+    ],
+    list("", shown(1)),
+  ],
+  "a token that may only read is 403": [
+    create(plant(1)),
+    [as("read", bulkDelete, { body: { ids: ["{1}"] } }), 403],
+    list("", shown(1)),
+  ],
+  "whatever is no integer of 64 bits is 400 and named, and nothing is deleted": [
+    create(plant(1)),
+    [
+      {
+        request: bulkDelete,
+        body: '{"ids":[{1},"{1}",1.5,null,[],{},true,9223372036854775808,-9223372036854775809]}',
+      },
+      { errors: [1, 2, 3, 4, 5, 6, 7, 8].map((index) => `/ids/${index}`) },
+    ],
+    list("", shown(1)),
+  ],
+  "a body without ids, or with others, is 400": [
+    [{ request: bulkDelete, body: "{}" }, { errors: ["/ids"] }],
+    [{ request: bulkDelete, body: '{"ids":[]}' }, { errors: ["/ids"] }],
+    [{ request: bulkDelete, body: '{"ids":7}' }, { errors: ["/ids"] }],
+    [{ request: bulkDelete, body: '{"ids":[7],"tag":""}' }, { errors: ["/tag"] }],
+    [{ request: bulkDelete, body: '{"ids":[7],"ids":[8]}' }, { errors: ["/ids"] }],
+    [{ request: bulkDelete, body: "[7]" }, { errors: [""] }],
+    [{ request: bulkDelete, body: '{"ids":[7]' }, { errors: [""] }],
+    [{ request: bulkDelete, body: '{"ids":[07]}' }, { errors: [""] }],
+    [{ request: `${bulkDelete}?include=id`, body: { ids: [7] } }, { errors: ["include"] }],
+  ],
+  "10,000 ids are taken, and one more is 413": [
+    [
+      { request: bulkDelete, body: { ids: manyIds(idsMax) } },
+      { json: { deleted: 0, missing: manyIds(idsMax) } },
+    ],
+    [{ request: bulkDelete, body: { ids: manyIds(idsMax + 1) } }, tooLarge],
+  ],
+  "256 KiB are taken, and one byte more is 413": [
+    create(plant(1)),
+    [padded(idsBytesMax + 1), tooLarge],
+    [padded(idsBytesMax), { json: { deleted: 1, missing: [] } }],
+  ],
+});
+
+export const rows = [...listRows, ...tagRows, ...getRows, ...deleteRows, ...deleteManyRows];

@@ -2,7 +2,7 @@
 import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
-import type { PlantReader } from "../../domain/storage.ts";
+import type { Order, PlantReader } from "../../domain/storage.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { Route } from "./connect.ts";
 import { createEventReader } from "./events.ts";
@@ -63,21 +63,50 @@ interface List {
   readonly count: number;
 }
 
-/** The plants of a `list`, from `first` on: its whole garden, or its tag in that garden. */
-const inGarden = "plants.garden = list.garden AND id >= first ORDER BY id";
-/**
- * A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so the planner can't
- * scan the whole garden because it thinks that the tag is common.
- */
-const inTag = `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
-  AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`;
+/** How the plants of a `list` are found, from `first` on, in one order. */
+interface Reads {
+  /** In its whole garden. */
+  readonly inGarden: string;
+  /**
+   * Only its tag. A range over (tag, id), not `tag = …`: only plants_by_tag has that order, so the
+   * planner can't scan the whole garden because it thinks that the tag is common.
+   */
+  readonly inTag: string;
+  readonly byId: string;
+  /** The last of some ids. */
+  readonly lastId: string;
+}
+
+const reads: Readonly<Record<Order, Reads>> = {
+  asc: {
+    inGarden: "plants.garden = list.garden AND id >= first ORDER BY id",
+    inTag: `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
+      AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`,
+    byId: "ORDER BY id",
+    lastId: "max(id)",
+  },
+  desc: {
+    inGarden: "plants.garden = list.garden AND id <= first ORDER BY id DESC",
+    inTag: `plants.garden = list.garden AND (plants.tag COLLATE "C", id) <= (list.tag, first)
+      AND plants.tag COLLATE "C" >= list.tag ORDER BY plants.tag COLLATE "C" DESC, id DESC`,
+    byId: "ORDER BY id DESC",
+    lastId: "min(id)",
+  },
+};
 
 /** One row for each list, with its columns as JSON, which parses faster than many rows. */
-const asColumns = `array_to_json(array_agg(id::text ORDER BY id)) AS ids,
-  array_to_json(array_agg(name ORDER BY id)) AS names,
-  array_to_json(array_agg(plant.tag ORDER BY id)) AS tags`;
+function asColumns({ byId }: Reads): string {
+  return `array_to_json(array_agg(id::text ${byId})) AS ids,
+    array_to_json(array_agg(name ${byId})) AS names,
+    array_to_json(array_agg(plant.tag ${byId})) AS tags`;
+}
 
-function batchLists(runner: TransactionRunner, range: string): Batcher<List, Plant[]> {
+function batchLists(
+  runner: TransactionRunner,
+  order: Order,
+  range: "inGarden" | "inTag",
+): Batcher<List, Plant[]> {
+  const read = reads[order];
   return new Batcher(async (batch: readonly List[]) => {
     const { rows } = await runner.read(
       `${noGarden}lists`,
@@ -85,9 +114,9 @@ function batchLists(runner: TransactionRunner, range: string): Batcher<List, Pla
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
            AS list (garden, tag, first, count, position)
          CROSS JOIN LATERAL (
-           SELECT ${asColumns} FROM (SELECT * FROM (
-               SELECT id, name, plants.tag FROM plants WHERE ${range} LIMIT $5) AS found
-             ORDER BY id LIMIT count) AS plant) AS page
+           SELECT ${asColumns(read)} FROM (SELECT * FROM (
+               SELECT id, name, plants.tag FROM plants WHERE ${read[range]} LIMIT $5) AS found
+             ${read.byId} LIMIT count) AS plant) AS page
          ORDER BY position`,
       [
         batch.map(({ garden }) => garden),
@@ -101,6 +130,12 @@ function batchLists(runner: TransactionRunner, range: string): Batcher<List, Pla
     return rows.map(toPlants);
   });
 }
+
+const countStatement = `
+  SELECT tag, count(*) AS plants, max(id) AS last_id FROM (
+    SELECT tag, id FROM plants WHERE garden = $1 AND (tag COLLATE "C", id) >= ($2::text, $3::bigint)
+      ORDER BY tag COLLATE "C", id LIMIT $4) AS counted
+    GROUP BY tag ORDER BY tag COLLATE "C"`;
 
 type Columns = Readonly<Record<"ids" | "names" | "tags", string[] | null>>;
 
@@ -117,46 +152,62 @@ function createReader(
   runner: TransactionRunner,
   onRead: OpenOptions["onRead"] = () => {},
 ): PlantReader {
-  const lists = { ofGarden: batchLists(runner, inGarden), ofTag: batchLists(runner, inTag) };
+  const batched = (order: Order) => ({
+    inGarden: batchLists(runner, order, "inGarden"),
+    inTag: batchLists(runner, order, "inTag"),
+  });
+  const lists = { asc: batched("asc"), desc: batched("desc") };
   const source =
     "plants, (SELECT $1::text AS garden, $2::text AS tag, $3::bigint AS first) AS list";
+
+  async function timed<Result>(read: Promise<Result>): Promise<Result> {
+    const startedAtMs = performance.now();
+    const result = await read;
+    onRead(performance.now() - startedAtMs);
+    return result;
+  }
+
   return {
-    async list(garden, after, count, { textMax, tag } = {}) {
-      const first = idAfter(after);
+    async list(garden, after, count, { textMax, tag, order = "asc" } = {}) {
+      const first = idAfter(after, order);
       if (first === undefined) return [];
-      const startedAtMs = performance.now();
+      const range = tag === undefined ? "inGarden" : "inTag";
       if (textMax === undefined) {
-        const batcher = tag === undefined ? lists.ofGarden : lists.ofTag;
-        const plants = await batcher.request(garden, { garden, tag, first, count });
-        onRead(performance.now() - startedAtMs);
-        return plants;
+        return timed(lists[order][range].request(garden, { garden, tag, first, count }));
       }
-      const { rows } = await runner.read(
-        garden,
-        `SELECT ${asColumns} FROM (
-           SELECT *, row_number() OVER by_id AS row,
-             sum(length(name) + length(tag)) OVER by_id AS text
-           FROM (SELECT id, name, plants.tag FROM ${source}
-             WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS page
-           WINDOW by_id AS (ORDER BY id)
-         ) AS plant WHERE row = 1 OR text <= $5`,
-        [garden, tag, first, count, Math.floor(textMax)],
+      const read = reads[order];
+      const { rows } = await timed(
+        runner.read(
+          garden,
+          `SELECT ${asColumns(read)} FROM (
+             SELECT *, row_number() OVER by_id AS row,
+               sum(length(name) + length(tag)) OVER by_id AS text
+             FROM (SELECT id, name, plants.tag FROM ${source}
+               WHERE ${read[range]} LIMIT $4) AS page
+             WINDOW by_id AS (${read.byId})
+           ) AS plant WHERE row = 1 OR text <= $5`,
+          [garden, tag, first, count, Math.floor(textMax)],
+        ),
       );
-      onRead(performance.now() - startedAtMs);
       return toPlants(rows[0]);
     },
-    async seek(garden, after, count, tag) {
-      const first = idAfter(after);
+    async seek(garden, after, count, { tag, order = "asc" } = {}) {
+      const first = idAfter(after, order);
       if (first === undefined) return undefined;
-      const startedAtMs = performance.now();
-      const { rows } = await runner.read(
-        garden,
-        `SELECT max(id) AS id FROM (SELECT id FROM ${source}
-           WHERE ${tag === undefined ? inGarden : inTag} LIMIT $4) AS sought`,
-        [garden, tag, first, count],
+      const read = reads[order];
+      const { rows } = await timed(
+        runner.read(
+          garden,
+          `SELECT ${read.lastId} AS id FROM (SELECT id FROM ${source}
+             WHERE ${tag === undefined ? read.inGarden : read.inTag} LIMIT $4) AS sought`,
+          [garden, tag, first, count],
+        ),
       );
-      onRead(performance.now() - startedAtMs);
       return (rows[0] as { id: PlantId | null }).id ?? undefined;
+    },
+    async countByTag(garden, { tag, id }, count) {
+      const { rows } = await timed(runner.read(garden, countStatement, [garden, tag, id, count]));
+      return rows.map((row) => ({ tag: row.tag, plants: Number(row.plants), lastId: row.last_id }));
     },
     async countPlants(garden) {
       const text = "SELECT plants FROM gardens WHERE garden = $1";

@@ -142,7 +142,9 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
       lastChunk + smuggled,
     ],
   },
-  "400 refused closed": { "a body that has one byte too many": post(length(14)) + fern },
+  "400 refused closed": {
+    "a body that has one byte too many": [post(length(14)) + fern.slice(0, 14), pause, "}"],
+  },
   "200 refused closed": {
     "a malformed request between two lists": `${get()}GET\r\n\r\n${smuggled}`,
   },

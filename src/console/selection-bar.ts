@@ -1,0 +1,116 @@
+/** What can be done with selected plants: select all, and delete them together. */
+import { renderCount } from "../plant-file/words.ts";
+import { type Api, describeError, type Plant, type Summary } from "./api.ts";
+import { find, message, notify, show, whileBusy } from "./elements.ts";
+import type { Garden } from "./garden.ts";
+import { countPlants } from "./garden-words.ts";
+import type { Selection } from "./selection.ts";
+
+/** What the service deletes in one request. */
+const deletedAtOnce = 10_000;
+
+export interface SelectionEvents {
+  readonly api: () => Api;
+  /** The list that is shown. */
+  readonly garden: () => Garden;
+  /** Something else is selected. */
+  readonly onChange: () => void;
+  readonly onDeleted: (plants: readonly Plant[]) => void;
+  /** The list is no longer what the service has. */
+  readonly onStale: () => void;
+  /** True if the page has handled the error, and no message is needed. */
+  readonly onError: (error: unknown) => boolean;
+}
+
+export class SelectionBar {
+  readonly #selection: Selection;
+  readonly #events: SelectionEvents;
+  readonly #toggle = find("select");
+  readonly #deleteButton = find<HTMLButtonElement>("delete-selected");
+
+  constructor(selection: Selection, events: SelectionEvents) {
+    this.#selection = selection;
+    this.#events = events;
+    this.#toggle.addEventListener("click", () => this.toggle());
+    find("select-done").addEventListener("click", () => this.#close());
+    for (const id of ["rows", "selection"]) {
+      find(id).addEventListener("keydown", ({ key }) => key === "Escape" && this.#close());
+    }
+    find("select-all").addEventListener("click", () => {
+      selection.setAll(!selection.isAll);
+      events.onChange();
+    });
+    this.#deleteButton.addEventListener("click", () => {
+      void whileBusy(this.#deleteButton, () => this.#delete());
+    });
+  }
+
+  toggle(): void {
+    this.#selection.setOn(!this.#selection.isOn);
+    this.#events.onChange();
+  }
+
+  #close(): void {
+    if (!this.#selection.isOn) return;
+    this.toggle();
+    this.#toggle.focus();
+  }
+
+  draw(garden: Garden, summary: Summary | undefined): void {
+    const { isOn, isAll } = this.#selection;
+    const { tag, q } = garden.query;
+    const total = countPlants(garden, summary);
+    const count = this.#selection.count(total);
+    const all = total === undefined ? "all" : `all ${renderCount(total)}`;
+    const tagged = tag === "" ? "without a tag" : "with this tag";
+    const which = q !== undefined ? "that match" : tag === undefined ? "plants" : tagged;
+    const selected = count === undefined ? `${all} ${which}` : renderCount(count);
+    const plants = count === undefined ? selected : renderCount(count, "plant");
+    this.#toggle.ariaPressed = String(isOn);
+    show(find("selection"), isOn);
+    find("selection-note").textContent = `${selected} selected`;
+    find("select-all").textContent = isAll ? "Select none" : `Select ${all} ${which}`;
+    this.#deleteButton.textContent = `Delete ${plants}`;
+    show(this.#deleteButton, count !== 0);
+  }
+
+  async #delete(): Promise<void> {
+    const api = this.#events.api();
+    const deleted: Plant[] = [];
+    try {
+      const plants = await this.#read(api);
+      for (let at = 0; at < plants.length; at += deletedAtOnce) {
+        const some = plants.slice(at, at + deletedAtOnce);
+        const gone = new Set(await api.deleteMany(some.map(({ id }) => id)));
+        deleted.push(...some.filter(({ id }) => gone.has(id)));
+      }
+      this.#close();
+    } catch (error) {
+      if (this.#events.onError(error)) return;
+      notify(message`Not everything may have been deleted. ${describeError(error)}`, "trouble");
+      this.#events.onStale();
+    }
+    this.#events.onDeleted(deleted);
+  }
+
+  /** The selected plants as the service has them now, except those that others have changed. */
+  async #read(api: Api): Promise<Plant[]> {
+    const { query, plants } = this.#events.garden();
+    const isSelected = (plant: Plant) => this.#selection.has(plant);
+    if (this.#selection.isAll) {
+      return (await Array.fromAsync(api.pages(query))).flat().filter(isSelected);
+    }
+    const from = plants.findIndex(isSelected);
+    const shown = plants.slice(from, plants.findLastIndex(isSelected) + 1);
+    const selected = shown.filter(isSelected);
+    const found = await api.readAgain(query, selected, plants[from - 1]?.id, shown.length);
+    const others = selected.length - found.length;
+    if (others > 0) {
+      notify(
+        message`Somebody else has changed ${renderCount(others, "plant")} of these. They stay.`,
+      );
+      this.#events.onStale();
+    }
+    return found;
+  }
+}
