@@ -117,8 +117,8 @@ const builds: readonly BrokenBuild[] = [
     },
     {
       file: "domain/plants.ts",
-      text: "nameCodePointsMax,\n",
-      by: "nameCodePointsMax, contentHash,\n",
+      text: 'plantIdMin } from "./plant.ts";',
+      by: 'plantIdMin, contentHash } from "./plant.ts";',
     },
   ],
   [

@@ -34,8 +34,8 @@ export async function readLog(service: Caller, token: string): Promise<LoggedEve
 }
 
 /**
- * Nobody may write meanwhile. If it's the log of a backup, that was taken between the moments
- * `from` and `to` of the ledger.
+ * Nobody may write during the audit. A restored backup was taken between the moments `from` and
+ * `to` of the ledger.
  */
 export async function auditLog(
   service: Caller,

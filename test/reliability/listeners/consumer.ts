@@ -17,7 +17,7 @@ const clients = 4;
 /** Half of the connections end while they catch up, the others often wait for events. */
 const shortMs = 20;
 const longMs = 600;
-const killEveryMs = 2_000;
+const killEveryMs = 1_000;
 
 export async function followEvents(
   layout: Layout,

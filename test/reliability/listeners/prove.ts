@@ -30,7 +30,8 @@ function report(what: string, on: string, result: string, faults: readonly strin
 }
 
 function name({ engine, threads, instances }: Setup): string {
-  return engine === "sqlite" ? `sqlite, ${threads} threads` : `postgres, ${instances} instances`;
+  const [count, part] = engine === "sqlite" ? [threads, "thread"] : [instances, "instance"];
+  return `${engine}, ${count} ${part}${count === 1 ? "" : "s"}`;
 }
 
 printRow("what", "on", "result", "faults");
