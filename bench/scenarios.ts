@@ -1,6 +1,7 @@
 /** What the contenders are asked to do, and how long each of it is measured. */
 import {
   type ActionName,
+  bulkPlants,
   type ContenderName,
   contenderNames,
   type Engine,
@@ -59,6 +60,8 @@ export const quickTiming: Timing = {
 const garden = { gardens: 1, plants: 1_000 };
 /** More lists than the 8 MiB of the response cache hold. */
 const largeGarden = { gardens: 1, plants: 100_000 };
+const searchedGarden = { gardens: 1, plants: 20_000 };
+const deletedGarden = { gardens: 1, plants: bulkPlants, perNumber: bulkPlants };
 const hugeGarden = { gardens: 1, plants: 10_000_000 };
 const manyGardens = { gardens: 100_000, plants: 2_000_000 };
 const someGardens = { gardens: 64, plants: 64 * 20 };
@@ -85,6 +88,9 @@ export const scenarios: readonly Scenario[] = [
     roundSecondsMin: 3,
     contenders: builds,
   },
+  bulkDelete("bulk-delete"),
+  search("search"),
+  tags("tags"),
   {
     ...plain("list-all", "list all of 100,000", "list-all"),
     connections: 8,
@@ -131,6 +137,9 @@ export const scenarios: readonly Scenario[] = [
     connections: 4,
     roundSecondsMin: 3,
   },
+  { ...onPostgres(bulkDelete("postgres-bulk-delete")), size: deletedGarden },
+  { ...onPostgres(search("postgres-search")), size: searchedGarden },
+  { ...onPostgres(tags("postgres-tags")), size: largeGarden },
 ];
 
 /** The other measurements. */
@@ -147,6 +156,32 @@ function plain(name: string, title: string, action: ActionName): Scenario {
     mix: [{ action, weight: 1 }],
     isHeadline: false,
   };
+}
+
+function bulkDelete(name: string): Scenario {
+  return {
+    ...plain(name, "delete of 1,000 at once: plants/s", "bulk-delete"),
+    connections: 4,
+    size: deletedGarden,
+    roundSecondsMin: 3,
+    contenders: ownOnly,
+  };
+}
+
+/** Finds nothing, so it looks at all of them. */
+function search(name: string): Scenario {
+  const title = "search in 20,000 plants";
+  return {
+    ...plain(name, title, "search"),
+    connections: 8,
+    size: searchedGarden,
+    contenders: ownOnly,
+  };
+}
+
+function tags(name: string): Scenario {
+  const title = "count 100,000 plants by tag, not cached";
+  return { ...plain(name, title, "tags"), connections: 8, size: largeGarden, contenders: ownOnly };
 }
 
 function headline(name: string, title: string, action: ActionName): Scenario {

@@ -26,12 +26,17 @@ export type ActionName =
   | "create-key4"
   | "put"
   | "delete"
-  | "bulk";
+  | "bulk"
+  | "bulk-delete"
+  | "search"
+  | "tags";
 
 /** Plants are dealt to the gardens in turn. */
 export interface Size {
   readonly gardens: number;
   readonly plants: number;
+  /** How many plants have ids that start with the same number; one by default. */
+  readonly perNumber?: number;
 }
 
 export interface Data {
@@ -76,13 +81,14 @@ export function gardenName(index: number): string {
 }
 
 /** Plants for both engines: numbered, and dealt to the gardens in turn. */
-export function plantsStatement({ gardens, plants }: Size): string {
+export function plantsStatement({ gardens, plants, perNumber = 1 }: Size): string {
+  const id = `CAST(${firstNumber} + number / ${perNumber} AS bigint) * ${perNumber} + number % ${perNumber}`;
   return `
     INSERT INTO plants (garden, id, name, tag)
     WITH RECURSIVE numbers(number) AS (
       SELECT 0 UNION ALL SELECT number + 1 FROM numbers WHERE number < ${plants - 1}
     )
-    SELECT 'garden-' || (number % ${gardens}), ${firstNumber} + number,
+    SELECT 'garden-' || (number % ${gardens}), ${id},
         'Plant ' || (${firstNumber} + number), '${tag}'
       FROM numbers${gardens > 1 ? ` ORDER BY number % ${gardens}, number` : ""}`;
 }
@@ -142,7 +148,36 @@ export function describeAction(name: ActionName, { gardens, plants }: Size): Act
           return created === bulkPlants ? undefined : `${created} plants were created`;
         },
       };
+    case "bulk-delete": {
+      const ids = Array.from({ length: bulkPlants }, (_, at) => `{number}${padded(at)}`);
+      return {
+        method: "POST",
+        path: "/plants/bulk-delete",
+        headers: json,
+        body: `{"ids":[${ids}]}`,
+        status: 200,
+        plants: bulkPlants,
+        findFault: (body) => findDifference(body, { deleted: bulkPlants, missing: [] }),
+      };
+    }
+    case "search":
+      return {
+        ...list(`/plants?limit=${listLimit}&q={key4}`, 0),
+        findFault: (body) => findDifference(body, []),
+      };
+    case "tags":
+      // A position before the only tag, and each time another one: this isn't about the cache.
+      return {
+        ...list("/tags?after=a{key4}", 1),
+        findFault: (body) => findDifference(body, [{ tag, plants }]),
+      };
   }
+}
+
+const padded = (number: number) => String(number).padStart(String(bulkPlants - 1).length, "0");
+
+function findDifference(body: string, expected: unknown): string | undefined {
+  return body === JSON.stringify(expected) ? undefined : "it's another response";
 }
 
 function findListFault(body: string, count: number): string | undefined {

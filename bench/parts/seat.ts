@@ -95,7 +95,10 @@ export class Seat {
     const startedAtMs = performance.now();
     const endWatches = this.instances.map(({ child }) => watchResidentMemory(child.pid));
     // Deletes run out of plants; nothing else runs out of numbers.
-    const isDeleting = shares.some(({ action }) => action.method === "DELETE");
+    const isDeleting = shares.some(
+      ({ action }) => action.method === "DELETE" || action.path === "/plants/bulk-delete",
+    );
+    const { plants, perNumber = 1 } = this.#size;
     const parts = await Promise.all(
       this.instances.map(({ host }, index) =>
         driveLoad(
@@ -108,9 +111,9 @@ export class Seat {
             offset: this.#place + index,
             tokensPath: this.#tokensPath,
             first: firstNumber,
-            plants: this.#size.plants,
+            plants,
             numbers:
-              isDeleting && !this.contender.isEcho ? this.#size.plants : lastNumber - firstNumber,
+              isDeleting && !this.contender.isEcho ? plants / perNumber : lastNumber - firstNumber,
             sample: this.#fill(0),
           },
           this.data.directory,

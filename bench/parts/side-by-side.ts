@@ -107,12 +107,18 @@ async function takeSeat(
 }
 
 /** Deletes need as many plants as they may get through. */
-function sizeFor({ size, mix, isHeadline }: Scenario, contender: Contender, timing: Timing): Size {
-  if (!mix.some(({ action }) => action === "delete")) return size;
+function sizeFor(scenario: Scenario, contender: Contender, timing: Timing): Size {
+  const { size, mix, isHeadline, roundSecondsMin = 0 } = scenario;
+  const isBulk = mix.some(({ action }) => action === "bulk-delete");
+  if (!isBulk && !mix.some(({ action }) => action === "delete")) return size;
   const rounds = isHeadline ? timing.headlineRounds : timing.otherRounds;
-  const seconds = timing.warmUpSeconds + rounds * timing.roundSeconds;
-  return { ...size, plants: size.plants + seconds * contender.deletesPerSecondMax };
+  const seconds = timing.warmUpSeconds + rounds * Math.max(timing.roundSeconds, roundSecondsMin);
+  const perSecond = contender.deletesPerSecondMax * (isBulk ? bulkFactor : 1);
+  return { ...size, plants: size.plants + seconds * perSecond };
 }
+
+/** How many times as many plants bulks may delete. */
+const bulkFactor = 4;
 
 function toCell({ scenario, seat, shares, rounds }: Entry): Cell {
   const middle = (pick: (round: Round) => number) => medianOf(rounds.map(pick));

@@ -36,7 +36,7 @@ export interface Summary {
 /** For people who scroll. */
 export const pageSize = 500;
 /** For a selection or an export. */
-const pageSizeMax = 5_000;
+export const pageSizeMax = 5_000;
 export const tagsMax = 5_000;
 
 export const editedFields = ["name", "tag"] as const;

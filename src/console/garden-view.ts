@@ -11,6 +11,7 @@ import {
   type Me,
   type Plant,
   pageSize,
+  pageSizeMax,
   type Query,
   type Summary,
   toRefusal,
@@ -41,6 +42,7 @@ const typingMs = 200;
 
 export class GardenView {
   readonly #onExpired: () => void;
+  readonly #title = find("garden-title");
   readonly #filterInput = find<HTMLInputElement>("filter");
   readonly #moreButton = find("load-more");
   readonly #address = new Address((place) => this.#follow(place));
@@ -53,7 +55,7 @@ export class GardenView {
     onMove: (plant) => this.#address.go({ ...this.#address.place, plant }),
     onClosed: (id) => {
       // The row that opened it may have been redrawn or removed.
-      if (!this.#list.focus(this.#list.indexOf(id))) this.#filterInput.focus();
+      if (!this.#list.focus(this.#list.indexOf(id))) this.#title.focus();
     },
     onError: (error) => this.#handle(error),
   });
@@ -61,6 +63,7 @@ export class GardenView {
     api: () => this.#openApi(),
     garden: () => this.#garden,
     onChange: () => this.#draw(),
+    onAll: () => void this.#countMatches(),
     onDeleted: (plants) => this.#showDeleted(plants),
     onStale: () => void this.#refresh(),
     onError: (error) => this.#handle(error),
@@ -120,7 +123,7 @@ export class GardenView {
       this.#typingTimer = setTimeout(() => this.#search(), typingMs);
     });
     input.addEventListener("keydown", (event) => this.#pressInFilter(event));
-    find("garden-title").addEventListener("keydown", (event) => this.#enterList(event));
+    this.#title.addEventListener("keydown", (event) => this.#enterList(event));
     find("newest").addEventListener("click", () => {
       const { order, ...query } = this.#coming.query;
       this.#address.go({ ...query, order: order ? undefined : "desc" });
@@ -129,7 +132,10 @@ export class GardenView {
     find("refresh").addEventListener("click", () => void this.#refresh());
     find("first-add").addEventListener("click", () => this.#add.open());
     for (const id of ["retry", "load-more"]) {
-      find(id).addEventListener("click", () => void this.#load());
+      find(id).addEventListener("click", () => {
+        void this.#load();
+        this.#title.focus({ preventScroll: true });
+      });
     }
     find("notice-close").addEventListener("click", hideNotice);
     listenForShortcuts({
@@ -148,7 +154,7 @@ export class GardenView {
     const { plant, ...query } = this.#address.place;
     this.#filterInput.value = query.q ?? "";
     void this.#start(query);
-    find("garden-title").focus();
+    this.#title.focus();
     if (plant !== undefined) void this.#card.open(plant, undefined);
   }
 
@@ -273,7 +279,7 @@ export class GardenView {
     if (isFirst) this.#arrive(garden);
     this.#draw();
     if (isFirst && garden.isLoaded) {
-      announce(`${find("garden-title").textContent} ${find("garden-note").textContent}`);
+      announce(`${this.#title.textContent} ${find("garden-note").textContent}`);
     }
     // One page of a search looks at a part of the garden and may find little in it.
     if (garden.size < pageSize) this.#loadMore();
@@ -291,9 +297,8 @@ export class GardenView {
     }
     if (!isRefresh) {
       this.#selection.setAll(false);
-      const top = find("toolbar").getBoundingClientRect().bottom;
-      const listTop = find("table").getBoundingClientRect().top;
-      if (listTop < top) scrollBy({ top: listTop - top, behavior: "instant" });
+      // To the title, which says how many there are.
+      scrollTo({ top: 0, behavior: "instant" });
     }
     this.#garden = garden;
   }
@@ -302,6 +307,14 @@ export class GardenView {
     const { next, loadError } = this.#garden;
     const isCurrent = this.#garden === this.#coming;
     if (isCurrent && next !== undefined && loadError === undefined) void this.#load();
+  }
+
+  /** Nobody knows how many plants a search finds before all of them are here. */
+  async #countMatches(): Promise<void> {
+    const garden = this.#garden;
+    const isCounting = () => garden === this.#coming && garden.loadError === undefined;
+    if (garden.query.q === undefined) return;
+    while (isCounting() && garden.next !== undefined) await this.#load(pageSizeMax);
   }
 
   /** Counts plants and tags again. */
@@ -368,7 +381,7 @@ export class GardenView {
     if (!first) return;
     const index = this.#list.indexOf(first.id);
     this.#update([], plants);
-    if (!this.#list.focus(Math.max(0, index))) this.#filterInput.focus();
+    if (!this.#list.focus(Math.max(0, index))) this.#title.focus();
     this.#deletions.add(plants);
   }
 

@@ -55,7 +55,9 @@ function describeSize(garden: Garden, summary: Summary | undefined): string {
   const { size } = garden;
   if (size === 0 && !isFiltered(garden.query)) return "Your garden";
   const count = countPlants(garden, summary);
-  return count === undefined ? `First ${renderCount(size, "plant")}` : renderCount(count, "plant");
+  if (count === 0) return "No plants";
+  if (count !== undefined) return renderCount(count, "plant");
+  return size === 0 ? "Searching…" : `First ${renderCount(size, "plant")}`;
 }
 
 /** Which plants the title counts. */

@@ -48,10 +48,9 @@ export class ListView {
     this.#isSelecting = this.#selection.isOn;
     this.#table.classList.toggle("selecting", this.#isSelecting);
     this.#draw();
-    // The row may be another element by now.
-    if (focused !== undefined && this.#focusedId() === undefined) {
-      this.focus(this.indexOf(focused));
-    }
+    if (focused === undefined || this.#focusedId() !== undefined) return;
+    // The row is another element by now, or gone. From the title, arrows lead into the list.
+    if (!this.focus(this.indexOf(focused))) find("garden-title").focus({ preventScroll: true });
   }
 
   /** The index of a plant in the list, or -1. */

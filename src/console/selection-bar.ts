@@ -15,6 +15,8 @@ export interface SelectionEvents {
   readonly garden: () => Garden;
   /** Something else is selected. */
   readonly onChange: () => void;
+  /** Everything is, and somebody may want to know how much that is. */
+  readonly onAll: () => void;
   readonly onDeleted: (plants: readonly Plant[]) => void;
   /** The list is no longer what the service has. */
   readonly onStale: () => void;
@@ -39,6 +41,7 @@ export class SelectionBar {
     find("select-all").addEventListener("click", () => {
       selection.setAll(!selection.isAll);
       events.onChange();
+      if (selection.isAll) events.onAll();
     });
     this.#deleteButton.addEventListener("click", () => {
       void whileBusy(this.#deleteButton, () => this.#delete());
@@ -106,9 +109,8 @@ export class SelectionBar {
     const found = await api.readAgain(query, selected, plants[from - 1]?.id, shown.length);
     const others = selected.length - found.length;
     if (others > 0) {
-      notify(
-        message`Somebody else has changed ${renderCount(others, "plant")} of these. They stay.`,
-      );
+      const which = `${renderCount(others)} of these plants`;
+      notify(message`Somebody else changed or deleted ${which}. Nothing was done to them.`);
       this.#events.onStale();
     }
     return found;

@@ -63,7 +63,7 @@ describe("editing a plant", () => {
       await page.fill("#edit-tag", "");
       await page.click("#edit-save");
       await waitForTitle(page, "1 plant");
-      await page.waitForSelector("#filter:focus");
+      await page.waitForSelector("#garden-title:focus");
       await page.waitForSelector(".chip:has-text('no tag 2')");
     },
   );

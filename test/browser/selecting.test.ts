@@ -100,7 +100,9 @@ testGarden(
     await call("PUT /plants/2", '{"name":"Ficus elastica"}');
     await call("DELETE /plants/3");
     await page.click("#delete-selected");
-    await page.waitForSelector("#notice:has-text('Somebody else has changed 2 plants of these.')");
+    await page.waitForSelector(
+      "#notice:has-text('Somebody else changed or deleted 2 of these plants.')",
+    );
     await page.waitForSelector("#undo:has-text('“Monstera deliciosa” was deleted.')");
     expect(await stored()).toEqual(["Ficus elastica", "Rosmarinus officinalis"]);
     await page.waitForSelector(".row:has-text('Ficus elastica')");

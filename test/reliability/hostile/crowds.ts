@@ -57,6 +57,7 @@ const tinyChunks = `1\r\n \r\n`.repeat(4_000);
 /** All but the first are refused, so the garden doesn't grow. */
 const takenIds = repeat('{"name":"Fern","id":1}', 1_000);
 const unknownFields = repeat(`{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`, 10_000);
+const deletedIds = `{"ids":[${Array.from({ length: 10_000 }, (_, at) => at * 2)}]}`;
 const createBody = '{"name":"Fern"}';
 
 export const crowds: readonly Crowd[] = [
@@ -211,6 +212,31 @@ export const crowds: readonly Crowd[] = [
     connections: 600,
     plants: 20_000,
     send: (token, turn) => request(`GET /plants?tag=none${turn}`, token),
+  },
+  {
+    name: "searches",
+    connections: 600,
+    plants: 20_000,
+    send: (token, turn) => request(`GET /plants?limit=20&q=none${turn}`, token),
+  },
+  {
+    name: "searches without a limit",
+    connections: 600,
+    plants: 20_000,
+    send: (token, turn) => request(`GET /plants?q=none${turn}`, token),
+  },
+  {
+    name: "tag counts",
+    connections: 600,
+    plants: 20_000,
+    // Each another one, so that none is cached.
+    send: (token, turn) => request(`GET /tags?limit=${1_000 + turn}`, token),
+  },
+  {
+    name: "bulk deletes of 10,000",
+    connections: 100,
+    plants: 20_000,
+    send: (token) => request("POST /plants/bulk-delete", token, [json], deletedIds),
   },
   {
     name: "/readyz",

@@ -1,7 +1,8 @@
 /**
- * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --program DIR]`: crowds that try to
- * stop the service or to hold up others, and what a quiet user notices. FACTOR times as many
- * connections, as far as the limit of open files allows. DIR is a checkout of another version.
+ * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --plants COUNT --program DIR]`: crowds
+ * that try to stop the service or to hold up others, and what a quiet user notices. FACTOR times as
+ * many connections, as far as the limit of open files allows; COUNT plants in a crowd's garden
+ * instead of its own number. DIR is a checkout of another version.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -12,12 +13,15 @@ import { type SetupName, setups, tryCrowd } from "./trial.ts";
 const words = { type: "string", default: "" } as const;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { only: words, on: words, program: { type: "string" } },
+  options: { only: words, on: words, plants: { type: "string" }, program: { type: "string" } },
 });
 const factor = Number(positionals[0] ?? 1);
 if (!(factor > 0)) throw new Error(`"${positionals[0]}" is not a factor.`);
 const program = values.program && join(resolve(values.program), "src/main.ts");
-const chosen = crowds.filter(({ name }) => name.includes(values.only));
+const { plants } = values;
+const chosen = crowds
+  .filter(({ name }) => name.includes(values.only))
+  .map((crowd) => (plants === undefined ? crowd : { ...crowd, plants: Number(plants) }));
 const chosenSetups = (Object.keys(setups) as SetupName[]).filter((name) =>
   name.includes(values.on),
 );
