@@ -311,9 +311,9 @@ export class PlantStore {
   }
 
   /**
-   * What happens in the garden, as it happens: each event once and in order. It reconnects, and goes
-   * on until `signal` is aborted or the loop is left. If it can't go on, because events were missed
-   * that are no longer kept: a problem, `gone`. List the plants again, and start over.
+   * What happens in the garden, as it happens: each event once and in order. It reconnects, and
+   * goes on until `signal` is aborted or the loop is left. If the events after the last one are no
+   * longer kept: a problem, `gone`. List the plants again, and start over.
    */
   async *events({
     after,

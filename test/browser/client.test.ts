@@ -52,6 +52,13 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
       // The etag is read, so the service exposes it, and a put with it is allowed.
       const { etag, ...moss } = await store.update(2n ** 53n + 1n, { tag: "wall" });
       const unchanged = await store.get(2n ** 53n + 1n, { ifNoneMatch: etag });
+      const events = [];
+      for await (const { seq, plant } of store.events({ after: 3 })) {
+        events.push(`${seq} ${plant.name}`);
+        // The first one is kept; the second one comes by a stream.
+        if (events.length === 1) setTimeout(() => store.create({ name: "Rose" }), 500);
+        else break;
+      }
       const { confirmed } = await store.delete(created.id);
       const failure = await store.get(created.id).catch((error) => error);
       return {
@@ -61,6 +68,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
         moss: { ...moss, id: String(moss.id) },
         hasEtag: etag !== "" && created.etag !== "",
         isUnchanged: unchanged === undefined,
+        events,
         confirmed,
         isProblem: failure instanceof PlantStoreProblem,
         code: failure.code,
@@ -76,6 +84,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
     moss: { id: "9007199254740993", name: "Moss", tag: "wall" },
     hasEtag: true,
     isUnchanged: true,
+    events: ["4 Moss", "5 Rose"],
     confirmed: true,
     isProblem: true,
     code: "not-found",

@@ -9,8 +9,9 @@ import { gzipSync } from "node:zlib";
 import manifest from "../../package.json" with { type: "json" };
 import { buildClientPackage } from "../../scripts/build-client.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
+import type { Plant } from "../../src/client/plant-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { readOutput, startService } from "../end-to-end/running-service.ts";
+import { readOutput, startService, waitFor } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import type { ClientCases } from "./client-case.ts";
 import { eventCases } from "./event-cases.ts";
@@ -106,6 +107,43 @@ describe("as a package", () => {
     expect(gzipSync(read("plant-store.js")).length).toBeLessThan(6_000);
   });
 
+  test("its documentation keeps a copy of a garden current, and starts again if it has to", async () => {
+    const blocks = read("README.md").matchAll(/^```ts\n([\s\S]*?)^```$/gm);
+    const [recipe = ""] = Array.from(blocks, ([, block = ""]) => block).filter((block) =>
+      block.includes("function sync("),
+    );
+    const path = join(folder.path, "sync.ts");
+    await Bun.write(path, recipe);
+    const { sync } = await import(path);
+    const { PlantStore } = await import(join(home, "plant-store.js"));
+    const [token] = await makeTokens("sync");
+    // The first event that is asked for is one that there never was.
+    let isLost = true;
+    const store = new PlantStore({
+      url: service.url,
+      token,
+      fetch: (url: string, init: RequestInit) => {
+        const isPage = url.includes("/events?");
+        const target = isPage && isLost ? url.replace(/after=\d+/, "after=99") : url;
+        if (isPage) isLost = false;
+        return fetch(target, init);
+      },
+    });
+    const { id } = await store.create({ name: "Moss" });
+    const copy = new Map<bigint, Plant>();
+    const controller = new AbortController();
+    const syncing = sync(store, copy, controller.signal).catch((error: Error) => error.name);
+    await waitFor(() => copy.size === 1 || undefined);
+    await store.create({ name: "Fern", id: 7 });
+    await store.put(7, { name: "Royal fern", tag: "pond" });
+    await store.delete(id);
+    const current = [{ id: 7n, name: "Royal fern", tag: "pond" }];
+    await waitFor(() => Bun.deepEquals([...copy.values()], current) || undefined);
+    expect(isLost).toBe(false);
+    controller.abort();
+    expect(await syncing).toBe("AbortError");
+  });
+
   test(
     "it gives its types to TypeScript",
     async () => {
@@ -150,6 +188,7 @@ await store.createMany([], { onProgress: ({ done, refused }) => (done - refused)
 const whole: Plant[] = [];
 for await (const plant of store.list({ limit: 20 })) whole.push(plant);
 for await (const { name, tag } of store.list({ tag: "shade" })) (name + tag).trim();
+for await (const { seq, plant } of store.events({ after: 7 })) whole.push(plant), seq.toFixed();
 // @ts-expect-error: a plant needs a name.
 await store.create({ tag: "shade" }).catch(() => {});
 try {
