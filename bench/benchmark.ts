@@ -87,11 +87,12 @@ async function measure(options: Options, workspace: Workspace): Promise<Results>
 async function chooseContenders({ contenders: chosen, previousPath }: Options) {
   const own = await readBuild("plant-store");
   const previous = previousPath ? [await readBuild("previous", resolve(previousPath))] : [];
-  const builds = [own, await readBuild("one-thread"), ...previous];
+  const withoutEvents = await readBuild("without-events");
+  const builds = [own, await readBuild("one-thread"), withoutEvents, ...previous];
   const all = {
     sqlite: [...builds.map((build) => plantStoreOn("sqlite", build)), bare, hono, elysia, fastify],
     postgres: [
-      ...[own, ...previous].map((build) => plantStoreOn("postgres", build)),
+      ...[own, withoutEvents, ...previous].map((build) => plantStoreOn("postgres", build)),
       createOneInsert(own),
     ],
   };

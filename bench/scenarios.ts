@@ -204,7 +204,7 @@ function alone(scenario: Scenario): Scenario {
     ...scenario,
     title: `one connection: ${scenario.title}`,
     connections: 1,
-    contenders: contenderNames.filter((name) => name !== "one-thread"),
+    contenders: contenderNames.filter((name) => !["one-thread", "without-events"].includes(name)),
   };
 }
 

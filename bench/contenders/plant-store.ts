@@ -17,15 +17,20 @@ import { changeFile } from "./hand-written.ts";
 import { changeDatabase, makeServerDatabase, serverPid } from "./postgres-server.ts";
 
 export interface Build {
-  readonly name: "plant-store" | "one-thread" | "previous";
+  readonly name: "plant-store" | "one-thread" | "without-events" | "previous";
   /** A checkout in which `npm ci` was run. */
   readonly root: string;
   readonly version: string;
   readonly flags?: readonly string[];
 }
 
+const settings: Partial<Record<Build["name"], readonly [summary: string, ...flags: string[]]>> = {
+  "one-thread": ["on one thread", "--threads", "1"],
+  "without-events": ["without events", "--events", "off"],
+};
+
 export async function readBuild(name: Build["name"], root = rootDirectory): Promise<Build> {
-  const flags = name === "one-thread" ? ["--threads", "1"] : [];
+  const [, ...flags] = settings[name] ?? [""];
   return { name, root, version: await readVersionOf(root), flags };
 }
 
@@ -35,7 +40,7 @@ export function plantStoreOn(engine: Engine, build: Build): Contender {
   const isOnPostgres = engine === "postgres";
   return {
     name,
-    summary: `${name === "one-thread" ? "on one thread" : "default settings"}, its JSON log on`,
+    summary: `${settings[name]?.[0] ?? "default settings"}, its JSON log on`,
     // On PostgreSQL an instance has one thread by default.
     instances: isOnPostgres ? 2 : 1,
     deletesPerSecondMax: isOnPostgres ? 30_000 : 60_000,
@@ -70,6 +75,8 @@ function isOf05({ name, version }: Build): boolean {
 }
 
 function describeOwnAction(build: Build, name: ActionName, size: Size) {
+  // It's there to be compared with creates that store an event.
+  if (build.name === "without-events" && name !== "create") return undefined;
   const current = describeAction(name, size);
   const takesLines = build.name === "previous" && Number.parseInt(build.version, 10) < 2;
   const action = name === "bulk" && takesLines ? toJsonLines(current) : current;

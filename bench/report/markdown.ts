@@ -44,6 +44,7 @@ export function renderHeadline(results: Results): string | undefined {
 const columns: readonly ContenderName[] = [
   "plant-store",
   "one-thread",
+  "without-events",
   "previous",
   "bare",
   "hono",

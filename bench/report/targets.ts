@@ -13,6 +13,8 @@ export interface Verdict {
 /** Plant Store's rate, as a multiple of another one. */
 interface Target {
   readonly row: string;
+  /** With its default settings, unless named. */
+  readonly of?: ContenderName;
   readonly atLeast?: number;
   /** The same row, unless another is named. */
   readonly than: ContenderName;
@@ -34,6 +36,7 @@ const targets: readonly Target[] = [
   { row: "create-key", than: "hono", thanRow: "create", words: "Hono without" },
   { row: "create-key", than: "fastify", thanRow: "create", words: "Fastify without" },
   { row: "create", than: "bare", atLeast: 0.7 },
+  ...events("create"),
   { row: "create", than: "hono", atLeast: 4 },
   { row: "create", than: "fastify", atLeast: 8 },
   { row: "delete", than: "bare", atLeast: 0.6 },
@@ -46,6 +49,7 @@ const targets: readonly Target[] = [
   ...keyed("postgres-create-key", "postgres-create", 0.85),
   { row: "postgres-create-key", than: "previous", atLeast: 1.8 },
   { row: "postgres-create", than: "one-insert", atLeast: 3.5 },
+  ...events("postgres-create"),
   { row: "postgres-list", than: "one-insert", atLeast: 2 },
 ];
 
@@ -60,16 +64,26 @@ function keyed(row: string, thanRow: string, atLeast: number): Target[] {
   return [{ row, than: "plant-store", thanRow, atLeast, words: "of those without" }];
 }
 
+/** What events cost, and that they cost nothing where they are off. */
+function events(row: string): Target[] {
+  return [
+    { row, than: "without-events", atLeast: 0.85, words: "of those without events" },
+    { row, of: "without-events", than: "previous", atLeast: 0.98, words: "without events" },
+  ];
+}
+
 function larger(row: string, thanRow: string, atLeast: number, words: string): Target[] {
   return [{ row, than: "plant-store", thanRow, atLeast, words }];
 }
 
 /** Without what was not measured. */
 export function findVerdicts(results: Results, row: string): Verdict[] {
-  const own = findCell(results, row, "plant-store")?.perSecond;
   const stated = targets.filter((target) => target.row === row);
-  const others = everywhere.filter(({ than }) => !stated.some((target) => target.than === than));
-  return [...stated, ...others].flatMap(({ than, thanRow, atLeast, words }) => {
+  const others = everywhere.filter(
+    ({ than }) => !stated.some((target) => target.than === than && !target.of),
+  );
+  return [...stated, ...others].flatMap(({ of = "plant-store", than, thanRow, atLeast, words }) => {
+    const own = findCell(results, row, of)?.perSecond;
     const other = findCell(results, thanRow ?? row, than)?.perSecond;
     if (!own || !other) return [];
     return [compare(own / other, words ?? nameOf(results, than), "≥", atLeast)];
@@ -111,6 +125,7 @@ export function nameOf({ contenders }: Results, name: ContenderName): string {
   const names: Partial<Record<ContenderName, string>> = {
     "plant-store": "Plant Store",
     "one-thread": "one thread",
+    "without-events": "events off",
     hono: "Hono",
     elysia: "Elysia",
     fastify: "Fastify",

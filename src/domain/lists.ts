@@ -105,17 +105,21 @@ export function scanTags(
   const textOf = ({ tag }: TagCount) => tag.length + countText;
 
   /** Counts the rest of a tag that has more plants than a step counts. */
-  async function countLong({ tag, plants, lastId }: CountedTag): Promise<TagCount> {
-    let total = plants;
+  async function countLong({ tag, plants, lastId }: CountedTag): Promise<Step<TagCount, string>> {
+    let looks = plants;
+    let isLast = false;
     for (let last = lastId; last < plantIdMax; ) {
       await turn(garden);
       const from = { tag, id: last + 1n };
-      const [counted] = await reader.countByTag(garden, from, countedPlantsMax);
+      const [counted, other] = await reader.countByTag(garden, from, countedPlantsMax);
+      isLast = counted === undefined;
       if (counted?.tag !== tag) break;
-      total += counted.plants;
+      looks += counted.plants;
       last = counted.lastId;
+      isLast = other === undefined && counted.plants < countedPlantsMax;
+      if (isLast || other) break;
     }
-    return { tag, plants: total };
+    return { items: [{ tag, plants: looks }], position: tag, looks, isLast };
   }
 
   return {
@@ -131,10 +135,7 @@ export function scanTags(
       const [first] = found;
       // The last tag of a full step may have more plants. It's counted again from its first plant.
       const whole = isEnd ? found : found.slice(0, -1);
-      if (first && whole.length === 0) {
-        const item = await countLong(first);
-        return { items: [item], position: item.tag, looks, isLast: false };
-      }
+      if (first && whole.length === 0) return countLong(first);
       const items: TagCount[] = [];
       let text = 0;
       for (const { tag, plants } of whole) {

@@ -148,15 +148,9 @@ export class Plants {
     { name, tag }: Pick<Plant, "name" | "tag">,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const base = this.#writeBase(caller);
-    const outcome = await this.#writer.write({
-      kind: "put",
-      ...base,
-      id,
-      name,
-      tag,
-      preconditions,
-    });
+    const plant = { id, name, tag };
+    const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
+    const outcome = await this.#writer.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
     if (outcome.kind === "full") throw refuseFull(outcome);
     return { id, name, tag, isNew: outcome.kind === "created" };

@@ -16,11 +16,9 @@ import {
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
-  /**
-   * One garden's writes in a group while others wait, and how many characters their names and tags
-   * may have.
-   */
+  /** One garden's writes in a group while others wait. */
   readonly gardenWritesMax: number;
+  /** How many characters the names and tags of one garden's writes may have in a group. */
   readonly gardenTextMax: number;
   /** A commit that takes longer is reported to `onSlow` while it goes on. */
   readonly slowMs: number;
@@ -54,8 +52,6 @@ const settledPerTick = 128;
  * became 26, and PostgreSQL's work for a create a third less.
  */
 const gatheringTicks = 4;
-
-const aloneScale = 4;
 
 /** How long a garden's writes are refused at once after another program has locked it. */
 const lockedMs = 1_000;
@@ -155,7 +151,7 @@ export class GroupCommit implements PlantWriter {
     const group: WaitingWrites[] = [];
     const taken = new Map<string, { writes: number; text: number }>();
     // A garden that is alone may fill the group: larger groups are faster.
-    const scale = this.#waiting.gardens > 1 ? 1 : aloneScale;
+    const ownMax = this.#waiting.gardens > 1 ? gardenWritesMax : groupWritesMax;
     let writes = 0;
     const fits = (garden: string, entry: WaitingWrites) => {
       if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
@@ -164,9 +160,7 @@ export class GroupCommit implements PlantWriter {
         writes: (own?.writes ?? 0) + entry.writes.length,
         text: (own?.text ?? 0) + textOf(entry.writes),
       };
-      const isTooMuch =
-        total.writes > scale * gardenWritesMax || total.text > scale * gardenTextMax;
-      if (own && isTooMuch) return false;
+      if (own && (total.writes > ownMax || total.text > gardenTextMax)) return false;
       taken.set(garden, total);
       return true;
     };

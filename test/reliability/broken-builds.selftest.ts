@@ -27,6 +27,7 @@ type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: 
 
 const writer = "storage/sqlite/writer.ts";
 const storeKey = "storeKey.run(garden, toBytes(key), entries, expiresAtMs);";
+const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag)";
 const route = "const route = arrival.route?.path;";
 const readSchema = "const from = await readSchema(client);";
 
@@ -98,12 +99,12 @@ const builds: readonly BrokenBuild[] = [
     byHistories("postgres", [2]),
     {
       file: "domain/plants.ts",
-      text: 'const outcome = await this.#writer.write({ kind: "put", ...base, id, name, tag, preconditions });',
+      text: 'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
       by: `const found = await this.get(caller, id).catch(() => undefined);
         const { ifMatch, ifNoneMatch } = preconditions ?? {};
         if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
         if (ifNoneMatch && found) throw preconditionFailed();
-        const outcome = await this.#writer.write({ kind: "put", ...base, id, name, tag });`,
+        const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
     },
     {
       file: "domain/plants.ts",
@@ -181,6 +182,12 @@ const builds: readonly BrokenBuild[] = [
 
 /** These need Linux. */
 const interposedBuilds: readonly BrokenBuild[] = [
+  [
+    "stores events in a second transaction",
+    /wrong event: /,
+    byPowerCuts,
+    { file: writer, text: storeEvent, by: `setImmediate(() => ${storeEvent});` },
+  ],
   [
     "syncs only at checkpoints",
     /lost: |GET .plants: 401/,

@@ -1,8 +1,8 @@
 /**
- * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --plants COUNT --program DIR]`: crowds
- * that try to stop the service or to hold up others, and what a quiet user notices. FACTOR times as
- * many connections, as far as the limit of open files allows; COUNT plants in a crowd's garden
- * instead of its own number. DIR is a checkout of another version.
+ * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --plants COUNT --program DIR]`:
+ * crowds that try to stop the service or to hold up others, and what a quiet user notices. FACTOR
+ * times as many connections, as far as the limit of open files allows; COUNT plants in a crowd's
+ * garden instead of its own number. DIR is a checkout of another version.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
