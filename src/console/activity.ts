@@ -125,16 +125,16 @@ export class Activity {
   #makeItem(line: readonly PlantEvent[]): HTMLElement {
     const [{ user, type, at }] = line as [PlantEvent];
     const plants = [...new Map(line.map(({ plant }) => [plant.id, plant])).values()];
-    const names = plants.slice(0, namesMax).flatMap((plant, index) => {
+    const names: (Node | string)[] = plants.slice(0, namesMax).flatMap((plant, index) => {
       const name = type === "plant.deleted" ? make("bdi", {}, plant.name) : this.#page.link(plant);
       return index === 0 ? [name] : [", ", name];
     });
+    if (plants.length > namesMax) names.push(", …");
     const count = plants.length === 1 ? "" : `${renderCount(plants.length, "plant")}: `;
     return make(
       "li",
       {},
       make("p", {}, make("bdi", { class: "user" }, user), ` ${verbs[type]} ${count}`, ...names),
-      plants.length > namesMax ? "…" : "",
       make("time", { datetime: at, class: "note" }, describeTime(at)),
     );
   }

@@ -132,6 +132,7 @@ export class GardenView {
   #loading = new AbortController();
   #typingTimer: ReturnType<typeof setTimeout> | undefined;
   #recountTimer: ReturnType<typeof setTimeout> | undefined;
+  #recountedAt = 0;
   /** Resolves once the feed is ready for lists. */
   #isFollowing = Promise.resolve();
   /** Hides the message that a refresh has failed. */
@@ -351,6 +352,7 @@ export class GardenView {
   async #recount(): Promise<void> {
     const api = this.#openApi();
     const number = ++this.#summaries;
+    this.#recountedAt = performance.now();
     try {
       const summary = await api.summarize();
       if (api !== this.#api || number !== this.#summaries) return;
@@ -382,7 +384,8 @@ export class GardenView {
     this.#list.highlight(fresh);
     this.#card.follow(events);
     this.#activity.add(events);
-    this.#recountTimer ??= setTimeout(() => this.#recountUnlessUsed(), recountMs);
+    const waitMs = Math.max(0, this.#recountedAt + recountMs - performance.now());
+    this.#recountTimer ??= setTimeout(() => this.#recountUnlessUsed(), waitMs);
   }
 
   /** Bars that somebody is about to choose stay where they are. */

@@ -101,6 +101,7 @@ export function describeTime(at: string): string {
 export function describeChange(isGone: boolean, event: PlantEvent | undefined): Node {
   const what = `${isGone ? "deleted" : "changed"} this plant`;
   const isKnown = event && (event.type === "plant.deleted") === isGone;
-  if (!isKnown) return message`Somebody ${what} in the meantime.`;
-  return message`${event.user} ${what} (${describeTime(event.at)}).`;
+  if (!isKnown) return new Text(`Somebody ${what} in the meantime.`);
+  const how = new Text(`${what} (${describeTime(event.at)})`);
+  return message`${event.user} ${how}.`;
 }
