@@ -1,13 +1,10 @@
 /** The form that adds a plant. */
-import { makeIdempotencyKey, type Plant, type PlantDraft, toRefusal } from "./api.ts";
+import { type Host, makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { find, show, whileBusy } from "./elements.ts";
 import { FormFields } from "./form-fields.ts";
 
-export interface AddEvents {
-  readonly create: (draft: PlantDraft, idempotencyKey: string) => Promise<Plant>;
+export interface AddEvents extends Host {
   readonly onAdded: (plant: Plant) => void;
-  /** True if the page has handled the error, and the form need not show it. */
-  readonly onError: (error: unknown) => boolean;
 }
 
 export class AddForm {
@@ -70,7 +67,7 @@ export class AddForm {
     this.#pendingKeys.set(draftText, key);
     fields.showErrors([]);
     try {
-      const plant = await this.#events.create(draft, key);
+      const plant = await this.#events.api().create(draft, key);
       this.#pendingKeys.clear();
       this.#form.reset();
       this.#events.onAdded(plant);

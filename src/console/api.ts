@@ -61,6 +61,12 @@ export class Conflict extends Error {
   }
 }
 
+interface PagesOptions {
+  readonly stop?: AbortSignal;
+  readonly after?: bigint | undefined;
+  readonly size?: number;
+}
+
 export function connect(token: string, signal: AbortSignal) {
   const url = new URL(".", document.baseURI).href;
   // Somebody is waiting: few retries, and no long waits for a rate limit.
@@ -147,38 +153,16 @@ export function connect(token: string, signal: AbortSignal) {
       const others = page.plants.filter(({ id }) => id !== named?.id);
       return named ? { ...page, plants: [...others, named] } : page;
     },
-    /** Every plant of a list, many at a time. */
-    async *pages(query: Query, stop: AbortSignal = signal) {
+    /** Every plant of a list, or those after an id, a page at a time. */
+    async *pages(query: Query, { stop = signal, after, size = pageSizeMax }: PagesOptions = {}) {
       const call = { signal: AbortSignal.any([signal, stop]) };
       const named = await findNamed(query, call);
-      for await (const page of store.pages({ ...query, pageSize: pageSizeMax, ...call })) {
-        yield page.filter(({ id }) => id !== named?.id);
+      let first = named ? [named] : [];
+      for await (const page of store.pages({ ...query, after, pageSize: size, ...call })) {
+        yield [...first, ...page.filter(({ id }) => id !== named?.id)];
+        first = [];
       }
-      if (named) yield [named];
-    },
-    /**
-     * Which of these plants are still what was shown. They are in the order of their list, among
-     * `span` plants that come after an id.
-     */
-    async readAgain(
-      { q, ...query }: Query,
-      shown: readonly Plant[],
-      after: bigint | undefined,
-      span: number,
-    ): Promise<Plant[]> {
-      const byId = new Map(shown.map((plant) => [plant.id, plant]));
-      const found: Plant[] = [];
-      const size = Math.min(span, pageSizeMax);
-      // The plant with the id that somebody searched for needn't have the words.
-      const words = toId(q) === undefined ? q : undefined;
-      for await (const page of store.pages({ ...query, q: words, after, pageSize: size, signal })) {
-        for (const plant of page) {
-          const before = byId.get(plant.id);
-          if (before && isSame(plant, before)) found.push(plant);
-        }
-        if (page.some(({ id }) => id === shown.at(-1)?.id)) break;
-      }
-      return found;
+      yield first;
     },
     create: (draft: PlantDraft, idempotencyKey: string) =>
       store.create(draft, { idempotencyKey, signal }),
@@ -204,15 +188,6 @@ export function connect(token: string, signal: AbortSignal) {
       } catch (error) {
         if (toRefusal(error)?.code === "not-found") throw new Conflict(undefined);
         throw error;
-      }
-    },
-    /** Adds a plant again that somebody else has deleted. */
-    async addAgain({ id, name, tag }: Plant): Promise<StoredPlant> {
-      try {
-        return await store.put(id, { name, tag }, { ifNoneMatch: "*", signal });
-      } catch (error) {
-        if (toRefusal(error)?.code !== "precondition-failed") throw error;
-        throw new Conflict(await find(id));
       }
     },
     /** Deletes the plant if it still is what was shown. Otherwise throws a conflict. */

@@ -1,10 +1,7 @@
 /** What was deleted here and can be restored: the same plants, with the same ids. */
 import { renderCount } from "../plant-file/words.ts";
-import { type Api, describeError, makeIdempotencyKey, type Plant } from "./api.ts";
+import { describeError, type Host, makeIdempotencyKey, type Plant } from "./api.ts";
 import { announce, find, message, notify, show, whileBusy } from "./elements.ts";
-
-/** For one plant. The message about several stays until somebody dismisses it. */
-const undoMs = 20_000;
 
 interface Deletion {
   readonly plants: readonly Plant[];
@@ -12,20 +9,15 @@ interface Deletion {
   readonly key: string;
 }
 
-export interface DeletionEvents {
-  readonly api: () => Api;
+export interface DeletionEvents extends Host {
   readonly onRestored: (plants: readonly Plant[]) => void;
-  /** True if the page has handled the error, and the message need not show it. */
-  readonly onError: (error: unknown) => boolean;
 }
 
 export class Deletions {
   readonly #events: DeletionEvents;
-  readonly #box = find("undo");
   readonly #button = find<HTMLButtonElement>("undo-button");
   /** The last one is undone first. */
   #deletions: Deletion[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(events: DeletionEvents) {
     this.#events = events;
@@ -41,9 +33,7 @@ export class Deletions {
 
   async undo(): Promise<void> {
     const deletion = this.#deletions.at(-1);
-    if (!deletion) return;
-    this.#stopClock();
-    await whileBusy(this.#button, () => this.#restore(deletion));
+    if (deletion) await whileBusy(this.#button, () => this.#restore(deletion));
   }
 
   /** From now on nothing can be restored. */
@@ -69,40 +59,20 @@ export class Deletions {
       else notify(message`${renderCount(plants.length, "plant")} are back.`);
     } catch (error) {
       if (this.#events.onError(error)) return;
-      this.#draw();
       const advice = "It’s safe to undo again.";
       notify(message`Nothing may have been restored. ${describeError(error)} ${advice}`, "trouble");
     }
   }
 
+  /** The message stays until somebody dismisses it. */
   #draw(): void {
     const plants = this.#deletions.at(-1)?.plants ?? [];
     const [first] = plants;
-    this.#stopClock();
-    show(this.#box, first !== undefined);
-    if (!first) return;
-    const isOne = plants.length === 1;
-    find("undo-text").replaceChildren(
-      isOne
-        ? message`“${first.name}” was deleted.`
-        : `${renderCount(plants.length, "plant")} were deleted.`,
-    );
-    if (isOne) this.#startClock();
-  }
-
-  #startClock(): void {
-    this.#box.classList.add("ticking");
-    this.#timer = setTimeout(() => {
-      // The clock starts over for anyone reading the message or reaching for the button.
-      if (this.#box.matches(":hover, :focus-within")) this.#draw();
-      else this.forget();
-    }, undoMs);
-  }
-
-  #stopClock(): void {
-    clearTimeout(this.#timer);
-    this.#box.classList.remove("ticking");
-    // Reading a size restarts the style sheet's animation.
-    void this.#box.offsetWidth;
+    const text =
+      plants.length === 1
+        ? message`“${first?.name ?? ""}” was deleted.`
+        : message`${renderCount(plants.length, "plant")} were deleted.`;
+    find("undo-text").replaceChildren(text);
+    show(find("undo"), first !== undefined);
   }
 }

@@ -42,7 +42,7 @@ export function show(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown;
 }
 
-/** Runs what a button started. Until it ends, the button is off, and spins after a moment. */
+/** Runs what a button started. Until it ends, the button can't be pressed, and soon it spins. */
 export async function whileBusy(button: HTMLButtonElement, work: () => Promise<void>) {
   if (button.disabled) return;
   button.disabled = true;

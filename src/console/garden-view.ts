@@ -8,6 +8,7 @@ import { Address, type Place } from "./address.ts";
 import {
   type Api,
   describeError,
+  type Host,
   isSame,
   type Me,
   type Plant,
@@ -50,10 +51,14 @@ export class GardenView {
   readonly #title = find("garden-title");
   readonly #filterInput = find<HTMLInputElement>("filter");
   readonly #moreButton = find("load-more");
+  readonly #host: Host = {
+    api: () => this.#openApi(),
+    onError: (error) => this.#handle(error),
+  };
   readonly #address = new Address((place) => this.#follow(place));
   readonly #selection = new Selection();
   readonly #card = new PlantCard({
-    api: () => this.#openApi(),
+    ...this.#host,
     onRead: (id, plant) => this.#showRead(id, plant),
     onSaved: (plant, isMerged) => this.#showSaved(plant, isMerged),
     onDeleted: (plant) => this.#showDeleted([plant]),
@@ -62,16 +67,14 @@ export class GardenView {
       // The row that opened it may have been redrawn or removed.
       if (!this.#list.focus(this.#list.indexOf(id))) this.#title.focus();
     },
-    onError: (error) => this.#handle(error),
   });
   readonly #selectionBar = new SelectionBar(this.#selection, {
-    api: () => this.#openApi(),
+    ...this.#host,
     garden: () => this.#garden,
     onChange: () => this.#draw(),
     onAll: () => void this.#countMatches(),
     onDeleted: (plants) => this.#showDeleted(plants),
     onStale: () => void this.#refresh(),
-    onError: (error) => this.#handle(error),
   });
   readonly #list = new ListView(this.#selection, {
     onOpen: ({ id }) => this.#address.go({ ...this.#address.place, plant: id }),
@@ -84,20 +87,17 @@ export class GardenView {
   });
   readonly #tags = new TagsView((tag) => this.#address.go({ ...this.#coming.query, tag }));
   readonly #deletions = new Deletions({
-    api: () => this.#openApi(),
+    ...this.#host,
     onRestored: (plants) => this.#showRestored(plants),
-    onError: (error) => this.#handle(error),
   });
   readonly #add = new AddForm({
-    create: (draft, key) => this.#openApi().create(draft, key),
+    ...this.#host,
     onAdded: (plant) => this.#showAdded(plant),
-    onError: (error) => this.#handle(error),
   });
   readonly #transfers = new Transfers({
-    api: () => this.#openApi(),
+    ...this.#host,
     query: () => this.#garden.query,
     onChanged: () => void this.#refresh(),
-    onError: (error) => this.#handle(error),
   });
   readonly #activity = new Activity({
     api: () => this.#openApi(),
@@ -172,7 +172,7 @@ export class GardenView {
     });
   }
 
-  /** Shows what the address says, and what was typed before the token expired. */
+  /** Shows what the address says, and to its owner what was typed before a token expired. */
   open(api: Api, me?: Me): void {
     this.#api = api;
     if (!me || toOwner(me) !== this.#owner) this.#forgetDrafts();

@@ -1,9 +1,9 @@
 /** One plant in a dialog: its fields, which can be copied, and what changes or deletes it. */
 import {
-  type Api,
   Conflict,
   describeError,
   editedFields,
+  type Host,
   isSame,
   type Plant,
   type PlantEvent,
@@ -17,8 +17,7 @@ const fields = ["id", "name", "tag"] as const;
 
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
-export interface CardEvents {
-  readonly api: () => Api;
+export interface CardEvents extends Host {
   /** What the service has now; without a plant, it was deleted. */
   readonly onRead: (id: bigint, plant: Plant | undefined) => void;
   /** `isMerged`: somebody else's change of another field is in it, too. */
@@ -27,8 +26,6 @@ export interface CardEvents {
   /** The card shows this plant now; absent: it is closed. */
   readonly onMove: (id: bigint | undefined) => void;
   readonly onClosed: (id: bigint) => void;
-  /** True if the page has handled the error, and the card need not show it. */
-  readonly onError: (error: unknown) => boolean;
 }
 
 export class PlantCard {
@@ -42,8 +39,6 @@ export class PlantCard {
   #id: bigint | undefined;
   /** The plant as it was last shown here; absent until it is read, and once it is gone. */
   #plant: Plant | undefined;
-  /** Whether the plant that is being edited was deleted. */
-  #isGone = false;
   /** The plant whose form was open when the token expired. */
   #draft: Plant | undefined;
 
@@ -98,7 +93,7 @@ export class PlantCard {
       if (!plant) this.#show(undefined, note);
       else if (!known || !isSame(plant, known)) this.#show(plant);
     } catch (error) {
-      if (this.#events.onError(error) || this.#id !== id) return;
+      if (this.#events.onError(error) || this.#id !== id || !this.#form.hidden) return;
       this.#show(known, describeError(error));
     }
   }
@@ -205,21 +200,19 @@ export class PlantCard {
   #showForm(): void {
     this.#inputs.showErrors([]);
     this.#ask("", "Save");
-    this.#isGone = false;
     show(find("plant-view"), false);
     show(this.#form, true);
   }
 
   async #save(): Promise<void> {
     const base = this.#plant;
-    const id = this.#id;
-    if (!base || id === undefined) return;
+    // The Enter key submits a form whose button is hidden, too.
+    if (!base || this.#saveButton.hidden) return;
+    const { id } = base;
     const mine = { id, name: this.#typed("name"), tag: this.#typed("tag") };
-    const isGone = this.#isGone;
-    const api = this.#events.api();
     this.#inputs.showErrors([]);
     try {
-      const saved = await (isGone ? api.addAgain(mine) : api.save(base, mine));
+      const saved = await this.#events.api().save(base, mine);
       if (this.#id === id) this.close();
       this.#events.onSaved(saved, !isSame(saved, mine));
     } catch (error) {
@@ -245,7 +238,6 @@ export class PlantCard {
 
   /** The next save replaces this version and no later one. What only they changed is theirs. */
   #showConflict(base: Plant, mine: Plant, theirs: StoredPlant | undefined, note: Node): void {
-    this.#isGone = theirs === undefined;
     if (theirs) {
       this.#plant = theirs;
       this.#ask(message`${note} Which version should stay?`, "Save yours instead");
@@ -256,18 +248,19 @@ export class PlantCard {
           find(`edit-${field}-theirs`).replaceChildren(text);
         }
       }
-    } else this.#ask(message`${note} Your changes aren’t saved.`, "Add it again");
+    } else this.#ask(message`${note} Your changes aren’t saved.`, "");
     // Pressing Enter once more then loses neither version.
     find("edit-resume").focus();
   }
 
-  /** What to do with the form. With a note, something is in the way of saving it. */
+  /** What to do with the form. Without a label there is nothing to save. */
   #ask(note: Node | "", save: string): void {
     for (const field of editedFields) find(`edit-${field}-theirs`).textContent = "";
     find("edit-note").replaceChildren(note);
     show(find("edit-note"), note !== "");
     show(find("edit-resume"), note !== "");
     this.#saveButton.textContent = save;
+    show(this.#saveButton, save !== "");
     this.#saveButton.classList.toggle("primary", note === "");
     find("edit-cancel").textContent = note === "" ? "Cancel" : "Discard yours";
   }

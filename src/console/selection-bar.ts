@@ -1,6 +1,14 @@
 /** What can be done with selected plants: select all, and delete them together. */
 import { renderCount } from "../plant-file/words.ts";
-import { type Api, describeError, type Plant, type Summary } from "./api.ts";
+import {
+  type Api,
+  describeError,
+  type Host,
+  isSame,
+  type Plant,
+  pageSize,
+  type Summary,
+} from "./api.ts";
 import { find, message, notify, show, whileBusy } from "./elements.ts";
 import type { Garden } from "./garden.ts";
 import { countPlants } from "./garden-words.ts";
@@ -9,8 +17,7 @@ import type { Selection } from "./selection.ts";
 /** What the service deletes in one request. */
 const deletedAtOnce = 10_000;
 
-export interface SelectionEvents {
-  readonly api: () => Api;
+export interface SelectionEvents extends Host {
   /** The list that is shown. */
   readonly garden: () => Garden;
   /** Something else is selected. */
@@ -20,8 +27,6 @@ export interface SelectionEvents {
   readonly onDeleted: (plants: readonly Plant[]) => void;
   /** The list is no longer what the service has. */
   readonly onStale: () => void;
-  /** True if the page has handled the error, and no message is needed. */
-  readonly onError: (error: unknown) => boolean;
 }
 
 export class SelectionBar {
@@ -98,16 +103,24 @@ export class SelectionBar {
 
   /** The selected plants as the service has them now, except those that others have changed. */
   async #read(api: Api): Promise<Plant[]> {
-    const { query, plants } = this.#events.garden();
+    const garden = this.#events.garden();
     const isSelected = (plant: Plant) => this.#selection.has(plant);
-    if (this.#selection.isAll) {
-      return (await Array.fromAsync(api.pages(query))).flat().filter(isSelected);
+    const shown = new Map(garden.plants.filter(isSelected).map((plant) => [plant.id, plant]));
+    const last = garden.plants.findLast(isSelected)?.id ?? 0n;
+    const before = garden.plants[garden.plants.findIndex(isSelected) - 1]?.id;
+    const part = this.#selection.isAll ? {} : { after: before, size: pageSize };
+    const found: Plant[] = [];
+    let others = shown.size;
+    for await (const page of api.pages(garden.query, part)) {
+      for (const plant of page.filter(isSelected)) {
+        const known = shown.get(plant.id);
+        if (known && !isSame(plant, known)) continue;
+        found.push(plant);
+        if (known) others--;
+      }
+      const end = page.at(-1)?.id;
+      if (!this.#selection.isAll && end !== undefined && !garden.isBefore(end, last)) break;
     }
-    const from = plants.findIndex(isSelected);
-    const shown = plants.slice(from, plants.findLastIndex(isSelected) + 1);
-    const selected = shown.filter(isSelected);
-    const found = await api.readAgain(query, selected, plants[from - 1]?.id, shown.length);
-    const others = selected.length - found.length;
     if (others > 0) {
       const which = `${renderCount(others)} of these plants`;
       notify(message`Somebody else changed or deleted ${which}. Nothing was done to them.`);

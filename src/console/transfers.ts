@@ -5,7 +5,7 @@ import { PlantFileError } from "../plant-file/records.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
-import { type Api, describeError, type Query } from "./api.ts";
+import { describeError, type Host, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
 import {
   type CardAction,
@@ -16,18 +16,13 @@ import {
 
 const chunkBytes = 64 * 1024;
 const listedMax = 1_000;
-/** What the service deletes in one request. */
-const undoneAtOnce = 10_000;
 const progressMs = 100;
 
-export interface TransferEvents {
-  readonly api: () => Api;
+export interface TransferEvents extends Host {
   /** The plants to export. */
   readonly query: () => Query;
   /** Plants were added or deleted. */
   readonly onChanged: () => void;
-  /** True if the page has handled the error, and the card need not show it. */
-  readonly onError: (error: unknown) => boolean;
 }
 
 /** A file that was checked. */
@@ -175,32 +170,20 @@ export class Transfers {
   }
 
   async #undo(name: string, ids: readonly bigint[]): Promise<void> {
+    const { api, onChanged, onError } = this.#events;
     this.#undone.set(name, (this.#undone.get(name) ?? 0) + 1);
-    let deleted = 0;
     await this.#run(message`Undo the import of “${name}”`, async (stop, showProgress) => {
-      let failure = "";
+      showProgress(`Deleting ${renderCount(ids.length, "plant")}…`);
       try {
-        while (deleted < ids.length && !stop.aborted) {
-          showProgress(
-            `${renderCount(deleted, "plant")} deleted, of ${renderCount(ids.length)}`,
-            deleted / ids.length,
-          );
-          const some = ids.slice(deleted, deleted + undoneAtOnce);
-          await this.#events.api().deleteMany(some, stop);
-          deleted += some.length;
-        }
+        const deleted = await api().deleteMany(ids, stop);
+        return { note: `The import was undone: ${renderCount(deleted.length, "plant")} deleted.` };
       } catch (error) {
-        if (this.#events.onError(error)) throw error;
-        if (!stop.aborted) failure = ` ${describeError(error)}`;
+        if (onError(error)) throw error;
+        const reason = stop.aborted ? "Stopped." : describeError(error);
+        return { note: `${reason} Some plants may be left.`, undo: this.#undoAction(name, ids) };
+      } finally {
+        onChanged();
       }
-      this.#events.onChanged();
-      const left = ids.slice(deleted);
-      if (left.length === 0)
-        return { note: `The import was undone: ${renderCount(deleted, "plant")} deleted.` };
-      return {
-        note: `Stopped.${failure} ${renderCount(deleted, "plant")} deleted, ${renderCount(left.length)} left.`,
-        undo: this.#undoAction(name, left),
-      };
     });
   }
 
@@ -211,7 +194,7 @@ export class Transfers {
       const renderer = new PlantRenderer("csv");
       const parts = [new Blob([renderer.header()])];
       let exported = 0;
-      for await (const page of this.#events.api().pages(query, stop)) {
+      for await (const page of this.#events.api().pages(query, { stop })) {
         parts.push(new Blob([renderer.page(page)]));
         exported += page.length;
         showProgress(`${renderCount(exported, "plant")} so far`);

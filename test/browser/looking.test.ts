@@ -263,6 +263,31 @@ testGarden(
 );
 
 testGarden(
+  "the accessibility tree has names and roles for the list, its tags, a selection and a card",
+  { plants: somePlants.slice(0, 2) },
+  async ({ page }) => {
+    const tree = async (selector: string) => await page.locator(selector).ariaSnapshot();
+    await page.waitForSelector(".chip");
+    expect(await tree("#tags")).toBe('- toolbar "Show one tag only":\n  - button "living room 2"');
+    expect(await tree("#table")).toContain(
+      ['- table "2 plants":', '- row "Id Name Tag":'].join("\n  - rowgroup:\n    "),
+    );
+    expect(await tree("#rows")).toContain(
+      '- cell "Monstera deliciosa":\n      - button "Monstera deliciosa"',
+    );
+    await page.click("#select");
+    await page.click(".row:has-text('Ficus')");
+    expect(await tree("#rows")).toContain('- checkbox "Select Ficus lyrata" [checked]');
+    expect(await tree("#selection")).toContain("- status: 1 selected");
+    await page.click("#select-done");
+    await openCard(page, "Ficus");
+    const card = await tree("#plant");
+    expect(card).toContain('- dialog "Ficus lyrata":\n  - heading "Ficus lyrata" [level=2]');
+    expect(card).toContain('- button "Copy the Name"');
+  },
+);
+
+testGarden(
   "a request that takes long shows that it is under way",
   { plants: somePlants },
   async ({ page }) => {
