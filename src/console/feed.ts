@@ -2,21 +2,19 @@
  * Follows what happens in the garden while the page is visible: one stream, which goes on where it
  * was left. A hidden page has none, because a browser allows few connections to a service.
  */
-import { type Api, type Me, type PlantEvent, toRefusal } from "./api.ts";
+import { type Api, type Host, type Me, type PlantEvent, toRefusal } from "./api.ts";
 
 /** Events that come together are shown together. */
 const gatherMs = 100;
 const retryMs = 5_000;
 
-export interface FeedEvents {
+export interface FeedEvents extends Host {
   /** In their order. */
   readonly onEvents: (events: readonly PlantEvent[]) => void;
   /** Whether they have to wait: the page is about to learn from a response what they say. */
   readonly isBusy: () => boolean;
   /** Something was missed: what the page shows may be out of date. */
   readonly onMissed: () => void;
-  /** True if the page has handled the error, and the feed is over. */
-  readonly onError: (error: unknown) => boolean;
 }
 
 export class Feed {

@@ -100,18 +100,17 @@ export class GardenView {
     onChanged: () => void this.#refresh(),
   });
   readonly #activity = new Activity({
-    api: () => this.#openApi(),
-    onError: (error) => this.#handle(error),
+    ...this.#host,
     link: ({ id, name }) => this.#address.link(name, () => ({ ...this.#garden.query, plant: id })),
   });
   readonly #feed = new Feed({
+    ...this.#host,
     onEvents: (events) => this.#showEvents(events),
     isBusy: () => this.#openApi().isWriting() || this.#coming.isLoading,
     onMissed: () => {
       this.#activity.reset();
       void this.#refresh();
     },
-    onError: (error) => this.#handle(error),
   });
   // Under load several entries arrive together; the last one is current.
   readonly #end = new IntersectionObserver(
