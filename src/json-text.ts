@@ -135,12 +135,22 @@ function isEscaped(text: string, at: number): boolean {
   return (at - first) % 2 === 1;
 }
 
+/** What matters inside an object or an array. */
+const structure = /["{}[\]]/g;
+
 /** To after the value, at most `charactersMax` further. */
 function skipValue(text: string, start: number, charactersMax = text.length): number {
   const end = Math.min(text.length, start + charactersMax);
   let depth = 0;
   let at = start;
   while (at < end) {
+    if (depth > 0) {
+      // Ten times as fast as to look at each character of a long array.
+      structure.lastIndex = at;
+      if (!structure.test(text)) return end;
+      at = structure.lastIndex - 1;
+      if (at >= end) return end;
+    }
     const character = text.charAt(at);
     if (character === '"') {
       at = skipString(text, at);

@@ -1,29 +1,29 @@
-/** How long the client waits for a stream. What it does with events is in test/client/. */
-import { afterEach, expect, spyOn, test } from "bun:test";
+/** How the client loses a stream. What it does with a real service's events is in test/client/. */
+import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 import { PlantStore } from "./plant-store.ts";
 
+const silenceMs = 45_000;
 const { setTimeout } = globalThis;
 const timers = spyOn(globalThis, "setTimeout");
-afterEach(() => timers.mockRestore());
-
-const silenceMs = 45_000;
-const event = (seq: number) => JSON.stringify({ seq, plant: { id: 7, name: "Fern", tag: "" } });
-
-test("a stream that is silent for 45 seconds is lost: after the time in retry, it goes on", async () => {
-  const waitsMs: number[] = [];
+let waitsMs: number[] = [];
+beforeEach(() => {
+  waitsMs = [];
   timers.mockImplementation(((act: () => void, durationMs: number) => {
     waitsMs.push(durationMs);
     return setTimeout(act, durationMs > 1_000 && durationMs <= silenceMs ? 20 : durationMs);
   }) as typeof setTimeout);
-  const streams = [
-    `retry: 5000\n\nid: 1\ndata: ${event(1)}\n\nid: 2\nda`,
-    `retry: 5000\n\ndata: ${event(2)}\n\n`,
-  ];
+});
+afterAll(() => timers.mockRestore());
+
+const event = (seq: number) => JSON.stringify({ seq, plant: { id: 7, name: "Fern", tag: "" } });
+
+/** Follows two events. The streams never end, and the pages are `[]` once there are no more. */
+async function follow(streams: string[], pages: string[] = []) {
   const asked: string[] = [];
   const fetch = async (url: string, { headers }: RequestInit) => {
     const isStream = new Headers(headers).get("accept") === "text/event-stream";
-    asked.push(`${isStream ? "stream" : "page"} ${url.split("?")[1]}`);
-    if (!isStream) return new Response("[]");
+    asked.push(`${isStream ? "stream" : "page"} ${/after=\d+/.exec(url)}`);
+    if (!isStream) return new Response(pages.shift() ?? "[]");
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode(streams.shift())),
     });
@@ -32,11 +32,26 @@ test("a stream that is silent for 45 seconds is lost: after the time in retry, i
   const store = new PlantStore({ url: "http://localhost", token: "t", fetch });
   const seen: number[] = [];
   for await (const { seq } of store.events({ after: 0 })) if (seen.push(seq) === 2) break;
-  expect(seen).toEqual([1, 2]);
-  expect(asked).toEqual([
-    ...["page limit=1000&after=0", "stream after=0"],
-    ...["page limit=1000&after=1", "stream after=1"],
-  ]);
+  return { seen, asked };
+}
+
+test("a stream that is silent for 45 seconds is lost: after the time in retry, it goes on", async () => {
+  const first = `retry: 5000\n\nid: 1\ndata: ${event(1)}\n\nid: 2\nda`;
+  expect(await follow([first, `data: ${event(2)}\n\n`])).toEqual({
+    seen: [1, 2],
+    asked: ["page after=0", "stream after=0", "page after=1", "stream after=1"],
+  });
   expect(waitsMs).toContain(silenceMs);
-  expect(waitsMs.filter((ms) => ms > 5_000 && ms <= 7_500)).toHaveLength(1);
+  expect(waitsMs.filter((ms) => ms > 5_000 && ms <= 7_500)).not.toBeEmpty();
+});
+
+test("a stream that leaves an event out is given up, and a page has the event", async () => {
+  const { seen, asked } = await follow(
+    [`data: ${event(2)}\n\n`],
+    ["[]", `[${event(1)},${event(2)}]`],
+  );
+  expect([seen, asked]).toEqual([
+    [1, 2],
+    ["page after=0", "stream after=0", "page after=0"],
+  ]);
 });

@@ -344,14 +344,12 @@ export class PlantStore {
     { after, limit = pageSizeDefault, signal }: EventPageOptions,
     policy?: Partial<RetryPolicy>,
   ): Promise<EventPage> {
-    const query = new URLSearchParams({ limit: String(limit) });
-    if (after !== undefined) query.set("after", String(after));
+    const query = renderQuery({ limit, after });
     const items = Math.min(limit, pageSizeDefault);
     const response = await this.#call("GET", `/events?${query}`, { items, signal, policy });
     return parse(response, 200, ({ text, headers }) => {
       const events = parseEvents(text, after);
-      const next = headers.get("link")?.includes('rel="next"') ? events.at(-1)?.seq : undefined;
-      return { events, next };
+      return { events, next: parseLink(headers) && events.at(-1)?.seq };
     });
   }
 

@@ -104,11 +104,12 @@ export class SelectionBar {
   /** The selected plants as the service has them now, except those that others have changed. */
   async #read(api: Api): Promise<Plant[]> {
     const garden = this.#events.garden();
-    const isSelected = (plant: Plant) => this.#selection.has(plant);
+    const { isAll } = this.#selection;
+    const isSelected = this.#selection.freeze();
     const shown = new Map(garden.plants.filter(isSelected).map((plant) => [plant.id, plant]));
     const last = garden.plants.findLast(isSelected)?.id ?? 0n;
     const before = garden.plants[garden.plants.findIndex(isSelected) - 1]?.id;
-    const part = this.#selection.isAll ? {} : { after: before, size: pageSize };
+    const part = isAll ? {} : { after: before, size: pageSize };
     const found: Plant[] = [];
     let others = shown.size;
     for await (const page of api.pages(garden.query, part)) {
@@ -119,7 +120,7 @@ export class SelectionBar {
         if (known) others--;
       }
       const end = page.at(-1)?.id;
-      if (!this.#selection.isAll && end !== undefined && !garden.isBefore(end, last)) break;
+      if (!isAll && end !== undefined && !garden.isBefore(end, last)) break;
     }
     if (others > 0) {
       const which = `${renderCount(others)} of these plants`;

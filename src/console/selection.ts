@@ -34,6 +34,13 @@ export class Selection {
     return this.#isAll !== this.#marked.has(id);
   }
 
+  /** What `has` says now, whatever is selected later. */
+  freeze(): (plant: Pick<Plant, "id">) => boolean {
+    const isAll = this.#isAll;
+    const marked = new Set(this.#marked);
+    return ({ id }) => isAll !== marked.has(id);
+  }
+
   /** How many are selected of so many; absent if that isn't known. */
   count(total: number | undefined): number | undefined {
     if (!this.#isAll) return this.#marked.size;

@@ -76,8 +76,8 @@ export function preflightHeaders(allow: string): Record<string, string> {
     Allow: allow,
     "Access-Control-Allow-Methods": allow,
     "Access-Control-Allow-Headers":
-      "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, " +
-      "traceparent, tracestate",
+      "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, " +
+      "X-Request-Id, traceparent, tracestate",
     "Access-Control-Max-Age": String(preflightSeconds),
   };
 }

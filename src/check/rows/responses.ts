@@ -171,7 +171,7 @@ const browserRows = rowsOf("browser clients", {
     ],
     [
       preflight("OPTIONS /me", "GET"),
-      allows(["GET"], ["Authorization", "traceparent", "tracestate"]),
+      allows(["GET"], ["Authorization", "Last-Event-ID", "traceparent", "tracestate"]),
     ],
   ],
   "no page of another origin can read the health paths": every(
