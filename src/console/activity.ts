@@ -1,6 +1,6 @@
 /**
- * The panel that shows who did what in the garden, and when: the newest first, as it happens. Beside
- * the list it stays open while people work; on a small screen it covers the page.
+ * The panel that shows who did what in the garden, and when: the newest first, as it happens.
+ * Beside the list it stays open while people work; on a small screen it covers the page.
  */
 import { renderCount } from "../plant-file/words.ts";
 import { describeError, type Host, type Plant, type PlantEvent } from "./api.ts";

@@ -1,7 +1,7 @@
 /**
- * The plants of a list that are loaded so far, in its order. Pages extend it. What this page changes
- * goes through `put` and `remove`, which can be repeated without harm. What others change goes
- * through `follow`, which moves nothing that somebody is looking at.
+ * The plants of a list that are loaded so far, in its order. Pages extend it. What this page
+ * changes goes through `put` and `remove`, which can be repeated without harm. What others change
+ * goes through `follow`, which moves nothing that somebody is looking at.
  */
 import { isSame, type Page, type Plant, type PlantEvent, type Query } from "./api.ts";
 

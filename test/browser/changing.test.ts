@@ -242,7 +242,9 @@ describe("deleting a plant", () => {
       await openCard(page, "Ficus");
       await call("DELETE /plants/2");
       await page.click("#plant-delete");
-      await page.waitForSelector("#notice:has-text('“Ficus lyrata” had already been deleted.'):has-text(' deleted this plant (')");
+      await page.waitForSelector(
+        "#notice:has-text('“Ficus lyrata” had already been deleted.'):has-text(' deleted this plant (')",
+      );
       expect(await shownNames(page)).toEqual(["Monstera deliciosa"]);
     },
   );
