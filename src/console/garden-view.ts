@@ -375,6 +375,7 @@ export class GardenView {
   /** Shows what others did, where it doesn't move what is in view. */
   #showEvents(events: readonly PlantEvent[]): void {
     const garden = this.#garden;
+    this.#activity.add(events);
     if (!garden.isLoaded) return;
     const fresh = garden.follow(events, this.#list.view());
     const gone = events.filter(({ type }) => type === "plant.deleted").map(({ plant }) => plant);
@@ -382,7 +383,6 @@ export class GardenView {
     this.#draw();
     this.#list.highlight(fresh);
     this.#card.follow(events);
-    this.#activity.add(events);
     const waitMs = Math.max(0, this.#recountedAt + recountMs - performance.now());
     this.#recountTimer ??= setTimeout(() => this.#recountUnlessUsed(), waitMs);
   }
@@ -481,8 +481,8 @@ export class GardenView {
   #drawNews(garden: Garden): void {
     const { plants, waiting } = garden;
     const [first] = waiting;
-    const end = plants[this.#list.view().last] ?? plants.at(-1);
-    const isBelow = first && end ? garden.isBefore(end.id, first.id) : false;
+    const end = first && (plants[this.#list.view().last] ?? plants.at(-1));
+    const isBelow = end !== undefined && garden.isBefore(end.id, first.id);
     const button = find("news");
     button.textContent = renderCount(waiting.length, "new plant");
     button.classList.toggle("below", isBelow);

@@ -256,16 +256,16 @@ describe("the activity panel", () => {
         access: { user: "alice", garden: "small" },
         viewport: { width: 390, height: 700 },
       },
-      ...{ deviceScaleFactor: 2, hasTouch: true, isMobile: true },
+      ...{ deviceScaleFactor: 2, hasTouch: true, isMobile: true, isSignedIn: false },
     },
     async (garden) => {
-      const { page } = garden;
+      const { page, token } = garden;
       const bob = await meet(garden, "bob");
       const carol = await meet(garden, "carol");
       await bob("POST /plants/bulk", many);
       await carol("PUT /plants/1", { name: "Monstera", tag: "hall" });
       await carol("DELETE /plants/2");
-      await page.waitForSelector(".row:has-text('hall')");
+      await signIn(page, token);
       await page.click("#open-activity");
       await page.waitForSelector("#activity li:has-text('bob added 198 plants: Fig 300,')");
       await inspect(page, "390-activity");
