@@ -1,12 +1,12 @@
 /** `decide` does what the histories' model of a garden does, whatever is in a group. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Call, Garden } from "../../test/reliability/histories/garden-model.ts";
+import { type Call, Garden, renderEvent } from "../../test/reliability/histories/garden-model.ts";
 import { create, put, remove } from "../../test/storage-contract/tested-storage.ts";
 import type { StoredKey } from "./keys.ts";
 import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
 import { decide, type GardenRow, hashKeys, type LookUp } from "./rules.ts";
-import type { Outcome, Write } from "./storage.ts";
+import type { GardenEvent, Outcome, Write } from "./storage.ts";
 
 interface Sent {
   readonly garden: string;
@@ -42,14 +42,14 @@ const group = fc.array(fc.record({ garden: fc.constantFrom("one", "two"), call }
 const groups = fc.array(group, { minLength: 1, maxLength: 12 });
 const plantsMax = fc.constantFrom(undefined, 0, 2, 5);
 
-test("random groups have the outcomes of the model, and leave its plants", () => {
+test("random groups have the outcomes of the model, and leave its plants and events", () => {
   const property = fc.property(groups, plantsMax, (sentGroups, max) => {
     const stored = new Stored(max);
     const models = new Map<string, Garden>();
     for (const sent of sentGroups) {
       const expected = sent.map((each) => {
         const model = models.get(each.garden) ?? Garden.limitedTo(max ?? Number.POSITIVE_INFINITY);
-        const { garden, response } = model.take(each.call);
+        const { garden, response } = model.take(each.call, "ada");
         models.set(each.garden, garden);
         return response;
       });
@@ -58,6 +58,7 @@ test("random groups have the outcomes of the model, and leave its plants", () =>
       for (const [garden, model] of models) {
         const { response } = model.take({ kind: "list", include: "id" });
         expect(stored.list(garden)).toBe(response);
+        expect(stored.events(garden)).toEqual(model.events);
       }
     }
   });
@@ -70,6 +71,7 @@ class Stored implements LookUp {
   readonly #rows = new Map<string, GardenRow>();
   readonly #plants = new Map<string, Map<PlantId, Plant>>();
   readonly #keys = new Map<string, Map<string, StoredKey>>();
+  readonly #events = new Map<string, readonly string[]>();
 
   constructor(max: number | undefined) {
     this.#plantsMax = max;
@@ -89,7 +91,7 @@ class Stored implements LookUp {
 
   apply(writes: readonly Write[]): readonly Outcome[] {
     const { outcomes, changes } = decide(hashKeys(writes), this, this.#plantsMax);
-    for (const { garden, inserted, replaced, deleted, keyRows, ...row } of changes) {
+    for (const { garden, inserted, replaced, deleted, keyRows, events, ...row } of changes) {
       const plants = this.#plants.get(garden) ?? new Map<PlantId, Plant>();
       const keys = this.#keys.get(garden) ?? new Map<string, StoredKey>();
       expect(inserted.filter((plant) => plants.has(plant.id))).toEqual([]);
@@ -98,11 +100,18 @@ class Stored implements LookUp {
       for (const plant of [...inserted, ...replaced]) plants.set(plant.id, plant);
       for (const keyRow of keyRows) keys.set(keyRow.key, keyRow);
       expect([row.plants, row.keys]).toEqual([plants.size, keys.size]);
+      this.#events.set(garden, [...this.events(garden), ...events.map(renderGardenEvent)]);
+      expect(events.at(-1)?.seq).toBe(this.events(garden).length);
       this.#rows.set(garden, row);
       this.#plants.set(garden, plants);
       this.#keys.set(garden, keys);
     }
     return outcomes;
+  }
+
+  /** As the model has them. */
+  events(garden: string): readonly string[] {
+    return this.#events.get(garden) ?? [];
   }
 
   /** As the model has it. */
@@ -111,6 +120,10 @@ class Stored implements LookUp {
     const byId = plants.toSorted((one, other) => (one.id < other.id ? -1 : 1));
     return `200 [${byId.map((plant) => `{"id":${plant.id},${render(plant).slice(1)}`)}]`;
   }
+}
+
+function renderGardenEvent({ type, user, ...plant }: GardenEvent): string {
+  return renderEvent(`plant.${type}`, user, plant);
 }
 
 function toWrite({ garden, call: sent }: Sent): Write {

@@ -9,6 +9,7 @@ import { type PlantDraft, type PlantId, plantDraftSchema, plantIdSchema } from "
 import { refusalOf } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
 import { exactInteger, itemsOf, memberText } from "../json-text.ts";
+import type { ParseContext } from "./operation.ts";
 import { problemInfo } from "./problem.ts";
 import type { Source } from "./stream.ts";
 import { oneErrorEach, validateObject } from "./validation.ts";
@@ -78,13 +79,16 @@ const idsSchema = v.object(
 
 /**
  * The ids of plants to delete, each of them once. Adds what is wrong to `errors`; the ids count
- * only if nothing is. Fails with `too-large` if there are too many.
+ * only if nothing is. Fails with `too-large` if there are too many, or with `overloaded`.
  */
 export async function readIds(
   text: string,
   errors: ValidationError[],
-  turn: Turn,
+  { turn, reserved }: Pick<ParseContext, "turn" | "reserved">,
 ): Promise<PlantId[]> {
+  // Before they are parsed, which takes more time and memory than to refuse them. An id and its
+  // comma take two characters at least.
+  reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
   const ids = new Set<PlantId>();
   validateObject(idsSchema, text, errors);
   if (errors.length > 0) return [];
@@ -103,11 +107,6 @@ export async function readIds(
   }
   if (count === 0) errors.push({ pointer: "/ids", detail: "must not be empty." });
   return [...ids];
-}
-
-/** What ids take in memory until the response is sent. */
-export function reservedBytesOf(ids: readonly PlantId[]): number {
-  return ids.length * idBytes + streamBytes;
 }
 
 export function renderDeletions(

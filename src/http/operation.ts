@@ -83,6 +83,7 @@ export interface ParseContext {
   readonly pathId: unknown;
   /** Resolves when it's the request's turn to go on with long work. */
   readonly turn: () => Promise<unknown>;
+  readonly reserved: Reservation;
 }
 
 /** An operation that the OpenAPI document describes. */

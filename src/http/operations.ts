@@ -17,7 +17,6 @@ import {
   readBulk,
   readIds,
   renderDeletions,
-  reservedBytesOf,
 } from "./bulk.ts";
 import { wantsStream } from "./event-stream.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
@@ -217,7 +216,7 @@ const deletePlants = plantOperation({
   parameters: {},
   body: {
     bytesMax: idsBytesMax,
-    parse: (text, errors, { turn }) => readIds(text, errors, turn),
+    parse: readIds,
     schema: "PlantIds",
     // The API reference fills the example in, so these are ids that the service never assigns.
     examples: { two: { value: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001] } } },
@@ -230,8 +229,7 @@ const deletePlants = plantOperation({
     examples: { one: { value: { deleted: 1, missing: [9_000_000_000_000_001] } } },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants }, { caller, body: ids, reserved }) {
-    reserved?.add(reservedBytesOf(ids));
+  async run({ plants }, { caller, body: ids }) {
     const missing = await plants.deleteMany(caller, ids);
     return jsonReply(200, renderDeletions(ids.length - missing.length, missing));
   },

@@ -37,7 +37,7 @@ export async function readInput(
     if (!scheduler.mayRun()) await scheduler.turn(arrival.queue);
     if (text !== undefined) {
       const turn = () => scheduler.turn(arrival.queue);
-      body = await parse(text, errors, { pathId: parameters.id, turn });
+      body = await parse(text, errors, { pathId: parameters.id, turn, reserved });
     }
   }
   const [first] = errors;

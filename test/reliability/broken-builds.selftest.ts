@@ -27,7 +27,16 @@ type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: 
 
 const writer = "storage/sqlite/writer.ts";
 const storeKey = "storeKey.run(garden, toBytes(key), entries, expiresAtMs);";
-const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag)";
+const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag);";
+/** On SQLite, a millisecond after the commit. */
+const logLater: Edit = {
+  file: writer,
+  text: storeEvent,
+  by: `setTimeout(() => ${storeEvent.slice(0, -1)}, 1);`,
+};
+const batch = "storage/postgres/batch.ts";
+const storeEvents =
+  "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
 const route = "const route = arrival.route?.path;";
 const readSchema = "const from = await readSchema(client);";
 
@@ -113,6 +122,29 @@ const builds: readonly BrokenBuild[] = [
     },
   ],
   [
+    "stores events in a second transaction, whose process is killed",
+    /a write without its event/,
+    byKills("first write", "load"),
+    logLater,
+  ],
+  [
+    "stores events in a second transaction, while clients read",
+    /no order explains/,
+    byHistories("sqlite", [2]),
+    logLater,
+  ],
+  [
+    "stores events in a second transaction on PostgreSQL",
+    /no order explains/,
+    byHistories("postgres", [1, 1]),
+    { file: batch, text: `${storeEvents},`, by: "" },
+    {
+      file: batch,
+      text: 'if (command !== "COMMIT")',
+      by: `if (command === "COMMIT") await ${storeEvents}; else`,
+    },
+  ],
+  [
     "takes a backup of two moments",
     /^miscounted: /m,
     async (program) =>
@@ -183,12 +215,6 @@ const builds: readonly BrokenBuild[] = [
 /** These need Linux. */
 const interposedBuilds: readonly BrokenBuild[] = [
   [
-    "stores events in a second transaction",
-    /wrong event: /,
-    byPowerCuts,
-    { file: writer, text: storeEvent, by: `setImmediate(() => ${storeEvent});` },
-  ],
-  [
     "syncs only at checkpoints",
     /lost: |GET .plants: 401/,
     byPowerCuts,
@@ -210,6 +236,7 @@ const interposedBuilds: readonly BrokenBuild[] = [
     byPowerCuts,
     { file: writer, text: storeKey, by: `setTimeout(() => ${storeKey.slice(0, -1)}, 1);` },
   ],
+  ["stores events in a second transaction", /a write without its event/, byPowerCuts, logLater],
   [
     "stores no keys for the plants of a bulk",
     /created again: |duplicated: /,

@@ -56,7 +56,7 @@ export function isSettled({ state, versions = [0] }: Entry): boolean {
 }
 
 /** Ids as text: JSON.parse would round the large ones. */
-export function readList(text: string): ListedPlant[] {
+export function readList<Item = ListedPlant>(text: string): Item[] {
   return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
 }
 
@@ -94,6 +94,11 @@ export class Ledger {
     const counts = { present: 0, absent: 0, unknown: 0 };
     for (const { state } of this.#plants.values()) counts[state]++;
     return counts;
+  }
+
+  /** All so far, in the order in which they were noted. */
+  get entries(): readonly Promised[] {
+    return this.#entries;
   }
 
   /** This moment, as the number of entries so far. */

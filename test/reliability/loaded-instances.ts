@@ -9,6 +9,7 @@ import {
   waitFor,
 } from "../end-to-end/running-service.ts";
 import { auditStore } from "./audited-store.ts";
+import { auditLog } from "./event-log.ts";
 import { Ledger } from "./ledger.ts";
 import { hangMs, listPlants } from "./plant-client.ts";
 import { Workload } from "./workload.ts";
@@ -63,7 +64,9 @@ export class LoadedInstances {
     if (others.some((list) => !Bun.deepEquals(list, first))) {
       this.ledger.fault("the instances list different plants");
     }
-    return [...this.ledger.audit(first), ...(await auditStore(server))];
+    const service = this.#services[0] as RunningService;
+    const logged = await auditLog(service, service.token, this.ledger);
+    return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
   }
 
   async stop(): Promise<void> {

@@ -29,6 +29,13 @@ export function watchThreads(pid: number): () => number {
   };
 }
 
+/** How long all threads of a process have computed so far. Linux only. */
+export function processorMs(pid: number): number {
+  return readThreadTimes(pid)
+    .values()
+    .reduce((sum, ms) => sum + ms, 0);
+}
+
 function readThreadTimes(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
   const times = new Map<string, number>();

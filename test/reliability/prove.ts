@@ -23,6 +23,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   histories: ["concurrent clients, compared with a model", 20],
   hostile: ["one caller, or many connections, try to stop it or hold up others", 30, "Linux"],
   kills: ["kill -9 and SIGTERM at any moment", 40],
+  listeners: ["streams of events: none missed, soon there, cheap while idle", 15, "Linux"],
   migrations: ["ten instances start at once on an empty database", 3],
   overload: ["ten times the load that the service can take", 5],
   patroni: [

@@ -23,6 +23,8 @@ const requests: readonly Asked[] = [
   ["GET /plants", "read", 200],
   ["HEAD /plants", "read", 200],
   ["GET /plants?limit=x", "read", 400],
+  ["GET /tags", "read", 200],
+  ["GET /tags?limit=x", "read", 400],
   ["GET /me", "read", 200],
   ["GET /events", "read", 200],
   ["GET /events?after=x", "read", 400],
@@ -34,6 +36,8 @@ const requests: readonly Asked[] = [
   ["POST /plants {}", "write", 400],
   ['POST /plants {"name":"Fern","id":OTHER}', "write", 201],
   ["POST /plants/bulk {}", "write", 400],
+  ['POST /plants/bulk-delete {"ids":[]}', "write", 400],
+  ['POST /plants/bulk-delete {"ids":[99]}', "write", 200],
   ['PUT /plants/OTHER {"name":"Fern"}', "write", 200],
   ["DELETE /plants/OTHER", "write", 204],
   ["DELETE /plants/OTHER", "write", 404],
@@ -108,6 +112,12 @@ describe.each(engines)("on %s", (engine) => {
           expected.push(`${what} ${expectedStatus(asked, standing)}`);
           if (status === 200 && request === "GET /plants") {
             expect(JSON.parse(text)).toEqual([{ name, tag: "" }]);
+          }
+          if (status === 200 && request === "GET /tags") {
+            expect(JSON.parse(text)).toEqual([{ tag: "", plants: 1 }]);
+          }
+          if (status === 200 && request === "GET /events") {
+            expect(text).not.toContain(names.find((other) => other !== name) as string);
           }
           const likeness = likenessOf(asked, status, standing);
           headers.delete("date");

@@ -12,6 +12,7 @@ import {
   waitFor,
 } from "../../end-to-end/running-service.ts";
 import { auditStore, type Engine, makePlace } from "../audited-store.ts";
+import { auditLog } from "../event-log.ts";
 import { Ledger } from "../ledger.ts";
 import { checkNextId, listPlants, repeat } from "../plant-client.ts";
 import type { Trial } from "../proof.ts";
@@ -82,6 +83,7 @@ export async function drill(
   const faults = [
     ...ledger.faults,
     ...ledger.auditMoment(plants, begun, ended),
+    ...(await auditLog(again, token, ledger, { from: begun, to: ended })),
     ...(await Promise.all(replays)).flat(),
     ...(await checkNextId(again, token, BigInt(plants.at(-1)?.id ?? 0))),
     ...(await auditStore(database)),

@@ -1,16 +1,19 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
 import type { RawResponse } from "../../../src/check/wire.ts";
+import type { LoggedEvent } from "../event-log.ts";
 import { headerOf, KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
+import { readList } from "../ledger.ts";
 import type { RestartingService } from "../restarting-service.ts";
-import type { Deployment } from "./deployment.ts";
-import type { Call, List, Seen } from "./garden-model.ts";
+import type { Deployment, GardenToken } from "./deployment.ts";
+import { type Call, type List, renderEvent, type Seen } from "./garden-model.ts";
 import type { Operation } from "./linearization.ts";
 
 export type Dice = (sides: number) => number;
 
 /** What the clients of one garden share. */
 export interface Notebook {
-  readonly token: string;
+  /** Of users who share the garden. */
+  readonly tokens: readonly GardenToken[];
   readonly operations: Operation[];
   /** Of plants that were created. */
   readonly seenIds: bigint[];
@@ -72,20 +75,21 @@ export class Client {
   }
 
   async #send(call: Call): Promise<Operation> {
-    const { name, deployment, notebook } = this.options;
+    const { name, deployment, notebook, dice } = this.options;
+    const { user, token } = notebook.tokens[dice(notebook.tokens.length)] as GardenToken;
     const { instance, port, connection } = await this.#reach();
     const who = `${name} at ${port}`;
     const isKilled = () => instance.process?.port !== port;
     const calledAtMs = performance.now();
     try {
-      const response = await connection.ask(writeCall(call, notebook.token));
+      const response = await connection.ask(writeCall(call, token));
       const endedAtMs = performance.now();
       const entityTag = headerOf(response, "etag");
       if (entityTag && (call.kind === "get" || call.kind === "put")) {
         notebook.seen.push({ id: call.id, ...JSON.parse(`${response.body}`), entityTag });
       }
       if (response.status !== 503) {
-        return { who, call, response: readResponse(call, response), calledAtMs, endedAtMs };
+        return { who, user, call, response: readResponse(call, response), calledAtMs, endedAtMs };
       }
     } catch (error) {
       const isExpected = error instanceof Unanswered && isKilled();
@@ -97,7 +101,7 @@ export class Client {
       await instance.exits.get(port);
       endedAtMs = performance.now();
     }
-    return { who, call, response: undefined, calledAtMs, endedAtMs };
+    return { who, user, call, response: undefined, calledAtMs, endedAtMs };
   }
 
   /** An instance that is up, over the last connection or, now and then, a new one. */
@@ -142,6 +146,8 @@ function writeCall(call: Call, token: string): string {
       return writeRequest(`GET /plants/${call.id}`, { token });
     case "count":
       return writeRequest("GET /me", { token });
+    case "events":
+      return writeRequest(`GET /events?limit=1000&after=${call.after}`, { token });
     case "list": {
       const query = [
         ...(call.include ? [`include=${call.include}`] : []),
@@ -158,12 +164,22 @@ function readResponse(call: Call, response: RawResponse): string {
   const { status } = response;
   if (status >= 400) return String(status);
   const body = response.body.toString();
+  if (call.kind === "events") return [status, readEvents(body, call.after)].join(" ");
   const link = headerOf(response, "link");
   const parts = [
     headerOf(response, "location"),
     headerOf(response, "idempotency-replayed") && "replayed",
     link && `next ${/after=(-?\d+).*; rel="next"$/.exec(link)?.[1]}`,
-    call.kind === "count" ? JSON.parse(body).plants : body,
+    call.kind === "count" ? JSON.parse(body)[call.of] : body,
   ];
   return [status, ...parts.filter((part) => part !== undefined && part !== "")].join(" ");
+}
+
+/** As the model has them: in order, and without their numbers. */
+function readEvents(body: string, after: number): string {
+  const events = readList<LoggedEvent>(body);
+  const rendered = events.map(({ seq, type, user, plant }, index) =>
+    seq === after + index + 1 ? renderEvent(type, user, plant) : `${seq} after a gap`,
+  );
+  return rendered.join("\n");
 }

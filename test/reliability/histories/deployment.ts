@@ -17,12 +17,17 @@ const gardensAtOnce = 100;
 const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
 const startsMax = 5;
 
+export interface GardenToken {
+  readonly user: string;
+  readonly token: string;
+}
+
 export class Deployment {
   readonly instances: readonly RestartingService[];
   readonly engine: Engine;
   readonly #place: Place;
-  /** Each to a garden that nobody has used. */
-  readonly #tokens: string[] = [];
+  /** Each of a garden that nobody has used. */
+  readonly #gardens: GardenToken[][] = [];
   #made = 0;
 
   private constructor({ engine, threads }: Layout, place: Place, program?: string) {
@@ -40,10 +45,10 @@ export class Deployment {
     return deployment;
   }
 
-  /** The token to a fresh garden. */
-  async takeGarden(): Promise<string> {
-    if (this.#tokens.length === 0) await this.#makeGardens();
-    return this.#tokens.pop() as string;
+  /** The tokens of two users to a fresh garden. */
+  async takeGarden(): Promise<readonly GardenToken[]> {
+    if (this.#gardens.length === 0) await this.#makeGardens();
+    return this.#gardens.pop() as GardenToken[];
   }
 
   /** PostgreSQL closes the connections of all instances. */
@@ -80,10 +85,14 @@ export class Deployment {
   async #makeGardens(): Promise<void> {
     const storage = await openStorage(this.#place.database, { isServing: false, limits });
     for (let count = 0; count < gardensAtOnce; count++) {
-      const user = `garden-${++this.#made}`;
-      const issue = () => issueToken(storage, { user }, Date.now());
-      // The connection may be cut off by another history. One more token does no harm.
-      this.#tokens.push((await issue().catch(issue)).token);
+      const garden = `garden-${++this.#made}`;
+      const tokens: GardenToken[] = [];
+      for (const user of ["ann", "bob"]) {
+        const issue = () => issueToken(storage, { user, garden }, Date.now());
+        // The connection may be cut off by another history. One more token does no harm.
+        tokens.push({ user, token: (await issue().catch(issue)).token });
+      }
+      this.#gardens.push(tokens);
     }
     await storage.close();
   }

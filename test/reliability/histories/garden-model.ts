@@ -16,13 +16,14 @@ export interface Seen extends Plant {
 
 type IfMatch = Seen | "*";
 
-/** `count` asks `/me` how many plants there are. */
+/** `count` asks `/me` for a number, `events` for the events after one. */
 export type Call =
   | (Partial<Plant> & Content & { readonly kind: "create"; readonly key?: string })
   | (Plant & { readonly kind: "put"; readonly ifMatch?: IfMatch; readonly isForNew?: boolean })
   | { readonly kind: "delete"; readonly id: bigint; readonly ifMatch?: IfMatch }
   | { readonly kind: "get"; readonly id: bigint }
-  | { readonly kind: "count" }
+  | { readonly kind: "count"; readonly of: "plants" | "lastEvent" }
+  | { readonly kind: "events"; readonly after: number }
   | List;
 
 type CallOf<Kind> = Extract<Call, { readonly kind: Kind }>;
@@ -55,42 +56,55 @@ export class Garden {
   readonly #lastId: bigint;
   readonly #keys: Keys;
   readonly #plantsMax: number;
+  /** As `renderEvent` writes them, the oldest first. */
+  readonly events: readonly string[];
 
-  private constructor(plants: readonly Plant[], lastId: bigint, keys: Keys, plantsMax: number) {
+  private constructor(
+    plants: readonly Plant[],
+    lastId: bigint,
+    keys: Keys,
+    plantsMax: number,
+    events: readonly string[],
+  ) {
     this.#plants = plants;
     this.#lastId = lastId;
     this.#keys = keys;
     this.#plantsMax = plantsMax;
-    const present = plants.map(({ id, name, tag }) => `${id} ${name} ${tag}`);
+    this.events = events;
     const kept = Array.from(keys, ([key, { request, id }]) => `${key} ${request} ${id}`);
-    this.fingerprint = [lastId, ...present, ...kept.toSorted()].join("\n");
+    // Plants and the last id follow from the events.
+    this.fingerprint = [...events, ...kept.toSorted()].join("\n");
   }
 
   /** An empty garden with a quota. */
   static limitedTo(plantsMax: number): Garden {
-    return new Garden([], 0n, new Map(), plantsMax);
+    return new Garden([], 0n, new Map(), plantsMax, []);
   }
 
-  take(call: Call): Outcome {
+  take(call: Call, user = ""): Outcome {
     switch (call.kind) {
       case "create":
-        return this.#create(call);
+        return this.#create(call, user);
       case "put":
-        return this.#put(call);
+        return this.#put(call, user);
       case "delete":
-        return this.#delete(call);
+        return this.#delete(call, user);
       case "get": {
         const found = this.#find(call.id);
         return this.#unchanged(found ? `200 ${render(found)}` : "404");
       }
       case "count":
-        return this.#unchanged(`200 ${this.#plants.length}`);
+        return this.#unchanged(`200 ${(call.of === "plants" ? this.#plants : this.events).length}`);
+      case "events": {
+        const isGone = call.after > this.events.length;
+        return this.#unchanged(isGone ? "410" : `200 ${this.events.slice(call.after).join("\n")}`);
+      }
       case "list":
         return this.#list(call);
     }
   }
 
-  #create(call: CallOf<"create">): Outcome {
+  #create(call: CallOf<"create">, user: string): Outcome {
     const { name, tag, key = "" } = call;
     const request = `${call.id} ${name} ${tag}`;
     const kept = this.#keys.get(key);
@@ -101,25 +115,25 @@ export class Garden {
     const id = call.id ?? this.#lastId + 1n;
     if (call.id === undefined && id > assignedIdMax) return this.#unchanged("409");
     const keys = key === "" ? this.#keys : new Map(this.#keys).set(key, { request, id });
-    return { garden: this.#with({ id, name, tag }, keys), response: created(id, call) };
+    return { garden: this.#with({ id, name, tag }, user, keys), response: created(id, call) };
   }
 
-  #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">): Outcome {
+  #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">, user: string): Outcome {
     const found = this.#find(id);
     if ((isForNew && found) || !matches(ifMatch, found)) return this.#unchanged("412");
     if (!found && this.#isFull) return this.#unchanged("507");
     const isSame = found?.name === name && found.tag === tag;
-    const garden = isSame ? this : this.#with({ id, name, tag });
+    const garden = isSame ? this : this.#with({ id, name, tag }, user);
     const content = { name, tag };
     return { garden, response: found ? `200 ${render(content)}` : created(id, content) };
   }
 
-  #delete({ id, ifMatch }: CallOf<"delete">): Outcome {
+  #delete({ id, ifMatch }: CallOf<"delete">, user: string): Outcome {
     const found = this.#find(id);
     if (!found) return this.#unchanged("404");
     if (!matches(ifMatch, found)) return this.#unchanged("412");
-    const garden = new Garden(this.#without(id), this.#lastId, this.#keys, this.#plantsMax);
-    return { garden, response: "204" };
+    const event = renderEvent("plant.deleted", user, found);
+    return { garden: this.#after(event, this.#without(id)), response: "204" };
   }
 
   #list({ after, limit, include }: List): Outcome {
@@ -141,16 +155,31 @@ export class Garden {
     return this.#plants.find((plant) => plant.id === id);
   }
 
-  #with(plant: Plant, keys = this.#keys): Garden {
+  #with(plant: Plant, user: string, keys = this.#keys): Garden {
     const { id } = plant;
+    const event = renderEvent(this.#find(id) ? "plant.replaced" : "plant.created", user, plant);
     const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
     const plants = [...this.#without(id), plant].toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    return new Garden(plants, lastId, keys, this.#plantsMax);
+    return this.#after(event, plants, lastId, keys);
+  }
+
+  #after(
+    event: string,
+    plants: readonly Plant[],
+    lastId = this.#lastId,
+    keys = this.#keys,
+  ): Garden {
+    return new Garden(plants, lastId, keys, this.#plantsMax, [...this.events, event]);
   }
 
   #without(id: bigint): Plant[] {
     return this.#plants.filter((plant) => plant.id !== id);
   }
+}
+
+/** All of an event but its number and its time. */
+export function renderEvent(type: string, user: string, plant: Content & { id: unknown }): string {
+  return JSON.stringify([type, user, String(plant.id), plant.name, plant.tag]);
 }
 
 function created(id: bigint, content: Content): string {

@@ -1,12 +1,14 @@
 /**
  * Whether overlapping operations can be put into one order in which every response is right, each
  * at a moment between its call and its response. This is Wing and Gong's search, with memoization.
+ * The events are what the last operation read: the order of the writes must be theirs.
  */
 import { type Call, Garden } from "./garden-model.ts";
 
 export interface Operation {
   /** Which client on which instance, for the reader. */
   readonly who: string;
+  readonly user: string;
   readonly call: Call;
   /** As the model has it. Absent if it is unknown whether the call took effect. */
   readonly response: string | undefined;
@@ -21,7 +23,8 @@ const placesMax = 300_000;
 /** Empty if the history is linearizable. Otherwise all up to the response that nothing explains. */
 export function check(operations: readonly Operation[]): string[] {
   const inOrder = operations.toSorted((one, other) => one.calledAtMs - other.calledAtMs);
-  const search = new Search();
+  const log = inOrder.findLast(({ call }) => call.kind === "events")?.response;
+  const search = new Search(log?.slice("200 ".length).split("\n") ?? []);
   if (search.explains(Garden.empty, inOrder)) return [];
   const known = inOrder.filter(({ calledAtMs }) => calledAtMs <= search.furthestMs);
   return [`no order explains these responses:\n${render(known)}`];
@@ -32,6 +35,11 @@ class Search {
   furthestMs = 0;
   /** From where no order leads on. */
   readonly #tried = new Set<string>();
+  readonly #log: readonly string[];
+
+  constructor(log: readonly string[]) {
+    this.#log = log;
+  }
 
   /** Whether everything with a response can happen from here on. Other calls need not. */
   explains(garden: Garden, remaining: readonly Operation[]): boolean {
@@ -43,12 +51,18 @@ class Search {
     if (this.#tried.size > placesMax) throw new Error("There are too many orders to try.");
     this.furthestMs = Math.max(this.furthestMs, firstEndOf(pending));
     return nextOf(pending).some((operation) => {
-      const { garden: after, response } = garden.take(operation.call);
+      const { garden: after, response } = garden.take(operation.call, operation.user);
       if (operation.response === undefined ? after === garden : operation.response !== response) {
         return false;
       }
-      return this.explains(after, without(pending, operation));
+      return this.#isLogged(after) && this.explains(after, without(pending, operation));
     });
+  }
+
+  /** Only what had no response may happen after the log was read. */
+  #isLogged({ events }: Garden): boolean {
+    const logged = this.#log[events.length - 1] ?? "";
+    return events.length === 0 || logged === "" || logged === events.at(-1);
   }
 }
 

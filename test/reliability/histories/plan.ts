@@ -43,8 +43,10 @@ export function* plan(
     const ifMatch = latest ?? pick(seen);
     return ifMatch ? { ifMatch } : {};
   };
+  const pickCount = (): Call => ({ kind: "count", of: dice(2) ? "plants" : "lastEvent" });
   const pickRead = (): Call => {
-    if (dice(4) === 0) return dice(3) ? { kind: "get", id: pickSeenId() } : { kind: "count" };
+    if (dice(4) === 0) return dice(3) ? { kind: "get", id: pickSeenId() } : pickCount();
+    if (dice(4) === 0) return { kind: "events", after: dice(6) };
     if (dice(4) > 0) return pick(usualLists);
     const after = dice(3) === 0 ? { after: pickSeenId() } : {};
     return { kind: "list", include: "id", limit: 1 + dice(3), ...after };

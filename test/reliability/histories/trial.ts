@@ -52,8 +52,8 @@ export async function tryHistory(
 ): Promise<Trial> {
   const dice = makeDice(spread(seed));
   const habits = drawHabits(dice);
-  const token = await deployment.takeGarden();
-  const notebook: Notebook = { token, operations: [], seenIds: [], seen: [], faults: [] };
+  const tokens = await deployment.takeGarden();
+  const notebook: Notebook = { tokens, operations: [], seenIds: [], seen: [], faults: [] };
   const { operations, faults } = notebook;
   const clients = clientsMin + dice(clientsMax - clientsMin + 1);
   const running = Array.from({ length: clients }, (_, index) => {
@@ -69,10 +69,14 @@ export async function tryHistory(
     else await deployment.kill(dice(deployment.instances.length));
   }
   await Promise.all(running);
-  // In the end, every instance lists and counts the same plants.
+  // In the end, every instance has the same plants and events.
   for (const instance of deployment.instances) {
     const options = { name: "visitor", deployment, notebook, dice, instances: [instance] };
-    const calls: Call[] = [{ kind: "list", include: "id" }, { kind: "count" }];
+    const calls: Call[] = [
+      { kind: "list", include: "id" },
+      { kind: "count", of: "plants" },
+      { kind: "events", after: 0 },
+    ];
     await new Client(options).run(calls);
   }
   return {

@@ -24,6 +24,10 @@ export interface Crowd {
   /** How many plants are in the garden, and what they're called. */
   readonly plants?: number;
   readonly plantName?: string;
+  /** Meanwhile, another user creates plants with long names in that garden. */
+  readonly isWritten?: boolean;
+  /** When the crowd's tokens are revoked. */
+  readonly revokedAfterMs?: number;
   readonly durationMs?: number;
   /** By how much a process may grow, and how long a connection may stay open. */
   readonly grownMbMax?: number;
@@ -59,6 +63,14 @@ const takenIds = repeat('{"name":"Fern","id":1}', 1_000);
 const unknownFields = repeat(`{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`, 10_000);
 const deletedIds = `{"ids":[${Array.from({ length: 10_000 }, (_, at) => at * 2)}]}`;
 const createBody = '{"name":"Fern"}';
+const listen = (token: string, after?: string) =>
+  request("GET /events", token, [
+    "Accept: text/event-stream",
+    ...(after === undefined ? [] : [`Last-Event-ID: ${after}`]),
+  ]);
+const nonsense = ["-1", "abc", "1e3", "0x1", "1, 2", "%00", "9007199254740993", "9".repeat(8_000)];
+/** A revocation holds within five seconds. */
+const revoked = { revokedAfterMs: 2_000, durationMs: 12_000, openMsMax: 8_000 };
 
 export const crowds: readonly Crowd[] = [
   {
@@ -267,6 +279,36 @@ export const crowds: readonly Crowd[] = [
     name: "bulks of unknown fields",
     connections: 100,
     send: (token) => request("POST /plants/bulk", token, [json], unknownFields),
+  },
+  {
+    name: "listeners that never read",
+    connections: 2_560,
+    users: 40,
+    isWritten: true,
+    send: (token) => listen(token),
+    reads: "never",
+    durationMs: 12_000,
+    grownMbMax: 100,
+  },
+  {
+    name: "listeners that start over",
+    connections: 600,
+    users: 10,
+    plants: 20_000,
+    send: (token) => listen(token, "0"),
+    waveMs: 1_500,
+  },
+  {
+    name: "listeners whose token is revoked",
+    connections: 64,
+    send: (token) => listen(token),
+    next: "leave",
+    ...revoked,
+  },
+  {
+    name: "nonsense in Last-Event-ID",
+    connections: 600,
+    send: (token, turn) => listen(token, nonsense[turn % nonsense.length]),
   },
   {
     name: "unfinished heads",

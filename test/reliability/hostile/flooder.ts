@@ -135,6 +135,7 @@ function noteStay({ data: { openedAtMs } }: Socket<State>): void {
 function leave(socket: Socket<State>, forMs: number): void {
   const { member } = socket.data;
   member.socket = undefined;
+  noteStay(socket);
   socket.terminate();
   setTimeout(() => come(member), forMs);
 }

@@ -14,7 +14,7 @@ const callEveryMs = 10;
 /** Of each kind, so that every thread and instance has some. */
 const connectionsCount = 4;
 const warmUpMs = 500;
-const body = '{"name":"Fern"}';
+const fern = '{"name":"Fern"}';
 
 export class QuietUser {
   readonly #times: Record<CallName, number[]> = { healthz: [], get: [], create: [] };
@@ -23,7 +23,7 @@ export class QuietUser {
   #calling: Promise<void>[] = [];
 
   /** Calls for a while before anything is measured. */
-  static async start(ports: readonly number[], token: string): Promise<QuietUser> {
+  static async start(ports: readonly number[], token: string, body = fern): Promise<QuietUser> {
     const user = new QuietUser();
     const connection = await KeptConnection.open({ port: ports[0] as number });
     await connection.ask(writeRequest("PUT /plants/1", { token, body }));

@@ -1,5 +1,6 @@
 /** A crowd against the real service, and what a quiet user of another garden notices. */
 import { join } from "node:path";
+import { openStorage } from "../../../src/storage/open.ts";
 import { type RunningService, runProgram, startService } from "../../end-to-end/running-service.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
 import { residentMb } from "../process-growth.ts";
@@ -51,6 +52,7 @@ const connectionsMax = 19_000;
 const addressConnectionsMax = 8_000;
 /** Less than a mebibyte, even of long names. */
 const bulkPlantsMax = 1_000;
+const longPlant = `{"name":"${"🌱".repeat(200)}"}`;
 
 export async function tryCrowd(
   crowd: Crowd,
@@ -71,6 +73,7 @@ export async function tryCrowd(
     return made.out.trim();
   };
   const quiet = await makeToken("quiet", "quiet");
+  const writing = crowd.isWritten ? await makeToken("writer", "hostile") : undefined;
   const tokens: string[] = [];
   for (let user = 0; user < (crowd.users ?? 1); user++) {
     tokens.push(await makeToken(`hostile${user}`, "hostile"));
@@ -92,6 +95,7 @@ export async function tryCrowd(
   const library = await prepareLibrary(services, crowd);
   const ports = services.map(({ port }) => port);
   const user = await QuietUser.start(ports, quiet);
+  const writer = writing && (await QuietUser.start(ports, writing, longPlant));
 
   let hasLived = true;
   for (const { exited } of services) {
@@ -109,6 +113,8 @@ export async function tryCrowd(
     tokens,
     library,
   });
+  const { revokedAfterMs } = crowd;
+  if (revokedAfterMs !== undefined) setTimeout(() => revokeCrowd(database), revokedAfterMs);
   const endsAtMs = performance.now() + durationMs;
   while (hasLived && performance.now() < endsAtMs) {
     await Bun.sleep(100);
@@ -118,9 +124,18 @@ export async function tryCrowd(
   }
   const report = await flooder.stop();
   const seen = await user.stop();
+  if (writer) await writer.stop();
   const grownMb = peakMb - beforeMb;
   const result = { ...seen, hasLived, crowd: report, grownMb };
   return { ...result, faults: findFaults(crowd, result, leniency) };
+}
+
+async function revokeCrowd(database: string): Promise<void> {
+  const storage = await openStorage(database, { isServing: false });
+  for (const { id, garden } of await storage.listTokens()) {
+    if (garden === "hostile") await storage.revokeToken(id, Date.now());
+  }
+  await storage.close();
 }
 
 function findFaults(

@@ -6,6 +6,7 @@ import { openStorage } from "../../../src/storage/open.ts";
 import type { Storage } from "../../../src/storage/storage.ts";
 import { fastestParent, makeTemporaryFolder } from "../../temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
+import { auditLog } from "../event-log.ts";
 import { type Entry, Ledger } from "../ledger.ts";
 import { type Caller, checkNextId, listPlants, PlantClient, repeat } from "../plant-client.ts";
 import { type Dice, type Image, writeImage } from "./disk.ts";
@@ -95,7 +96,8 @@ async function check(service: Caller, { token, entries }: Garden, dice: Dice): P
   const after = await listPlants(service, token);
   const lastId = BigInt(after.at(-1)?.id ?? 0);
   const highestId = lastId > ledger.highestId ? lastId : ledger.highestId;
-  faults.push(...ledger.audit(after), ...(await checkNextId(service, token, highestId)));
+  faults.push(...ledger.audit(after), ...(await auditLog(service, token, ledger)));
+  faults.push(...(await checkNextId(service, token, highestId)));
   return faults;
 }
 

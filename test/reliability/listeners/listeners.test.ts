@@ -1,0 +1,14 @@
+/** A consumer of events misses nothing, however often it's cut off. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { followEvents } from "./consumer.ts";
+
+setDefaultTimeout(120_000);
+
+test.each([
+  ["SQLite", { engine: "sqlite", threads: [2] }],
+  ["PostgreSQL", { engine: "postgres", threads: [1, 1] }],
+] as const)("a consumer on %s sees every event once and in order", async (_, layout) => {
+  const { faults, figures } = await followEvents(layout, 30, 1);
+  expect(faults).toEqual([]);
+  expect(figures.disconnects).toBeGreaterThanOrEqual(30);
+});
