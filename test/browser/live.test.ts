@@ -198,6 +198,16 @@ describe("what others do", () => {
           if (!document.getElementById("news")?.hidden) document.title = "news";
         }).observe(document.body, { subtree: true, attributes: true, childList: true });
       });
+      // The stream is faster than the response.
+      await page.route(
+        ({ pathname }) => pathname === "/plants",
+        async (route) => {
+          const response = await route.fetch();
+          await Bun.sleep(1_000);
+          await route.fulfill({ response });
+        },
+        { times: 1 },
+      );
       await page.click("#open-add");
       for (const [index, name] of ["Ivy", "Moss"].entries()) {
         await page.fill("#add-name", name);
